@@ -1,1 +1,4 @@
-//! inrush
+//! The engine of `inrush`.
+
+pub mod config;
+pub mod source;

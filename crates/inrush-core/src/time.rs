@@ -1,0 +1,45 @@
+//! Time as the core sees it: a duration since the run began, handed in by whoever has a clock.
+
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+/// A moment of the run, measured from its start. The engine takes it from a monotonic clock, the simulator
+/// makes it up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(Duration);
+
+impl Time {
+    /// The start of the run.
+    pub const START: Time = Time(Duration::ZERO);
+
+    /// The moment that lies `elapsed` after the start of the run.
+    pub const fn from_start(elapsed: Duration) -> Self {
+        Time(elapsed)
+    }
+
+    /// How long after the start of the run this moment lies.
+    pub const fn since_start(self) -> Duration {
+        self.0
+    }
+
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    pub fn since(self, earlier: Time) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+
+    fn add(self, rhs: Duration) -> Time {
+        Time(self.0.saturating_add(rhs))
+    }
+}
+
+impl Sub<Duration> for Time {
+    type Output = Time;
+
+    fn sub(self, rhs: Duration) -> Time {
+        Time(self.0.saturating_sub(rhs))
+    }
+}

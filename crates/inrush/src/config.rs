@@ -1,0 +1,177 @@
+//! Everything a load can be told, as typed values. The command line, a job file and the Python package all end
+//! here; nothing behind it parses text again.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use inrush_core::{Action, FieldPath, IndexTemplate};
+
+use crate::transport::{Credentials, TlsOptions};
+
+/// What to load where, and how.
+#[derive(Clone, Debug)]
+pub struct LoadConfig {
+    /// Nodes of the cluster, at least one.
+    pub to: Vec<String>,
+    /// How to prove who we are. Default: not at all.
+    pub credentials: Credentials,
+    /// Certificates. Default: the system's roots.
+    pub tls: TlsOptions,
+    /// Index, alias or data stream; may hold `{field}` placeholders.
+    pub index: IndexTemplate,
+    /// What happens with each document. Default `index`; a data stream gets `create`.
+    pub action: Action,
+    /// The field that holds the id.
+    pub id: Option<FieldPath>,
+    /// The field that holds the routing value.
+    pub routing: Option<FieldPath>,
+    /// The field that holds the external version.
+    pub version: Option<FieldPath>,
+    /// The ingest pipeline.
+    pub pipeline: Option<String>,
+    /// Fields to leave out of what is sent.
+    pub drop: Vec<FieldPath>,
+    /// How to create the index.
+    pub create: IndexCreation,
+    /// What a 409 means that is not from an attempt of ours. Default `fail`.
+    pub on_conflict: OnConflict,
+    /// Sizes and limits.
+    pub limits: Limits,
+    /// Where dead letters go. Default: `inrush-dead-letters-<run id>.ndjson` in the working directory, made when the first one comes.
+    pub dead_letters: DeadLetters,
+    /// When to give up because of dead letters. Default: when all of the first 10,000 documents are.
+    pub max_errors: MaxErrors,
+    /// Refresh, count and compare at the end. Default on.
+    pub verify: bool,
+    /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
+    pub replies: Replies,
+}
+
+/// How an index that is missing is made.
+#[derive(Clone, Debug, Default)]
+pub struct IndexCreation {
+    /// The body of `mappings`.
+    pub mapping: Option<serde_json::Value>,
+    /// The body of `settings`.
+    pub settings: Option<serde_json::Value>,
+    /// `number_of_shards`.
+    pub shards: Option<u32>,
+    /// `number_of_replicas`.
+    pub replicas: Option<u32>,
+    /// Delete the index first. Whoever sets this has asked the user.
+    pub recreate: bool,
+    /// Settings and mappings by index pattern (`*` matches anything), the first match wins; for `--index` with placeholders.
+    pub patterns: Vec<IndexPattern>,
+}
+
+/// Settings and mapping for the indices whose name matches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexPattern {
+    /// A name in which `*` stands for any text.
+    pub pattern: String,
+    /// The body of `mappings`.
+    pub mapping: Option<serde_json::Value>,
+    /// The body of `settings`.
+    pub settings: Option<serde_json::Value>,
+    /// `number_of_shards`.
+    pub shards: Option<u32>,
+    /// `number_of_replicas`.
+    pub replicas: Option<u32>,
+}
+
+/// Sizes and limits. Memory for documents under way is at most `memory`; `batch_bytes x in_flight` never exceeds it.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of one request's body. Default 2 MiB. A larger document travels alone.
+    pub batch_bytes: usize,
+    /// Documents in one request. Default: no limit but the bytes.
+    pub batch_docs: Option<u32>,
+    /// Requests under way at once, those that wait for a retry included. Default 4.
+    pub in_flight: u32,
+    /// How long documents wait for a batch to fill while the source is slow. Default 1 s.
+    pub linger: Duration,
+    /// Bytes of documents under way. Default 64 MiB.
+    pub memory: usize,
+    /// The largest single document, bytes; a larger one is a dead letter. Default 100 MiB, the servers' `http.max_content_length`.
+    pub document_bytes_max: usize,
+    /// How long a request may take. Default 120 s.
+    pub request_timeout: Duration,
+    /// How long one batch is tried again. Default 10 min.
+    pub retry_for: Duration,
+    /// How often one batch is tried again. Default 20.
+    pub retries: u32,
+    /// How long to wait for a condition of the whole index or cluster (write block, flood stage) to pass. Default 60 s.
+    pub pause_max: Duration,
+    /// How long to wait for requests under way after an interrupt. Default 30 s.
+    pub drain_max: Duration,
+    /// Threads that read and encode. Default: the number of cores, at most 8.
+    pub workers: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            batch_bytes: 2 << 20,
+            batch_docs: None,
+            in_flight: 4,
+            linger: Duration::from_secs(1),
+            memory: 64 << 20,
+            document_bytes_max: 100 << 20,
+            request_timeout: Duration::from_secs(120),
+            retry_for: Duration::from_secs(600),
+            retries: 20,
+            pause_max: Duration::from_secs(60),
+            drain_max: Duration::from_secs(30),
+            workers: std::thread::available_parallelism().map_or(2, usize::from).min(8),
+        }
+    }
+}
+
+/// What a 409 means where no attempt of ours can have caused it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnConflict {
+    /// A dead letter.
+    #[default]
+    Fail,
+    /// Counted in `docs_conflicting`; the exit status stays 0.
+    Skip,
+    /// The document in the index is read: equal content counts as `docs_already_there`, other content is a dead letter.
+    Compare,
+}
+
+/// Where dead letters go.
+#[derive(Clone, Debug, Default)]
+pub enum DeadLetters {
+    /// `inrush-dead-letters-<run id>.ndjson` in the working directory, made when the first one comes.
+    #[default]
+    DefaultFile,
+    /// This file; it must not exist, or be empty.
+    File(PathBuf),
+}
+
+/// When to give up because of dead letters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MaxErrors {
+    /// More than so many dead letters.
+    Count(u64),
+    /// More than this part of the documents, in percent, judged from the 10,000th document on and at the end. 100: all of them.
+    Percent(f64),
+}
+
+impl Default for MaxErrors {
+    fn default() -> Self {
+        MaxErrors::Percent(100.0)
+    }
+}
+
+/// How much of a reply is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replies {
+    /// One entry a document: everything can be told.
+    #[default]
+    Items,
+    /// Only `took` and `errors`. `errors: false` counts as all indexed; a request with errors is sent again with `Items`, so
+    /// that documents without ids may be there twice (counted). Refused where a success can be something else:
+    /// updates, deletes, pipelines, data streams.
+    Summary,
+}
