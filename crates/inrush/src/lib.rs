@@ -2,3 +2,5 @@
 
 pub mod config;
 pub mod source;
+
+pub mod transport;
