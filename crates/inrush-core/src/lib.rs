@@ -6,10 +6,24 @@
 //! of a recorded run possible.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod batch;
 pub mod block;
+pub mod encode;
+pub mod flow;
+pub mod items;
+pub mod ledger;
 pub mod operation;
+mod order;
+pub mod outcome;
+pub mod reply;
+pub mod report;
+pub mod retry;
 pub mod time;
+pub mod tune;
 
 pub use block::{DocBlock, DocMeta, Origin, Position, Reject, SourceId};
+pub use flow::{Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Request, Stop};
+pub use items::ItemBlock;
 pub use operation::{Action, FieldPath, IndexTemplate, Operations};
+pub use outcome::OnConflict;
 pub use time::Time;

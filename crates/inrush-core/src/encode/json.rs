@@ -1,0 +1,400 @@
+//! JSON documents woven into an NDJSON bulk body: an action line before each of them.
+
+use bytes::Bytes;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::fields::{self, NoScalar, write_string};
+use crate::block::{DocBlock, DocMeta, Reject};
+use crate::items::{ItemBlock, RejectedRecord};
+use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, check_index_name};
+
+/// Makes bulk items from documents, as one job wants them. Shared by all threads that encode.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    operations: Operations,
+    /// The action line of every document, where it is always the same.
+    fixed_line: Option<Vec<u8>>,
+}
+
+impl Encoder {
+    /// An encoder for these operations. The index stands in the request's path if it is a fixed name, in every action line
+    /// otherwise.
+    pub fn new(operations: Operations) -> Self {
+        let plain = operations.id.is_none()
+            && operations.routing.is_none()
+            && operations.version.is_none()
+            && operations.index.fixed().is_some()
+            && !operations.action.needs_id();
+        let fixed_line = plain.then(|| format!("{{\"{}\":{{}}}}\n", operations.action.bulk_key()).into_bytes());
+        Encoder { operations, fixed_line }
+    }
+
+    /// The items of `block`. Documents that cannot be sent (no id where one is needed, an id that is too long, an
+    /// impossible index name) become rejects of the block, so that they cannot spoil a request.
+    pub fn encode(&self, block: DocBlock) -> ItemBlock {
+        match &self.fixed_line {
+            Some(line) if block.meta.is_empty() && self.operations.drop.is_empty() => weave(block, line),
+            _ => self.encode_each(block),
+        }
+    }
+
+    fn encode_each(&self, mut block: DocBlock) -> ItemBlock {
+        let from_source = std::mem::take(&mut block.rejects);
+        let meta = std::mem::take(&mut block.meta);
+        let mut from_source = from_source.into_iter().peekable();
+        let none = DocMeta::default();
+        let mut out = Weaver::new(&block, 96);
+        for record in 0..block.records.len() {
+            if let Some(reject) = from_source.next_if(|r| r.record as usize == record) {
+                out.reject(&block, reject);
+                continue;
+            }
+            let meta = meta.get(record).unwrap_or(&none);
+            if let Err((kind, reason)) = self.item(block.record(record), meta, &mut out) {
+                out.reject(&block, Reject { record: record as u32, kind, reason });
+            }
+        }
+        out.finish(block)
+    }
+
+    /// Appends one item, or leaves `out` as it was and says why the document cannot be sent.
+    fn item(&self, document: &[u8], meta: &DocMeta, out: &mut Weaver) -> Result<(), (&'static str, String)> {
+        let ops = &self.operations;
+        let action = meta.action.unwrap_or(ops.action);
+        let id = match (&meta.id, &ops.id) {
+            (Some(id), _) => Some(id.as_str().into()),
+            (None, Some(path)) => Some(required(document, path, "id")?),
+            (None, None) => None,
+        };
+        if let Some(id) = &id {
+            if id.is_empty() {
+                return Err(("missing_id", "the id is empty; a server would refuse the whole request".to_owned()));
+            }
+            if id.len() > ID_LEN_MAX {
+                return Err((
+                    "id_too_long",
+                    format!(
+                        "the id has {} bytes, and servers take at most {ID_LEN_MAX}; it begins {:?}",
+                        id.len(),
+                        head(id)
+                    ),
+                ));
+            }
+        } else if action.needs_id() {
+            return Err((
+                "missing_id",
+                format!("action `{}` needs an id; name its field with --id", action.bulk_key()),
+            ));
+        }
+        let routing = match (&meta.routing, &ops.routing) {
+            (Some(routing), _) => Some(routing.as_str().into()),
+            (None, Some(path)) => Some(required(document, path, "routing")?),
+            (None, None) => None,
+        };
+        let version = match (meta.version, &ops.version) {
+            (Some(version), _) => Some(version),
+            (None, Some(path)) => Some(version_of(document, path)?),
+            (None, None) => None,
+        };
+        if version.is_some() && matches!(action, Action::Update | Action::Upsert) {
+            return Err((
+                "version_on_update",
+                "servers refuse a bulk update with a version; use action index".to_owned(),
+            ));
+        }
+        let index = match &meta.index {
+            Some(index) => Some(index.clone()),
+            None if ops.index.fixed().is_some() => None,
+            None => Some(self.index_of(document)?),
+        };
+
+        let start = out.body.len();
+        let body = &mut out.body;
+        body.extend_from_slice(b"{\"");
+        body.extend_from_slice(action.bulk_key().as_bytes());
+        body.extend_from_slice(b"\":{");
+        let mut sep: &[u8] = b"";
+        let mut string = |body: &mut Vec<u8>, name: &str, value: &str| {
+            body.extend_from_slice(sep);
+            body.push(b'"');
+            body.extend_from_slice(name.as_bytes());
+            body.extend_from_slice(b"\":");
+            write_string(body, value);
+            sep = b",";
+        };
+        if let Some(index) = &index {
+            string(body, "_index", index);
+        }
+        if let Some(id) = &id {
+            string(body, "_id", id);
+        }
+        if let Some(routing) = &routing {
+            string(body, "routing", routing);
+        }
+        if let Some(version) = version {
+            body.extend_from_slice(sep);
+            body.extend_from_slice(format!("\"version\":{version},\"version_type\":\"external\"").as_bytes());
+        }
+        body.extend_from_slice(b"}}\n");
+        if action != Action::Delete
+            && let Err(reason) = self.document(document, action, body)
+        {
+            body.truncate(start);
+            return Err(("invalid_json", reason));
+        }
+        if let Some(id) = id {
+            let of = index.as_deref().map_or(0, |index| xxh3_64(index.as_bytes()));
+            out.keys.resize(out.ends.len(), 0);
+            out.keys.push(xxh3_64_with_seed(id.as_bytes(), of).max(1));
+        }
+        out.ends.push(out.body.len() as u32);
+        if let Some(index) = index {
+            out.index(index);
+        }
+        Ok(())
+    }
+
+    fn document(&self, document: &[u8], action: Action, body: &mut Vec<u8>) -> Result<(), String> {
+        let wrap = matches!(action, Action::Update | Action::Upsert);
+        if wrap {
+            // A broken document inside an update spoils the whole request, not only its item (UpdateRequest is parsed with the body).
+            serde_json::from_slice::<serde::de::IgnoredAny>(document)
+                .map_err(|e| format!("the document is not JSON: {e}"))?;
+            body.extend_from_slice(b"{\"doc\":");
+        }
+        if self.operations.drop.is_empty() {
+            body.extend_from_slice(document);
+        } else {
+            let paths: Vec<&[String]> = self.operations.drop.iter().map(FieldPath::names).collect();
+            fields::without(document, &paths, body).map_err(|e| format!("the document is not a JSON object: {e}"))?;
+        }
+        if wrap {
+            body.extend_from_slice(if action == Action::Upsert { b",\"doc_as_upsert\":true}" } else { b"}" });
+        }
+        body.push(b'\n');
+        Ok(())
+    }
+
+    fn index_of(&self, document: &[u8]) -> Result<String, (&'static str, String)> {
+        let mut name = String::new();
+        for part in self.operations.index.parts() {
+            match part {
+                IndexPart::Text(text) => name.push_str(text),
+                IndexPart::Field(path) => name.push_str(&required(document, path, "part of the index name")?),
+            }
+        }
+        check_index_name(&name).map_err(|e| ("bad_index_name", e))?;
+        Ok(name)
+    }
+}
+
+fn required<'a>(
+    document: &'a [u8],
+    path: &FieldPath,
+    what: &str,
+) -> Result<std::borrow::Cow<'a, str>, (&'static str, String)> {
+    fields::scalar(document, path).map(|s| s.text).map_err(|e| match e {
+        NoScalar::Missing => ("missing_field", format!("field `{path}` (the {what}) is missing or null")),
+        NoScalar::NotScalar(found) => {
+            ("bad_field", format!("field `{path}` (the {what}) is {found}; expected a string, a number or a boolean"))
+        }
+        NoScalar::Invalid(e) => ("invalid_json", format!("the document is not JSON: {e}")),
+    })
+}
+
+fn version_of(document: &[u8], path: &FieldPath) -> Result<u64, (&'static str, String)> {
+    let text = required(document, path, "version")?;
+    text.parse::<u64>().ok().filter(|&v| v <= i64::MAX as u64).ok_or_else(|| {
+        ("bad_version", format!("field `{path}` (the version) is {text:?}; expected a whole number from 0 to 2^63 - 1"))
+    })
+}
+
+fn head(text: &str) -> &str {
+    &text[..text.floor_char_boundary(64)]
+}
+
+/// The hot path: the same action line before every document, nothing parsed.
+fn weave(mut block: DocBlock, line: &[u8]) -> ItemBlock {
+    let rejects = std::mem::take(&mut block.rejects);
+    let mut out = Weaver::new(&block, line.len() + 1);
+    let mut next = 0;
+    for reject in rejects {
+        out.copy(&block, next..reject.record as usize, line);
+        next = reject.record as usize + 1;
+        out.reject(&block, reject);
+    }
+    out.copy(&block, next..block.records.len(), line);
+    out.finish(block)
+}
+
+struct Weaver {
+    body: Vec<u8>,
+    ends: Vec<u32>,
+    keys: Vec<u64>,
+    rejects: Vec<RejectedRecord>,
+    indices: Vec<String>,
+}
+
+impl Weaver {
+    fn new(block: &DocBlock, extra_per_item: usize) -> Self {
+        Weaver {
+            body: Vec::with_capacity(block.data.len() + block.records.len() * extra_per_item),
+            ends: Vec::with_capacity(block.records.len()),
+            keys: Vec::new(),
+            rejects: Vec::new(),
+            indices: Vec::new(),
+        }
+    }
+
+    fn copy(&mut self, block: &DocBlock, records: std::ops::Range<usize>, line: &[u8]) {
+        for record in &block.records[records] {
+            self.body.extend_from_slice(line);
+            self.body.extend_from_slice(&block.data[record.start as usize..record.end as usize]);
+            self.body.push(b'\n');
+            self.ends.push(self.body.len() as u32);
+        }
+    }
+
+    fn reject(&mut self, block: &DocBlock, reject: Reject) {
+        let record = block.records[reject.record as usize];
+        let text = block.data.slice(record.start as usize..record.end as usize);
+        self.rejects.push(RejectedRecord { record: reject.record, kind: reject.kind, reason: reject.reason, text });
+        self.ends.push(self.body.len() as u32);
+    }
+
+    fn index(&mut self, index: String) {
+        if let Err(at) = self.indices.binary_search(&index) {
+            self.indices.insert(at, index);
+        }
+    }
+
+    fn finish(mut self, block: DocBlock) -> ItemBlock {
+        if !self.keys.is_empty() {
+            self.keys.resize(self.ends.len(), 0);
+        }
+        ItemBlock {
+            origin: block.origin,
+            lines: block.lines,
+            bytes_read: block.bytes_read,
+            body: Bytes::from(self.body),
+            ends: self.ends,
+            records: block.records,
+            keys: self.keys,
+            rejects: self.rejects,
+            indices: self.indices,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Record;
+
+    fn operations(index: &str) -> Operations {
+        Operations {
+            action: Action::Index,
+            index: index.parse().unwrap(),
+            id: None,
+            routing: None,
+            version: None,
+            drop: Vec::new(),
+        }
+    }
+
+    fn block(documents: &[&str]) -> DocBlock {
+        let mut data = Vec::new();
+        let mut records = Vec::new();
+        for (line, d) in documents.iter().enumerate() {
+            let start = data.len() as u32;
+            data.extend_from_slice(d.as_bytes());
+            records.push(Record { start, end: data.len() as u32, byte: start, line: line as u32 });
+            data.push(b'\n');
+        }
+        DocBlock { data: data.into(), records, ..DocBlock::default() }
+    }
+
+    fn check(operations: Operations, documents: &[&str], expected: &str, rejected: &[(u32, &str)]) -> ItemBlock {
+        let items = Encoder::new(operations).encode(block(documents));
+        assert_eq!(String::from_utf8_lossy(&items.body), expected);
+        assert_eq!(items.rejects.iter().map(|r| (r.record, r.kind)).collect::<Vec<_>>(), rejected);
+        assert_eq!(items.ends.len(), documents.len());
+        assert!(items.keys.is_empty() || items.keys.len() == documents.len());
+        items
+    }
+
+    #[test]
+    fn documents_pass_as_they_are() {
+        let items = check(
+            operations("logs"),
+            &["{\"a\":1}", "not json"],
+            "{\"index\":{}}\n{\"a\":1}\n{\"index\":{}}\nnot json\n",
+            &[],
+        );
+        assert_eq!(items.action_and_document(1), (Bytes::from("{\"index\":{}}"), Bytes::from("not json")));
+    }
+
+    #[test]
+    fn rejects_of_the_source_stay_empty_items() {
+        let mut docs = block(&["{\"a\":1}", "bad", "{\"a\":3}"]);
+        docs.rejects.push(Reject { record: 1, kind: "bad_value", reason: "no".into() });
+        for ops in [operations("logs"), Operations { index: "logs-{a}".parse().unwrap(), ..operations("x") }] {
+            let items = Encoder::new(ops).encode(docs.clone());
+            assert_eq!(items.len(), 3);
+            assert_eq!(items.slice(1, 2), Bytes::new());
+            assert_eq!(items.rejects[0].text, "bad");
+            assert!(items.slice(2, 3).ends_with(b"{\"a\":3}\n"));
+        }
+    }
+
+    #[test]
+    fn ids_routing_versions_and_indices_come_from_fields() {
+        let ops = Operations {
+            id: Some("id".parse().unwrap()),
+            routing: Some("r".parse().unwrap()),
+            version: Some("v".parse().unwrap()),
+            index: "t-{tenant}".parse().unwrap(),
+            drop: vec!["id".parse().unwrap(), "v".parse().unwrap()],
+            ..operations("x")
+        };
+        let items = check(
+            ops,
+            &[
+                r#"{"id":7,"r":"a\"b","v":3,"tenant":"x"}"#,
+                r#"{"id":"8","r":"a","v":-1,"tenant":"x"}"#,
+                r#"{"id":"8","r":"a","v":1,"tenant":"X"}"#,
+                r#"{"r":"a"}"#,
+                r#"{"id":"","r":"a"}"#,
+            ],
+            "{\"index\":{\"_index\":\"t-x\",\"_id\":\"7\",\"routing\":\"a\\\"b\",\"version\":3,\"version_type\":\"external\"}}\n{\"r\":\"a\\\"b\",\"tenant\":\"x\"}\n",
+            &[(1, "bad_version"), (2, "bad_index_name"), (3, "missing_field"), (4, "missing_id")],
+        );
+        assert_eq!(items.indices, ["t-x"]);
+        assert!(items.key(0).is_some());
+        assert_eq!(items.key(1), None);
+    }
+
+    #[test]
+    fn updates_are_wrapped_and_checked() {
+        let ops = |action| Operations { id: Some("id".parse().unwrap()), action, ..operations("x") };
+        check(ops(Action::Update), &[r#"{"id":1}"#], "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"id\":1}}\n", &[]);
+        check(
+            ops(Action::Upsert),
+            &[r#"{"id":1}"#, r#"{"id":1,}"#],
+            "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"id\":1},\"doc_as_upsert\":true}\n",
+            &[(1, "invalid_json")],
+        );
+        let items = check(ops(Action::Delete), &[r#"{"id":1}"#], "{\"delete\":{\"_id\":\"1\"}}\n", &[]);
+        assert_eq!(items.action_and_document(0).1, Bytes::new());
+    }
+
+    #[test]
+    fn equal_ids_have_equal_keys_and_too_long_ones_are_refused() {
+        let long = format!("{{\"id\":\"{}\"}}", "é".repeat(257));
+        let ops = Operations { id: Some("id".parse().unwrap()), ..operations("x") };
+        let items = Encoder::new(ops).encode(block(&[r#"{"id":"a"}"#, r#"{"id":"a","x":1}"#, r#"{"id":"b"}"#, &long]));
+        assert_eq!(items.keys[0], items.keys[1]);
+        assert_ne!(items.keys[0], items.keys[2]);
+        assert_eq!(items.rejects[0].kind, "id_too_long");
+    }
+}

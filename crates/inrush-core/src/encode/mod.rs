@@ -1,0 +1,6 @@
+//! Documents become bulk items.
+
+mod fields;
+mod json;
+
+pub use json::Encoder;

@@ -1,0 +1,617 @@
+//! The flow: batches out, answers in, until every document has reached its end. Composes what waits ([`Pending`]), what is
+//! under way ([`Slot`]), the ledger and the tuner. A state machine: `handle_*` takes what happened, [`Flow::poll`] says
+//! what to do next, [`Flow::poll_timeout`] when to come back. Nothing in it waits, locks or reads a clock.
+
+mod slot;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::batch::{Batch, Pending, Segment, Tracked};
+use crate::block::Position;
+use crate::items::ItemBlock;
+use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
+use crate::outcome::{Condition, OnConflict, Settled};
+use crate::report::{Counts, Tally};
+use crate::retry::{Jitter, RetryPolicy};
+use crate::time::Time;
+use crate::tune::{Plan, Tuner};
+use slot::{Part, Slot, SlotState};
+
+/// What a flow is told once.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowConfig {
+    /// Bytes of documents under way, read-ahead included.
+    pub memory: u64,
+    /// How long documents wait for a batch to fill.
+    pub linger: Duration,
+    /// Bounds of repetitions.
+    pub retry: RetryPolicy,
+    /// How long a condition of the whole index may last.
+    pub pause_max: Duration,
+    /// How long requests under way are waited for after a stop.
+    pub drain_max: Duration,
+    /// What a foreign 409 means.
+    pub on_conflict: OnConflict,
+    /// Items carry external versions; then their order does not matter.
+    pub versioned: bool,
+    /// The server may apply parts of a body before it refuses the rest.
+    pub incremental_bulk: bool,
+    /// Replies have no entries unless they have errors.
+    pub summary_replies: bool,
+    /// When to give up.
+    pub max_errors: MaxErrors,
+    /// Where the jitter of waits begins.
+    pub seed: u64,
+}
+
+/// When to give up because of dead letters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MaxErrors {
+    /// More than so many dead letters.
+    Count(u64),
+    /// More than this part of the documents, in percent, judged from the 10,000th document on and at the end. 100, the default: all of
+    /// them.
+    Percent(f64),
+}
+
+impl Default for MaxErrors {
+    fn default() -> Self {
+        MaxErrors::Percent(100.0)
+    }
+}
+
+/// Documents after which [`MaxErrors::Percent`] is judged.
+const PERCENT_FROM_DOCS: u64 = 10_000;
+
+/// What to do next.
+#[derive(Debug)]
+pub enum Command {
+    /// Send this to `_bulk`, and answer with [`Flow::handle_attempt`].
+    Send(Request),
+    /// An attempt was lost on the way: wait until the cluster no longer works on it, as far as that can be told, then answer with
+    /// [`Flow::handle_gone`]. Nothing is piled on a cluster that is still busy with it.
+    AwaitGone {
+        /// The request whose attempt was lost.
+        request: u64,
+    },
+    /// Read these documents and compare; answer with [`Flow::handle_compared`].
+    Compare {
+        /// The request they were part of.
+        request: u64,
+        /// Their action lines and contents.
+        items: Vec<Item>,
+    },
+    /// Write this down.
+    DeadLetter(Box<DeadLetter>),
+    /// Tell the user.
+    Note(Note),
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Its number, unique in the run.
+    pub id: u64,
+    /// The body in slices.
+    pub body: Vec<Bytes>,
+    /// How many items.
+    pub items: u32,
+    /// The length of the body.
+    pub bytes: u64,
+    /// Ask for one entry an item even if the run is content with summaries.
+    pub item_replies: bool,
+}
+
+/// One bulk item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Its action line, without line end.
+    pub action: Bytes,
+    /// The document as it is sent; empty for a delete.
+    pub document: Bytes,
+}
+
+/// What the index holds under an item's id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// The same content.
+    Equal,
+    /// Other content, or nothing.
+    Different,
+    /// It could not be read.
+    Failed(String),
+}
+
+/// A document that is not in, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// Where it stands in its source.
+    pub position: Position,
+    /// The item's status; 0 where it was never sent.
+    pub status: u16,
+    /// The server's name for the error, or ours.
+    pub kind: String,
+    /// The server's words, or ours.
+    pub reason: String,
+    /// The action line; `None` where the record never became an item.
+    pub action: Option<Bytes>,
+    /// The document, or what was read of it.
+    pub document: Bytes,
+}
+
+/// Something a person should hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// Nothing is sent until the condition has passed.
+    Paused(Condition),
+    /// It has passed.
+    Resumed,
+    /// The server's limit on bodies was met; batches stay below so many bytes from now on.
+    BodyLimit(u64),
+    /// An attempt was lost, and why.
+    Lost(String),
+    /// A request was refused or could not be sent and will be sent again, and why.
+    Trouble(String),
+}
+
+/// Why a run ended before its sources did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Somebody asked for it.
+    Interrupted,
+    /// It could not go on, and why.
+    Failed(String),
+}
+
+/// See the module's text.
+pub struct Flow {
+    config: FlowConfig,
+    tuner: Box<dyn Tuner>,
+    pending: Pending,
+    slots: BTreeMap<u64, Slot>,
+    /// Which slot a request belongs to.
+    requests: BTreeMap<u64, u64>,
+    next_id: u64,
+    ledger: Ledger,
+    tally: Tally,
+    commands: VecDeque<Command>,
+    jitter: Jitter,
+    buffered: u64,
+    source_ended: bool,
+    stop: Option<(Stop, Time)>,
+    paused: Option<Paused>,
+    /// When a document was last taken by the cluster.
+    last_progress: Time,
+    /// No body may be larger: taught by a 413.
+    body_limit: u64,
+    closed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Paused {
+    condition: Condition,
+    since: Time,
+}
+
+impl Flow {
+    /// A flow that has done nothing yet.
+    pub fn new(config: FlowConfig, tuner: Box<dyn Tuner>) -> Self {
+        Flow {
+            pending: Pending::new(!config.versioned),
+            jitter: Jitter::new(config.seed),
+            config,
+            tuner,
+            slots: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            next_id: 0,
+            ledger: Ledger::default(),
+            tally: Tally::default(),
+            commands: VecDeque::new(),
+            buffered: 0,
+            source_ended: false,
+            stop: None,
+            paused: None,
+            last_progress: Time::START,
+            body_limit: u64::MAX,
+            closed: false,
+        }
+    }
+
+    /// Takes the next block of its partition.
+    pub fn handle_block(&mut self, now: Time, mut items: ItemBlock) -> Result<(), LedgerError> {
+        let id = self.ledger.open(&items.origin, items.len())?;
+        self.tally.counts.bytes_read += items.bytes_read;
+        let rejects = std::mem::take(&mut items.rejects);
+        let bytes = items.body.len() as u64;
+        if items.is_empty() {
+            return Ok(());
+        }
+        self.buffered += bytes;
+        let block = Arc::new(Tracked { id, items });
+        let mut next = 0;
+        for reject in rejects {
+            self.pending.push(now, Segment { block: Arc::clone(&block), first: next, end: reject.record });
+            next = reject.record + 1;
+            self.dead_letter(
+                now,
+                DeadLetter {
+                    position: block.items.position(reject.record),
+                    status: 0,
+                    kind: reject.kind.to_owned(),
+                    reason: reject.reason,
+                    action: None,
+                    document: reject.text,
+                },
+            );
+            if self.ledger.settle(id, reject.record..reject.record + 1)? {
+                self.buffered -= bytes;
+            }
+        }
+        let end = block.items.len();
+        self.pending.push(now, Segment { block, first: next, end });
+        Ok(())
+    }
+
+    /// There is no more to read.
+    pub fn handle_source_end(&mut self) {
+        self.source_ended = true;
+    }
+
+    /// Ends the run early: nothing new is sent, what is under way is waited for, at most [`FlowConfig::drain_max`].
+    pub fn handle_stop(&mut self, now: Time, why: Stop) {
+        if self.stop.is_none() {
+            self.stop = Some((why, now));
+        }
+    }
+
+    /// Whether, and how much, more may be read, bytes.
+    pub fn input_room(&self) -> u64 {
+        if self.stop.is_some() { 0 } else { self.config.memory.saturating_sub(self.buffered) }
+    }
+
+    /// The next thing to do now.
+    pub fn poll(&mut self, now: Time) -> Option<Command> {
+        self.give_up_if_due(now);
+        if self.commands.is_empty() {
+            self.start_what_may_start(now);
+        }
+        self.commands.pop_front()
+    }
+
+    /// When [`Flow::poll`] has something to do even if nothing happens before.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let waiting = self.slots.values().filter_map(|slot| match slot.state {
+            SlotState::Waiting { until } => Some(until),
+            SlotState::Sent { .. } | SlotState::AwaitingGone | SlotState::Comparing { .. } => None,
+        });
+        let waiting = if self.paused.is_some() && self.anything_sent() { None } else { waiting.min() };
+        let linger = match self.may_start_slot() {
+            true => self.pending.oldest().map(|oldest| oldest + self.config.linger),
+            false => None,
+        };
+        let drain = self.stop.as_ref().map(|(_, at)| *at + self.config.drain_max);
+        let pause = self.paused.map(|p| p.since + self.config.pause_max);
+        [waiting, linger, drain, pause].into_iter().flatten().min()
+    }
+
+    /// Whether all is done: every document settled, or the run stopped and drained.
+    pub fn is_done(&self) -> bool {
+        self.commands.is_empty()
+            && self.slots.is_empty()
+            && (self.stop.is_some() || (self.source_ended && self.pending.is_empty() && self.pending.held() == 0))
+    }
+
+    /// Why the run ended early.
+    pub fn stopped(&self) -> Option<&Stop> {
+        self.stop.as_ref().map(|(why, _)| why)
+    }
+
+    /// Closes the books: what is not settled was given back. Returns whether the ledger agrees with the counts.
+    pub fn close(&mut self) -> Result<(), LedgerError> {
+        if !self.closed {
+            self.closed = true;
+            self.tally.counts.docs_given_back = self.ledger.under_way();
+        }
+        Ok(())
+    }
+
+    /// The numbers so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> &Counts {
+        &self.tally.counts
+    }
+
+    /// Requests under way or waiting for a repetition.
+    pub fn in_flight(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// What is being waited for, while nothing is sent.
+    pub fn paused(&self) -> Option<Condition> {
+        self.paused.map(|p| p.condition)
+    }
+
+    /// What the tuner ended on, below the server's limit.
+    pub fn plan(&self) -> Plan {
+        let mut plan = self.tuner.plan();
+        plan.batch_bytes = plan.batch_bytes.min(self.body_limit);
+        plan
+    }
+
+    /// What the plan is based on.
+    pub fn plan_why(&self) -> String {
+        self.tuner.why()
+    }
+
+    /// How far each partition is settled without a gap.
+    pub fn watermarks(&self) -> Vec<(Partition, Watermark)> {
+        self.ledger.partitions().map(|p| (p, self.ledger.watermark(p))).collect()
+    }
+
+    /// Records that the ledger took responsibility for and that are settled.
+    pub fn ledger_settled(&self) -> u64 {
+        self.ledger.settled()
+    }
+
+    fn may_start_slot(&self) -> bool {
+        self.stop.is_none() && self.paused.is_none() && (self.slots.len() as u32) < self.plan().in_flight
+    }
+
+    fn anything_sent(&self) -> bool {
+        self.slots.values().any(|slot| matches!(slot.state, SlotState::Sent { .. }))
+    }
+
+    fn start_what_may_start(&mut self, now: Time) {
+        loop {
+            // During a pause one request at a time finds out whether the condition has passed.
+            if self.paused.is_some() && self.anything_sent() {
+                return;
+            }
+            let due = self.slots.values().filter_map(|slot| match slot.state {
+                SlotState::Waiting { until } if until <= now => Some((until, slot.id)),
+                _ => None,
+            });
+            let Some((_, id)) = due.min() else { break };
+            self.send(now, id);
+            if !self.commands.is_empty() {
+                return;
+            }
+        }
+        if !self.may_start_slot() {
+            return;
+        }
+        let plan = self.plan();
+        let lingered = self.pending.oldest().is_some_and(|oldest| now.since(oldest) >= self.config.linger);
+        let flush = self.source_ended || lingered || self.input_room() == 0;
+        if self.pending.is_empty() || !(flush || self.pending.is_full(&plan)) {
+            return;
+        }
+        let batch = self.pending.take(now, &plan);
+        if batch.is_empty() {
+            return;
+        }
+        let id = self.next_id();
+        self.slots.insert(id, Slot::new(id, now, batch));
+        self.send(now, id);
+    }
+
+    fn next_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Sends the first part of a slot.
+    fn send(&mut self, now: Time, slot_id: u64) {
+        let request = self.next_id();
+        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
+        let Some(part) = slot.parts.front_mut() else {
+            self.slots.remove(&slot_id);
+            return;
+        };
+        if part.uncertain && !part.duplicates_counted {
+            part.duplicates_counted = true;
+            self.tally.counts.possible_duplicates += part.batch.segments.iter().map(Segment::without_id).sum::<u64>();
+        }
+        if part.failures > 0 {
+            self.tally.counts.retried_items += u64::from(part.batch.items);
+        }
+        self.tally.counts.requests += 1;
+        self.tally.counts.bytes_sent += part.batch.bytes;
+        slot.state = SlotState::Sent { request };
+        let command = Command::Send(Request {
+            id: request,
+            body: part.batch.body(),
+            items: part.batch.items,
+            bytes: part.batch.bytes,
+            item_replies: part.item_replies || !self.config.summary_replies,
+        });
+        self.requests.insert(request, slot_id);
+        self.commands.push_back(command);
+    }
+
+    /// Settles all items of a batch.
+    fn settle_batch(&mut self, now: Time, batch: &Batch, settled: Settled, index: Option<&str>, uncertain: bool) {
+        self.tally.settle(settled, u64::from(batch.items), index, uncertain);
+        for segment in &batch.segments {
+            self.release(now, segment);
+        }
+    }
+
+    /// Takes items off the ledger and frees their ids and their memory.
+    fn release(&mut self, now: Time, segment: &Segment) {
+        match self.ledger.settle(segment.block.id, segment.first..segment.end) {
+            Ok(true) => self.buffered -= segment.block.items.body.len() as u64,
+            Ok(false) => {}
+            Err(e) => self.handle_stop(now, Stop::Failed(e.to_string())),
+        }
+        self.pending.settled(now, segment);
+    }
+
+    fn dead_letter(&mut self, now: Time, letter: DeadLetter) {
+        self.tally.dead_letter(letter.status, &letter.kind, &letter.reason);
+        self.commands.push_back(Command::DeadLetter(Box::new(letter)));
+        let c = &self.tally.counts;
+        let hopeless = match self.config.max_errors {
+            MaxErrors::Count(max) => c.docs_dead_lettered > max,
+            MaxErrors::Percent(_) => c.docs_read >= PERCENT_FROM_DOCS && self.too_many_errors(),
+        };
+        if hopeless && self.stop.is_none() {
+            self.handle_stop(now, Stop::Failed(self.max_errors_message()));
+        }
+    }
+
+    /// Whether dead letters are more than was allowed, for the judgement at the end.
+    pub fn too_many_errors(&self) -> bool {
+        let c = &self.tally.counts;
+        match self.config.max_errors {
+            MaxErrors::Count(max) => c.docs_dead_lettered > max,
+            MaxErrors::Percent(max) if max >= 100.0 => {
+                c.docs_read >= PERCENT_FROM_DOCS && c.docs_dead_lettered == c.docs_read
+            }
+            MaxErrors::Percent(max) => c.docs_dead_lettered as f64 * 100.0 > max * c.docs_read as f64,
+        }
+    }
+
+    /// What is said when there are too many dead letters.
+    pub fn max_errors_message(&self) -> String {
+        let c = &self.tally.counts;
+        let worst = self.tally.errors().into_iter().next();
+        let worst =
+            worst.map(|e| format!("; most frequent: {} {}: {}", e.status, e.kind, e.reason)).unwrap_or_default();
+        format!(
+            "{} of {} documents could not be loaded, which is more than --max-errors allows{worst}",
+            c.docs_dead_lettered, c.docs_read
+        )
+    }
+
+    fn give_up_if_due(&mut self, now: Time) {
+        if let Some(paused) = self.paused
+            && self.stop.is_none()
+            && now.since(paused.since) >= self.config.pause_max
+        {
+            let waited = self.config.pause_max.as_secs_f64();
+            let why = format!("stopped after a pause of {waited} s: {}", paused.condition.advice());
+            self.handle_stop(now, Stop::Failed(why));
+        }
+        let Some((_, stopped_at)) = self.stop else { return };
+        let over = now.since(stopped_at) >= self.config.drain_max;
+        let ids: Vec<u64> = self.slots.keys().copied().collect();
+        for id in ids {
+            let Some(slot) = self.slots.get(&id) else { continue };
+            // A stop ends what only waits; an answer that may still come is waited for.
+            let ends = match slot.state {
+                SlotState::Waiting { .. } => true,
+                SlotState::Sent { .. } | SlotState::AwaitingGone | SlotState::Comparing { .. } => over,
+            };
+            if ends {
+                self.abandon(now, id);
+            }
+        }
+    }
+
+    /// Gives up on a slot: what may have been applied is unknown, the rest is given back.
+    fn abandon(&mut self, now: Time, slot_id: u64) {
+        let Some(slot) = self.slots.remove(&slot_id) else { return };
+        let under_way = matches!(slot.state, SlotState::Sent { .. } | SlotState::AwaitingGone);
+        if let SlotState::Sent { request } = slot.state {
+            self.requests.remove(&request);
+        }
+        if let SlotState::Comparing { part, .. } = &slot.state {
+            // The 409 said that a document is there; whose, was not found out.
+            self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
+        }
+        for (at, part) in slot.parts.iter().enumerate() {
+            if part.uncertain || (at == 0 && under_way) {
+                self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
+            }
+        }
+    }
+
+    fn wait(&mut self, failures: u32) -> Duration {
+        self.config.retry.wait(failures, &mut self.jitter)
+    }
+
+    /// Puts a part back at the front of its slot, to be sent after a wait, or ends it where the budget is spent.
+    fn again(&mut self, now: Time, slot_id: u64, mut part: Part, last: &slot::LastError) {
+        part.failures += 1;
+        if !self.config.retry.allows(part.failures, part.first_sent, now) {
+            return self.exhausted(now, part, last);
+        }
+        let until = now + self.wait(part.failures);
+        if let Some(slot) = self.slots.get_mut(&slot_id) {
+            slot.parts.push_front(part);
+            slot.state = SlotState::Waiting { until };
+        }
+    }
+
+    fn exhausted(&mut self, now: Time, part: Part, last: &slot::LastError) {
+        let tried = now.since(part.first_sent).as_secs_f64();
+        if self.last_progress <= part.first_sent {
+            // The cluster takes nothing at all: that is no matter of these documents, and dead letters would not help.
+            let why = format!(
+                "the cluster has taken no document for {tried:.0} s; the last of {} attempts ended with {last}",
+                part.failures
+            );
+            if part.uncertain {
+                self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
+            }
+            return self.handle_stop(now, Stop::Failed(why));
+        }
+        if part.uncertain && last.status == 0 {
+            return self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
+        }
+        let reason = format!("given up after {} attempts in {tried:.0} s: {}", part.failures, last.reason);
+        let last = slot::LastError { reason, ..last.clone() };
+        self.dead_letter_batch(now, &part.batch, &last);
+    }
+
+    fn dead_letter_batch(&mut self, now: Time, batch: &Batch, error: &slot::LastError) {
+        for segment in &batch.segments {
+            for item in segment.first..segment.end {
+                let (action, document) = segment.block.items.action_and_document(item);
+                let letter = DeadLetter {
+                    position: segment.block.items.position(item),
+                    status: error.status,
+                    kind: error.kind.clone(),
+                    reason: error.reason.clone(),
+                    action: Some(action),
+                    document,
+                };
+                self.dead_letter(now, letter);
+            }
+            self.release(now, segment);
+        }
+    }
+
+    fn pause(&mut self, now: Time, condition: Condition) {
+        if self.paused.is_none() {
+            self.paused = Some(Paused { condition, since: now });
+            self.commands.push_back(Command::Note(Note::Paused(condition)));
+        }
+    }
+
+    fn resume(&mut self) {
+        if self.paused.take().is_some() {
+            self.commands.push_back(Command::Note(Note::Resumed));
+        }
+    }
+
+    fn limit_bodies(&mut self, refused_bytes: u64) {
+        // Half of what was refused; a few tries find the server's limit from above without knowing it.
+        let limit = (refused_bytes / 2).max(1);
+        if limit < self.body_limit {
+            self.body_limit = limit;
+            self.commands.push_back(Command::Note(Note::BodyLimit(limit)));
+        }
+    }
+}

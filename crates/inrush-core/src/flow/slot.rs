@@ -1,0 +1,422 @@
+//! One permit: a request under way, and what an answer makes of its items. Repetitions and halves of a request stay inside
+//! its permit, so that a cluster in trouble gets fewer requests, not more.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+use super::{Command, Comparison, Flow, Item, Note, Stop};
+use crate::batch::{Batch, Segment};
+use crate::outcome::{
+    Attempt, Condition, ItemContext, RequestVerdict, Settled, Verdict, item_verdict, request_verdict,
+};
+use crate::reply::{BulkReply, ItemError};
+use crate::time::Time;
+use crate::tune::Sample;
+
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) id: u64,
+    /// What is left of the request, the part that is sent next in front.
+    pub(super) parts: VecDeque<Part>,
+    pub(super) state: SlotState,
+}
+
+#[derive(Debug)]
+pub(super) enum SlotState {
+    Sent { request: u64 },
+    Waiting { until: Time },
+    AwaitingGone,
+    Comparing { request: u64, part: Part },
+}
+
+/// Items that are sent together and share a history.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) batch: Batch,
+    /// An attempt may have been applied without our knowing.
+    pub(super) uncertain: bool,
+    pub(super) duplicates_counted: bool,
+    /// Ask for entries even where summaries are enough.
+    pub(super) item_replies: bool,
+    pub(super) failures: u32,
+    pub(super) first_sent: Time,
+}
+
+impl Slot {
+    pub(super) fn new(id: u64, now: Time, batch: Batch) -> Self {
+        let part = Part {
+            batch,
+            uncertain: false,
+            duplicates_counted: false,
+            item_replies: false,
+            failures: 0,
+            first_sent: now,
+        };
+        Slot { id, parts: VecDeque::from([part]), state: SlotState::Waiting { until: now } }
+    }
+}
+
+impl Part {
+    /// Other items with the same history.
+    fn with(&self, batch: Batch) -> Part {
+        Part { batch, ..self.clone() }
+    }
+}
+
+/// The error that a repetition follows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastError {
+    pub(super) status: u16,
+    pub(super) kind: String,
+    pub(super) reason: String,
+}
+
+impl fmt::Display for LastError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.status {
+            0 => f.write_str(&self.reason),
+            status => write!(f, "{status} {}: {}", self.kind, self.reason),
+        }
+    }
+}
+
+impl LastError {
+    fn new(status: u16, error: &ItemError) -> Self {
+        LastError { status, kind: error.kind.clone(), reason: error.reason.clone() }
+    }
+
+    fn client(kind: &str, reason: String) -> Self {
+        LastError { status: 0, kind: kind.to_owned(), reason }
+    }
+}
+
+/// Items of one reply, sorted by what is to be done with them.
+#[derive(Default)]
+struct Sorted {
+    retry: Batch,
+    smaller: Batch,
+    compare: Batch,
+    paused: Option<Condition>,
+    last: LastError,
+    accepted: u32,
+    rejected: u32,
+}
+
+impl Flow {
+    /// Takes what became of a request. `wall`: from handing it over to the end of its reply.
+    pub fn handle_attempt(&mut self, now: Time, request: u64, wall: Duration, attempt: Attempt) {
+        let Some((slot_id, part)) = self.sent(request) else { return };
+        let mut sample = Sample {
+            bytes: part.batch.bytes,
+            docs: part.batch.items,
+            wall,
+            took: None,
+            accepted: 0,
+            rejected: 0,
+            too_large: false,
+            source_limited: self.pending.is_empty(),
+        };
+        match attempt {
+            Attempt::Replied(reply) => {
+                sample.took = reply.took_ms.map(Duration::from_millis);
+                let (accepted, rejected) = self.replied(now, slot_id, part, &reply);
+                (sample.accepted, sample.rejected) = (accepted, rejected);
+            }
+            Attempt::Refused { status, error } => {
+                let verdict = request_verdict(status, &error, self.config.incremental_bulk);
+                sample.too_large = verdict == RequestVerdict::Smaller;
+                if matches!(verdict, RequestVerdict::Retry { .. }) {
+                    sample.rejected = sample.docs;
+                    self.tally.counts.rejected_items += u64::from(part.batch.items);
+                }
+                self.refused(now, slot_id, part, verdict, &LastError::new(status, &error));
+            }
+            Attempt::NotSent { reason } => {
+                self.commands.push_back(Command::Note(Note::Trouble(reason.clone())));
+                self.again(now, slot_id, part, &LastError::client("not_sent", reason));
+            }
+            Attempt::Lost { reason } => self.lost(slot_id, request, part, reason),
+        }
+        self.tuner.handle_sample(now, &sample);
+        self.go_on(now, slot_id);
+    }
+
+    /// The cluster no longer works on a request whose attempt was lost, as far as can be told.
+    pub fn handle_gone(&mut self, now: Time, request: u64) {
+        let Some(slot_id) = self.requests.remove(&request) else { return };
+        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
+        if !matches!(slot.state, SlotState::AwaitingGone) {
+            return;
+        }
+        if let Some(part) = slot.parts.pop_front() {
+            let last = LastError::client("no_answer", "no answer to a request that was sent".to_owned());
+            self.again(now, slot_id, part, &last);
+        }
+        self.go_on(now, slot_id);
+    }
+
+    /// Takes the comparison of documents that met a 409, in the order of the command.
+    pub fn handle_compared(&mut self, now: Time, request: u64, results: &[Comparison]) {
+        let Some(slot_id) = self.requests.remove(&request) else { return };
+        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
+        let state = std::mem::replace(&mut slot.state, SlotState::Waiting { until: now });
+        let SlotState::Comparing { request: asked, part } = state else {
+            slot.state = state;
+            return;
+        };
+        debug_assert_eq!(asked, request, "a slot compares for one request at a time");
+        let conflict = |what: &str| LastError {
+            status: 409,
+            kind: "version_conflict_engine_exception".to_owned(),
+            reason: what.to_owned(),
+        };
+        let mut at = 0;
+        for segment in &part.batch.segments {
+            for item in 0..segment.len() {
+                let mut one = Batch::default();
+                one.push(segment.part(item, item + 1));
+                match results.get(at) {
+                    Some(Comparison::Equal) => self.settle_batch(now, &one, Settled::AlreadyThere, None, false),
+                    Some(Comparison::Different) => {
+                        self.dead_letter_batch(now, &one, &conflict("the id exists with other content"));
+                    }
+                    Some(Comparison::Failed(why)) => {
+                        let why = format!("the id exists, and its content could not be compared: {why}");
+                        self.dead_letter_batch(now, &one, &conflict(&why));
+                    }
+                    None => self.dead_letter_batch(now, &one, &conflict("the id exists, and was not compared")),
+                }
+                at += 1;
+            }
+        }
+        self.go_on(now, slot_id);
+    }
+
+    /// The part that was sent with this request.
+    fn sent(&mut self, request: u64) -> Option<(u64, Part)> {
+        let slot_id = self.requests.remove(&request)?;
+        let slot = self.slots.get_mut(&slot_id)?;
+        match slot.state {
+            SlotState::Sent { request: sent, .. } if sent == request => {}
+            SlotState::Sent { .. }
+            | SlotState::Waiting { .. }
+            | SlotState::AwaitingGone
+            | SlotState::Comparing { .. } => {
+                return None;
+            }
+        }
+        slot.parts.pop_front().map(|part| (slot_id, part))
+    }
+
+    /// After an answer: the next part of the slot, or its end.
+    fn go_on(&mut self, now: Time, slot_id: u64) {
+        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
+        match slot.state {
+            SlotState::Sent { .. } => slot.state = SlotState::Waiting { until: now },
+            SlotState::Waiting { .. } => {}
+            SlotState::AwaitingGone | SlotState::Comparing { .. } => return,
+        }
+        if slot.parts.is_empty() {
+            self.slots.remove(&slot_id);
+        }
+    }
+
+    fn replied(&mut self, now: Time, slot_id: u64, part: Part, reply: &BulkReply) -> (u32, u32) {
+        let summary = self.config.summary_replies && !part.item_replies && reply.runs.is_empty();
+        if summary && !reply.errors {
+            self.resume();
+            self.last_progress = now;
+            let items = part.batch.items;
+            self.settle_batch(now, &part.batch, Settled::Created, None, part.uncertain);
+            return (items, 0);
+        }
+        if summary {
+            // Some were refused, and which is not known: the same again, with entries.
+            self.push_front(slot_id, Part { uncertain: true, item_replies: true, ..part });
+            return (0, 0);
+        }
+        let mut sorted = Sorted::default();
+        let mut stop = None;
+        let mut runs = reply.runs.iter();
+        let mut run = runs.next();
+        let mut left = run.map_or(0, |r| r.count);
+        for segment in &part.batch.segments {
+            let mut at = 0;
+            while at < segment.len() {
+                // The engine checked that there is an entry for each item.
+                let Some(current) = run else { break };
+                let count = left.min(segment.len() - at);
+                let items = segment.part(at, at + count);
+                if let Some(why) = self.judge(now, &part, &current.item, items, &mut sorted) {
+                    stop.get_or_insert(why);
+                }
+                at += count;
+                left -= count;
+                if left == 0 {
+                    run = runs.next();
+                    left = run.map_or(0, |r| r.count);
+                }
+            }
+        }
+        if sorted.accepted > 0 {
+            self.last_progress = now;
+        }
+        let Sorted { retry, smaller, compare, paused, last, accepted, rejected } = sorted;
+        match paused {
+            Some(condition) => self.pause(now, condition),
+            None => self.resume(),
+        }
+        if !smaller.is_empty() {
+            self.halve(now, slot_id, part.with(smaller), &last);
+        }
+        if !compare.is_empty() {
+            self.compare(slot_id, part.with(compare));
+        }
+        if !retry.is_empty() {
+            // Waiting for a condition to pass costs no retries: the pause has a bound of its own.
+            let failures = if paused.is_some() { part.failures.min(5) } else { part.failures };
+            let retry = Part { failures, ..part.with(retry) };
+            let retry = if paused.is_some() { Part { first_sent: now, ..retry } } else { retry };
+            self.again_unless_comparing(now, slot_id, retry, &last);
+        }
+        if let Some(why) = stop {
+            self.handle_stop(now, Stop::Failed(why));
+        }
+        (accepted, rejected)
+    }
+
+    /// Decides on neighbouring items with the same entry. Returns why the run has to stop, if it has to.
+    fn judge(
+        &mut self,
+        now: Time,
+        part: &Part,
+        reply: &crate::reply::ItemReply,
+        items: Segment,
+        sorted: &mut Sorted,
+    ) -> Option<String> {
+        let context = ItemContext {
+            uncertain: part.uncertain,
+            versioned: self.config.versioned,
+            on_conflict: self.config.on_conflict,
+        };
+        let error = reply.error.clone().unwrap_or_default();
+        let last = || LastError::new(reply.status, &error);
+        match item_verdict(reply, context) {
+            Verdict::Settle(settled) => {
+                sorted.accepted += items.len();
+                let uncertain = part.uncertain;
+                self.tally.settle(settled, u64::from(items.len()), reply.index.as_deref(), uncertain);
+                self.release(now, &items);
+            }
+            Verdict::Retry => {
+                sorted.rejected += items.len();
+                self.tally.counts.rejected_items += u64::from(items.len());
+                sorted.last = last();
+                sorted.retry.push(items);
+            }
+            Verdict::Smaller => {
+                sorted.last = last();
+                sorted.smaller.push(items);
+            }
+            Verdict::Compare => sorted.compare.push(items),
+            Verdict::DeadLetter => {
+                let mut batch = Batch::default();
+                batch.push(items);
+                self.dead_letter_batch(now, &batch, &last());
+                // The cluster works; it is the document that does not.
+                sorted.accepted += batch.items;
+            }
+            Verdict::Pause(condition) => {
+                sorted.paused = Some(condition);
+                sorted.last = last();
+                sorted.retry.push(items);
+            }
+            Verdict::Stop => {
+                sorted.last = last();
+                sorted.retry.push(items);
+                return Some(format!("the cluster refuses documents: {}", last()));
+            }
+        }
+        None
+    }
+
+    fn refused(&mut self, now: Time, slot_id: u64, mut part: Part, verdict: RequestVerdict, last: &LastError) {
+        match verdict {
+            RequestVerdict::Retry { uncertain } => {
+                part.uncertain |= uncertain;
+                self.commands.push_back(Command::Note(Note::Trouble(last.to_string())));
+                self.again(now, slot_id, part, last);
+            }
+            RequestVerdict::Smaller => {
+                self.limit_bodies(part.batch.bytes);
+                self.halve(now, slot_id, part, last);
+            }
+            RequestVerdict::Bisect { uncertain } => {
+                part.uncertain |= uncertain;
+                self.halve(now, slot_id, part, last);
+            }
+            RequestVerdict::Pause(condition) => {
+                self.pause(now, condition);
+                let part = Part { first_sent: now, failures: part.failures.min(5), ..part };
+                self.again(now, slot_id, part, last);
+            }
+            RequestVerdict::Stop => {
+                self.push_front(slot_id, part);
+                self.handle_stop(now, Stop::Failed(format!("the cluster refuses bulk requests: {last}")));
+            }
+        }
+    }
+
+    /// Two halves in place of a part; a single document that is still too much, or still spoils its request, is a dead letter.
+    fn halve(&mut self, now: Time, slot_id: u64, part: Part, last: &LastError) {
+        if part.batch.items == 1 {
+            return self.dead_letter_batch(now, &part.batch, last);
+        }
+        let (a, b) = part.batch.halves();
+        self.push_front(slot_id, part.with(b));
+        self.push_front(slot_id, part.with(a));
+    }
+
+    fn push_front(&mut self, slot_id: u64, part: Part) {
+        if let Some(slot) = self.slots.get_mut(&slot_id) {
+            slot.parts.push_front(part);
+        }
+    }
+
+    fn lost(&mut self, slot_id: u64, request: u64, part: Part, reason: String) {
+        self.commands.push_back(Command::Note(Note::Lost(reason)));
+        self.requests.insert(request, slot_id);
+        self.push_front(slot_id, Part { uncertain: true, ..part });
+        if let Some(slot) = self.slots.get_mut(&slot_id) {
+            slot.state = SlotState::AwaitingGone;
+        }
+        self.commands.push_back(Command::AwaitGone { request });
+    }
+
+    fn compare(&mut self, slot_id: u64, part: Part) {
+        let request = self.next_id();
+        let mut items = Vec::with_capacity(part.batch.items as usize);
+        for segment in &part.batch.segments {
+            for item in segment.first..segment.end {
+                let (action, document) = segment.block.items.action_and_document(item);
+                items.push(Item { action, document });
+            }
+        }
+        self.requests.insert(request, slot_id);
+        if let Some(slot) = self.slots.get_mut(&slot_id) {
+            slot.state = SlotState::Comparing { request, part };
+        }
+        self.commands.push_back(Command::Compare { request, items });
+    }
+
+    /// Like [`Flow::again`]; while a comparison is under way the part only queues behind it.
+    fn again_unless_comparing(&mut self, now: Time, slot_id: u64, part: Part, last: &LastError) {
+        let comparing = self.slots.get(&slot_id).is_some_and(|s| matches!(s.state, SlotState::Comparing { .. }));
+        if comparing {
+            self.push_front(slot_id, Part { failures: part.failures + 1, ..part });
+        } else {
+            self.again(now, slot_id, part, last);
+        }
+    }
+}

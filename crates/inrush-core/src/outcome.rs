@@ -1,0 +1,390 @@
+//! The verdict tables: what each answer of a server means for a document, in one place, each arm with its reason.
+
+use serde::{Deserialize, Serialize};
+
+use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult};
+
+/// What became of one HTTP request.
+#[derive(Clone, Debug)]
+pub enum Attempt {
+    /// A reply that could be read, with one entry an item, or none where a summary was asked for.
+    Replied(BulkReply),
+    /// The server refused the request as a whole.
+    Refused {
+        /// The HTTP status, not 2xx.
+        status: u16,
+        /// What the body says.
+        error: ItemError,
+    },
+    /// No byte of the body was handed over: surely not applied.
+    NotSent {
+        /// Why.
+        reason: String,
+    },
+    /// The body went out, at least in part, and no usable reply came back: it may have been applied.
+    Lost {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// In which bucket of the report a document ends that is not a dead letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Settled {
+    /// New in the index.
+    Created,
+    /// Replaced or changed a document.
+    Updated,
+    /// Removed a document.
+    Deleted,
+    /// An update without change.
+    Noop,
+    /// A delete of an id that is not there.
+    NotFound,
+    /// A 409 that an earlier attempt of ours explains, or equal by comparison.
+    AlreadyThere,
+    /// A 409 otherwise, counted because the user asked so.
+    Conflicting,
+    /// Dropped by an ingest pipeline.
+    Dropped,
+    /// In Elasticsearch's failure store.
+    Redirected,
+    /// Sent, and no answer ever came.
+    Unknown,
+}
+
+/// What to do with one item after an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is done.
+    Settle(Settled),
+    /// Send it again after a pause.
+    Retry,
+    /// Send it again in a smaller request.
+    Smaller,
+    /// Read what the index holds under its id and compare.
+    Compare,
+    /// It will never be taken: a dead letter.
+    DeadLetter,
+    /// Nothing of this index is taken at the moment: pause, then stop.
+    Pause(Condition),
+    /// Nothing more will be taken: stop.
+    Stop,
+}
+
+/// A condition of the whole index or cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// `index.blocks.write` or another block.
+    WriteBlock,
+    /// The disk's flood stage made indices read-only.
+    FloodStage,
+    /// The index does not exist any more.
+    IndexMissing,
+    /// The index is closed.
+    IndexClosed,
+}
+
+impl Condition {
+    /// What it is, and what to do about it.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Condition::WriteBlock => "the index is blocked for writes; remove the block (index.blocks.write: null)",
+            Condition::FloodStage => {
+                "the cluster's disk has reached the flood stage and indices are read-only; free disk space"
+            }
+            Condition::IndexMissing => "the index does not exist any more; was it deleted during the load?",
+            Condition::IndexClosed => "the index is closed; open it (POST INDEX/_open)",
+        }
+    }
+}
+
+/// What a 409 means that no attempt of ours can have caused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnConflict {
+    /// A dead letter.
+    #[default]
+    Fail,
+    /// Counted in `docs_conflicting`; the exit status stays 0.
+    Skip,
+    /// The document in the index is read: equal content counts as `docs_already_there`, other content is a dead letter.
+    Compare,
+}
+
+/// What is known about an item besides its reply.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ItemContext {
+    /// An earlier attempt may have been applied.
+    pub uncertain: bool,
+    /// The item carries an external version.
+    pub versioned: bool,
+    /// The job's choice.
+    pub on_conflict: OnConflict,
+}
+
+/// The verdict on one item. Exhaustive over status and error type; sources are the bulk documentation and the
+/// exceptions of both servers.
+pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
+    use Verdict::{DeadLetter, Pause, Retry, Smaller, Stop};
+    let Some(error) = &reply.error else { return success(reply) };
+    let kind = error.kind.as_str();
+    match reply.status {
+        400 => match kind {
+            "index_closed_exception" => Pause(Condition::IndexClosed),
+            // A name that no pipeline has fails every document the same way.
+            "illegal_argument_exception"
+                if error.reason.starts_with("pipeline with id [") && error.reason.contains("does not exist") =>
+            {
+                Stop
+            }
+            // The shard is full (2^31 - 519 documents): so it will be for all that follow.
+            "illegal_argument_exception" if error.reason.contains("number of documents in the index cannot exceed") => {
+                Stop
+            }
+            // The cluster may not open another shard, so the index cannot be made.
+            "validation_exception" if error.reason.contains("maximum") && error.reason.contains("shards open") => Stop,
+            // Mapper errors and all else that is wrong with this one document.
+            _ => DeadLetter,
+        },
+        // Credentials that are refused for one item are refused for the next.
+        401 => Stop,
+        403 => match kind {
+            // `read_only_allow_delete` is what the flood stage sets; older servers answer 403, newer 429.
+            "cluster_block_exception" if error.reason.contains("read-only / allow delete") => {
+                Pause(Condition::FloodStage)
+            }
+            "cluster_block_exception" => Pause(Condition::WriteBlock),
+            // security_exception: the privilege is missing for every document of the index.
+            _ => Stop,
+        },
+        404 => match kind {
+            "index_not_found_exception" => Pause(Condition::IndexMissing),
+            // document_missing_exception of an update, and what else is not found for this item.
+            _ => DeadLetter,
+        },
+        409 => conflict(reply.action, context),
+        413 => Smaller,
+        429 => match kind {
+            "cluster_block_exception" => Pause(Condition::FloodStage),
+            "circuit_breaking_exception" if error.permanent => Smaller,
+            // es_rejected_execution_exception, rejected_execution_exception, circuit breakers that will close again, and
+            // whatever a proxy invents: load.
+            _ => Retry,
+        },
+        // Shards without a primary, no master, a node that leaves, engine failures, time-outs inside the cluster: all of them pass,
+        // or the retry budget ends them.
+        500..=599 => Retry,
+        // No server sends another one with an error; a person has to look at it.
+        _ => DeadLetter,
+    }
+}
+
+fn success(reply: &ItemReply) -> Verdict {
+    use Settled::{Created, Deleted, Dropped, Noop, NotFound, Redirected, Updated};
+    let settled = match (reply.status, reply.result) {
+        _ if reply.failure_store_used => Redirected,
+        (200..=299, Some(ItemResult::Created)) => Created,
+        (200..=299, Some(ItemResult::Updated)) => Updated,
+        (200..=299, Some(ItemResult::Deleted)) => Deleted,
+        // An update that changes nothing answers `noop`, and so does a document that a pipeline's `drop` swallowed.
+        (200..=299, Some(ItemResult::Noop)) => match reply.action {
+            ItemAction::Update => Noop,
+            ItemAction::Index | ItemAction::Create | ItemAction::Delete => Dropped,
+        },
+        (200..=299 | 404, Some(ItemResult::NotFound)) => NotFound,
+        // A gateway that strips `result`: 201 is always a new document.
+        (201, None) => Created,
+        (200..=299, None | Some(ItemResult::Other)) => match reply.action {
+            ItemAction::Delete => Deleted,
+            ItemAction::Index | ItemAction::Create | ItemAction::Update => Updated,
+        },
+        // A failure without an error is not something to count as done.
+        _ => return Verdict::DeadLetter,
+    };
+    Verdict::Settle(settled)
+}
+
+fn conflict(action: ItemAction, context: ItemContext) -> Verdict {
+    match action {
+        // Two writers met on the primary; the next attempt reads the newer version (what `retry_on_conflict` does).
+        ItemAction::Update => Verdict::Retry,
+        ItemAction::Index | ItemAction::Delete if !context.versioned => Verdict::Retry,
+        // With an external version, 409 says that the same or a newer one is there; on `create`, that the id is.
+        ItemAction::Create | ItemAction::Index | ItemAction::Delete => match context.on_conflict {
+            _ if context.uncertain => Verdict::Settle(Settled::AlreadyThere),
+            OnConflict::Fail => Verdict::DeadLetter,
+            OnConflict::Skip => Verdict::Settle(Settled::Conflicting),
+            // There is nothing to compare a delete with.
+            OnConflict::Compare if action == ItemAction::Delete => Verdict::DeadLetter,
+            OnConflict::Compare => Verdict::Compare,
+        },
+    }
+}
+
+/// What to do with a request that was refused as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestVerdict {
+    /// Send it again after a pause.
+    Retry {
+        /// Parts of it may have been applied.
+        uncertain: bool,
+    },
+    /// Too large: halve it, and keep later requests below its size.
+    Smaller,
+    /// Something in it spoils the whole: halve it until the document is found.
+    Bisect {
+        /// Parts of it may have been applied.
+        uncertain: bool,
+    },
+    /// Nothing of this index is taken at the moment.
+    Pause(Condition),
+    /// Nothing more will be taken.
+    Stop,
+}
+
+/// The verdict on a request that was refused as a whole. `incremental_bulk`: the server handles a body as it streams in
+/// (Elasticsearch 8.16 and newer), so that parts may be applied before a refusal.
+pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -> RequestVerdict {
+    use RequestVerdict::{Bisect, Pause, Retry, Smaller, Stop};
+    match (status, error.kind.as_str()) {
+        (403 | 429, "cluster_block_exception") => {
+            if status == 429 || error.reason.contains("read-only / allow delete") {
+                Pause(Condition::FloodStage)
+            } else {
+                Pause(Condition::WriteBlock)
+            }
+        }
+        (404, "index_not_found_exception") => Pause(Condition::IndexMissing),
+        (400, "index_closed_exception") => Pause(Condition::IndexClosed),
+        (400, _) => Bisect { uncertain: incremental_bulk },
+        // The length is announced, so both servers refuse before they read a byte of the body (HttpTransportSettings.max_content_length).
+        (413, _) => Smaller,
+        (429, "circuit_breaking_exception") if error.permanent => Smaller,
+        // Indexing pressure or a gateway's limit: nothing was applied where the body is parsed as a whole.
+        (408 | 429 | 503, _) => Retry { uncertain: incremental_bulk || status == 408 },
+        // The gateway gave up waiting, or the server broke in the middle: the request may go on behind it.
+        (500..=599, _) => Retry { uncertain: true },
+        // 401 and 403: no right to; 404, 405, 406, 415: not a bulk endpoint; 3xx: somewhere else. None of them heals by waiting.
+        _ => Stop,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(action: ItemAction, status: u16, result: Option<ItemResult>, error: Option<(&str, &str)>) -> ItemReply {
+        ItemReply {
+            action,
+            status,
+            index: None,
+            result,
+            error: error.map(|(kind, reason)| ItemError { kind: kind.into(), reason: reason.into(), permanent: false }),
+            failure_store_used: false,
+        }
+    }
+
+    fn check(reply: &ItemReply, expected: Verdict) {
+        assert_eq!(item_verdict(reply, ItemContext::default()), expected, "{reply:?}");
+    }
+
+    #[test]
+    fn successes_end_in_their_buckets() {
+        use ItemAction::*;
+        let ok = |action, status, result| item(action, status, Some(result), None);
+        check(&ok(Index, 201, ItemResult::Created), Verdict::Settle(Settled::Created));
+        check(&ok(Index, 200, ItemResult::Updated), Verdict::Settle(Settled::Updated));
+        check(&ok(Index, 200, ItemResult::Noop), Verdict::Settle(Settled::Dropped));
+        check(&ok(Update, 200, ItemResult::Noop), Verdict::Settle(Settled::Noop));
+        check(&ok(Delete, 200, ItemResult::Deleted), Verdict::Settle(Settled::Deleted));
+        check(&ok(Delete, 404, ItemResult::NotFound), Verdict::Settle(Settled::NotFound));
+        check(&item(Index, 500, None, None), Verdict::DeadLetter);
+        let mut redirected = ok(Create, 201, ItemResult::Created);
+        redirected.failure_store_used = true;
+        check(&redirected, Verdict::Settle(Settled::Redirected));
+    }
+
+    #[test]
+    fn load_is_retried_and_conditions_pause() {
+        use ItemAction::Index;
+        for kind in
+            ["es_rejected_execution_exception", "rejected_execution_exception", "circuit_breaking_exception", "x"]
+        {
+            check(&item(Index, 429, None, Some((kind, ""))), Verdict::Retry);
+        }
+        check(&item(Index, 503, None, Some(("unavailable_shards_exception", ""))), Verdict::Retry);
+        let flood = "index [x] blocked by: [FORBIDDEN/12/index read-only / allow delete (api)];";
+        check(&item(Index, 429, None, Some(("cluster_block_exception", flood))), Verdict::Pause(Condition::FloodStage));
+        check(&item(Index, 403, None, Some(("cluster_block_exception", flood))), Verdict::Pause(Condition::FloodStage));
+        check(
+            &item(Index, 403, None, Some(("cluster_block_exception", "FORBIDDEN/8/index write (api)"))),
+            Verdict::Pause(Condition::WriteBlock),
+        );
+        check(
+            &item(Index, 404, None, Some(("index_not_found_exception", ""))),
+            Verdict::Pause(Condition::IndexMissing),
+        );
+        check(&item(Index, 400, None, Some(("index_closed_exception", ""))), Verdict::Pause(Condition::IndexClosed));
+        check(&item(Index, 403, None, Some(("security_exception", ""))), Verdict::Stop);
+        check(
+            &item(Index, 400, None, Some(("illegal_argument_exception", "pipeline with id [p] does not exist"))),
+            Verdict::Stop,
+        );
+    }
+
+    #[test]
+    fn documents_that_will_never_be_taken_are_dead_letters() {
+        use ItemAction::*;
+        for kind in [
+            "mapper_parsing_exception",
+            "document_parsing_exception",
+            "strict_dynamic_mapping_exception",
+            "illegal_argument_exception",
+        ] {
+            check(&item(Index, 400, None, Some((kind, "no"))), Verdict::DeadLetter);
+        }
+        check(&item(Update, 404, None, Some(("document_missing_exception", ""))), Verdict::DeadLetter);
+    }
+
+    #[test]
+    fn a_conflict_depends_on_action_attempt_and_choice() {
+        use ItemAction::*;
+        let error = Some(("version_conflict_engine_exception", ""));
+        let verdict = |action, uncertain, versioned, on_conflict| {
+            item_verdict(&item(action, 409, None, error), ItemContext { uncertain, versioned, on_conflict })
+        };
+        assert_eq!(verdict(Create, false, false, OnConflict::Fail), Verdict::DeadLetter);
+        assert_eq!(verdict(Create, false, false, OnConflict::Skip), Verdict::Settle(Settled::Conflicting));
+        assert_eq!(verdict(Create, false, false, OnConflict::Compare), Verdict::Compare);
+        for on_conflict in [OnConflict::Fail, OnConflict::Skip, OnConflict::Compare] {
+            assert_eq!(verdict(Create, true, false, on_conflict), Verdict::Settle(Settled::AlreadyThere));
+            assert_eq!(verdict(Update, false, false, on_conflict), Verdict::Retry);
+            assert_eq!(verdict(Index, false, false, on_conflict), Verdict::Retry);
+        }
+        assert_eq!(verdict(Index, false, true, OnConflict::Fail), Verdict::DeadLetter);
+        assert_eq!(verdict(Delete, false, true, OnConflict::Compare), Verdict::DeadLetter);
+    }
+
+    #[test]
+    fn refused_requests() {
+        let error = |kind: &str| ItemError { kind: kind.into(), ..ItemError::default() };
+        let permanent = ItemError { permanent: true, ..error("circuit_breaking_exception") };
+        let verdict = |status, e: &ItemError| request_verdict(status, e, false);
+        assert_eq!(verdict(429, &error("")), RequestVerdict::Retry { uncertain: false });
+        assert_eq!(request_verdict(429, &error(""), true), RequestVerdict::Retry { uncertain: true });
+        assert_eq!(verdict(429, &permanent), RequestVerdict::Smaller);
+        assert_eq!(verdict(413, &error("")), RequestVerdict::Smaller);
+        assert_eq!(
+            verdict(400, &error("action_request_validation_exception")),
+            RequestVerdict::Bisect { uncertain: false }
+        );
+        for status in [500, 502, 504] {
+            assert_eq!(verdict(status, &error("")), RequestVerdict::Retry { uncertain: true });
+        }
+        for status in [301, 401, 403, 404, 405, 406, 415] {
+            assert_eq!(verdict(status, &error("")), RequestVerdict::Stop);
+        }
+        assert_eq!(verdict(403, &error("cluster_block_exception")), RequestVerdict::Pause(Condition::WriteBlock));
+    }
+}

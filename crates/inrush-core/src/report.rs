@@ -1,0 +1,217 @@
+//! What a load did, in numbers that add up.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::outcome::Settled;
+
+/// Counts of documents, requests and bytes. `docs_read` is always the sum of `docs_indexed`, `docs_noop`,
+/// `docs_not_found`, `docs_already_there`, `docs_conflicting`, `docs_dropped`, `docs_redirected`, `docs_dead_lettered` and
+/// `docs_unknown`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Documents whose end is known, or known to be unknown. Documents that were read ahead and given back when a run stopped
+    /// are in `docs_given_back`, not here.
+    pub docs_read: u64,
+    /// `docs_created` + `docs_updated` + `docs_deleted`.
+    pub docs_indexed: u64,
+    /// New in the index.
+    pub docs_created: u64,
+    /// Replaced or changed a document.
+    pub docs_updated: u64,
+    /// Removed a document.
+    pub docs_deleted: u64,
+    /// Updates without change.
+    pub docs_noop: u64,
+    /// Deletes of ids that were not there.
+    pub docs_not_found: u64,
+    /// 409 after an attempt of ours with unknown outcome, or equal by comparison.
+    pub docs_already_there: u64,
+    /// 409 otherwise, where the user asked to go on.
+    pub docs_conflicting: u64,
+    /// Dropped by an ingest pipeline.
+    pub docs_dropped: u64,
+    /// In the failure store.
+    pub docs_redirected: u64,
+    /// In the dead-letter file.
+    pub docs_dead_lettered: u64,
+    /// Sent, and no answer ever came.
+    pub docs_unknown: u64,
+    /// Read ahead, but not in the index when the run stopped early; reading on from the watermark finds them again.
+    pub docs_given_back: u64,
+    /// Documents without an id that were sent again after an attempt with unknown outcome.
+    pub possible_duplicates: u64,
+    /// Documents that count as updated although an attempt of ours with unknown outcome may have created them.
+    pub uncertain_updates: u64,
+    /// Documents that count as not found although an attempt of ours with unknown outcome may have deleted them.
+    pub uncertain_deletes: u64,
+    /// Bytes read from the sources, before decompression.
+    pub bytes_read: u64,
+    /// Bytes of request bodies, repetitions included.
+    pub bytes_sent: u64,
+    /// Requests, repetitions included.
+    pub requests: u64,
+    /// Items that were sent again.
+    pub retried_items: u64,
+    /// Items that were refused because of load.
+    pub rejected_items: u64,
+}
+
+/// What was done in one index.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct IndexCounts {
+    /// New documents.
+    pub created: u64,
+    /// Replaced or changed documents.
+    pub updated: u64,
+    /// Removed documents.
+    pub deleted: u64,
+    /// Documents that may have been created twice or be counted as updated although new: the count may be higher by so many.
+    pub uncertain: u64,
+}
+
+/// Errors of the same kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ErrorCount {
+    /// The item's status; 0 for records that were never sent.
+    pub status: u16,
+    /// The server's name for the error, or ours.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The reason of the first one.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// The numbers of a run, kept while it goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// The sums.
+    pub counts: Counts,
+    /// By index that took documents.
+    pub indices: BTreeMap<String, IndexCounts>,
+    errors: BTreeMap<(u16, String, String), ErrorCount>,
+}
+
+/// How many kinds of errors are told apart; further ones are counted as `other`.
+const ERROR_KINDS_MAX: usize = 200;
+
+impl Tally {
+    /// Counts `count` documents that ended in `settled`, in `index` if the reply named one.
+    pub fn settle(&mut self, settled: Settled, count: u64, index: Option<&str>, uncertain: bool) {
+        let c = &mut self.counts;
+        c.docs_read += count;
+        match settled {
+            Settled::Created => c.docs_created += count,
+            Settled::Updated => c.docs_updated += count,
+            Settled::Deleted => c.docs_deleted += count,
+            Settled::Noop => c.docs_noop += count,
+            Settled::NotFound => c.docs_not_found += count,
+            Settled::AlreadyThere => c.docs_already_there += count,
+            Settled::Conflicting => c.docs_conflicting += count,
+            Settled::Dropped => c.docs_dropped += count,
+            Settled::Redirected => c.docs_redirected += count,
+            Settled::Unknown => c.docs_unknown += count,
+        }
+        c.docs_indexed = c.docs_created + c.docs_updated + c.docs_deleted;
+        if uncertain {
+            match settled {
+                Settled::Updated => c.uncertain_updates += count,
+                Settled::NotFound => c.uncertain_deletes += count,
+                _ => {}
+            }
+        }
+        if let Some(index) = index {
+            let entry = match self.indices.get_mut(index) {
+                Some(entry) => entry,
+                None => self.indices.entry(index.to_owned()).or_default(),
+            };
+            match settled {
+                Settled::Created => entry.created += count,
+                Settled::Updated => entry.updated += count,
+                Settled::Deleted => entry.deleted += count,
+                _ => {}
+            }
+            if uncertain {
+                entry.uncertain += count;
+            }
+        }
+    }
+
+    /// Counts a dead letter.
+    pub fn dead_letter(&mut self, status: u16, kind: &str, reason: &str) {
+        self.counts.docs_read += 1;
+        self.counts.docs_dead_lettered += 1;
+        // Servers put the document's id and a preview of the value into the reason; what comes before is the same for all.
+        let stem = reason.split(" in document with id").next().unwrap_or(reason);
+        let key = (status, kind.to_owned(), stem[..stem.floor_char_boundary(160)].to_owned());
+        if let Some(entry) = self.errors.get_mut(&key) {
+            entry.count += 1;
+        } else if self.errors.len() < ERROR_KINDS_MAX {
+            self.errors.insert(key, ErrorCount { status, kind: kind.to_owned(), reason: reason.to_owned(), count: 1 });
+        } else {
+            let other = (0, "other".to_owned(), String::new());
+            self.errors
+                .entry(other)
+                .or_insert_with(|| ErrorCount {
+                    status: 0,
+                    kind: "other".to_owned(),
+                    reason: "many kinds".to_owned(),
+                    count: 0,
+                })
+                .count += 1;
+        }
+    }
+
+    /// Errors by kind, the most frequent first.
+    pub fn errors(&self) -> Vec<ErrorCount> {
+        let mut errors: Vec<_> = self.errors.values().cloned().collect();
+        errors.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.kind.cmp(&b.kind)));
+        errors
+    }
+}
+
+impl Counts {
+    /// Whether every document is in exactly one bucket.
+    pub fn add_up(&self) -> bool {
+        self.docs_read
+            == self.docs_indexed
+                + self.docs_noop
+                + self.docs_not_found
+                + self.docs_already_there
+                + self.docs_conflicting
+                + self.docs_dropped
+                + self.docs_redirected
+                + self.docs_dead_lettered
+                + self.docs_unknown
+    }
+
+    /// Documents that are in, or left out as configured.
+    pub fn docs_not_in(&self) -> u64 {
+        self.docs_dead_lettered + self.docs_redirected + self.docs_unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_grouped_by_what_they_have_in_common() {
+        let mut tally = Tally::default();
+        for id in ["1", "2"] {
+            let reason = format!("failed to parse field [a] of type [long] in document with id '{id}'. Preview: 'x'");
+            tally.dead_letter(400, "mapper_parsing_exception", &reason);
+        }
+        tally.dead_letter(0, "missing_id", "no id");
+        let errors = tally.errors();
+        assert_eq!((errors[0].count, errors[1].count), (2, 1));
+        assert!(tally.counts.add_up());
+        for i in 0..500 {
+            tally.dead_letter(400, "x", &format!("r{i}"));
+        }
+        assert_eq!(tally.errors().iter().map(|e| e.count).sum::<u64>(), 503);
+    }
+}

@@ -1,0 +1,90 @@
+//! How long to wait before a batch is sent again, and when to give up.
+
+use std::time::Duration;
+
+use crate::time::Time;
+
+/// Bounds of what one batch may cost in repetitions.
+#[derive(Clone, Copy, Debug)]
+pub struct RetryPolicy {
+    /// How often a batch is sent again. Default 20.
+    pub retries: u32,
+    /// How long a batch is sent again, counted from its first attempt. Default 10 min.
+    pub retry_for: Duration,
+    /// The wait before the first repetition; it doubles with each further one. Default 100 ms.
+    pub first_wait: Duration,
+    /// The longest wait. Default 30 s.
+    pub longest_wait: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        RetryPolicy {
+            retries: 20,
+            retry_for: Duration::from_secs(600),
+            first_wait: Duration::from_millis(100),
+            longest_wait: Duration::from_secs(30),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Whether a batch that was first sent at `first_sent` and failed `failures` times may be sent again at `now`.
+    pub fn allows(&self, failures: u32, first_sent: Time, now: Time) -> bool {
+        failures <= self.retries && now.since(first_sent) < self.retry_for
+    }
+
+    /// The wait after the `failures`th failure (from 1): exponential, with the upper half drawn by `jitter`, so that clients
+    /// that failed together do not come back together ("equal jitter" of the AWS architecture blog).
+    pub fn wait(&self, failures: u32, jitter: &mut Jitter) -> Duration {
+        let doublings = failures.saturating_sub(1).min(20);
+        let full = self.first_wait.saturating_mul(1 << doublings).min(self.longest_wait);
+        full / 2 + (full / 2).mul_f64(jitter.unit())
+    }
+}
+
+/// Numbers that look random and follow from a seed (SplitMix64, Steele et al. 2014).
+#[derive(Clone, Copy, Debug)]
+pub struct Jitter(u64);
+
+impl Jitter {
+    /// The sequence that belongs to `seed`.
+    pub const fn new(seed: u64) -> Self {
+        Jitter(seed)
+    }
+
+    /// The next number, from 0 to below 1.
+    pub fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        (z >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_their_bound() {
+        let policy = RetryPolicy::default();
+        let mut jitter = Jitter::new(1);
+        for failures in 1..100 {
+            let full = Duration::from_millis(100 * (1 << (failures - 1).min(20))).min(Duration::from_secs(30));
+            let wait = policy.wait(failures, &mut jitter);
+            assert!(wait >= full / 2 && wait <= full, "{failures}: {wait:?} of {full:?}");
+        }
+    }
+
+    #[test]
+    fn ends_by_count_and_by_time() {
+        let policy = RetryPolicy::default();
+        let at = |s| Time::from_start(Duration::from_secs(s));
+        assert!(policy.allows(20, at(0), at(599)));
+        assert!(!policy.allows(21, at(0), at(1)));
+        assert!(!policy.allows(1, at(0), at(600)));
+    }
+}
