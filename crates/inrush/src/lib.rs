@@ -1,5 +1,6 @@
 //! The engine of `inrush`.
 
+pub mod cluster;
 pub mod config;
 pub mod source;
 

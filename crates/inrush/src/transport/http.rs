@@ -65,12 +65,7 @@ pub struct Request {
 impl Request {
     /// A request without headers and body.
     pub fn new(method: Method, path_and_query: impl Into<String>) -> Self {
-        Request {
-            method,
-            path_and_query: path_and_query.into(),
-            headers: HeaderMap::new(),
-            body: Vec::new(),
-        }
+        Request { method, path_and_query: path_and_query.into(), headers: HeaderMap::new(), body: Vec::new() }
     }
 
     /// The length of the body, bytes.
@@ -127,10 +122,8 @@ impl HttpClient {
                 .pool_idle_timeout(IDLE_MAX)
                 .pool_max_idle_per_host(options.idle_connections_max)
         };
-        let build =
-            |builder: reqwest::ClientBuilder| builder.build().map_err(|e| SetupError::Client(e.into()));
-        let by_environment =
-            if nodes.iter().all(NodeUrl::is_loopback) { None } else { Some(build(builder())?) };
+        let build = |builder: reqwest::ClientBuilder| builder.build().map_err(|e| SetupError::Client(e.into()));
+        let by_environment = if nodes.iter().all(NodeUrl::is_loopback) { None } else { Some(build(builder())?) };
         Ok(HttpClient {
             direct: build(builder().no_proxy())?,
             by_environment,
@@ -181,14 +174,9 @@ impl HttpClient {
         let text = |name| incoming.headers().get(name).and_then(|value| value.to_str().ok());
         let mut response = Response {
             status: incoming.status().as_u16(),
-            retry_after: text(RETRY_AFTER)
-                .and_then(|seconds| seconds.trim().parse().ok())
-                .map(Duration::from_secs),
+            retry_after: text(RETRY_AFTER).and_then(|seconds| seconds.trim().parse().ok()).map(Duration::from_secs),
             content_type: text(CONTENT_TYPE).map(str::to_owned),
-            elastic_product: incoming
-                .headers()
-                .get("x-elastic-product")
-                .is_some_and(|v| v == "Elasticsearch"),
+            elastic_product: incoming.headers().get("x-elastic-product").is_some_and(|v| v == "Elasticsearch"),
             body: Bytes::new(),
             elapsed: Duration::ZERO,
         };

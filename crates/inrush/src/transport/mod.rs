@@ -25,6 +25,7 @@ pub use pool::NodeIndex;
 pub use tls::TlsOptions;
 pub use url::{NodeUrl, PORT_DEFAULT, path_segment};
 
+use crate::cluster::Retries;
 use pool::{NodeSays, SharedPool};
 
 /// The name we go by in the servers' logs.
@@ -38,6 +39,7 @@ pub struct Transport {
     pool: SharedPool,
     credentials: Credentials,
     headers: HeaderMap,
+    retries: Retries,
 }
 
 impl fmt::Debug for Transport {
@@ -64,11 +66,7 @@ impl Transport {
     ///
     /// # Errors
     /// [`SetupError`] where something given cannot be used.
-    pub fn new(
-        urls: &[impl AsRef<str>],
-        credentials: Credentials,
-        options: &HttpOptions,
-    ) -> Result<Self, SetupError> {
+    pub fn new(urls: &[impl AsRef<str>], credentials: Credentials, options: &HttpOptions) -> Result<Self, SetupError> {
         let (nodes, credentials) = nodes_and_credentials(urls, credentials)?;
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
@@ -82,7 +80,14 @@ impl Transport {
             nodes,
             credentials,
             headers,
+            retries: Retries::default(),
         })
+    }
+
+    /// Replaces how questions to the cluster's API are repeated; [`Transport::request`] is not concerned.
+    pub fn with_retries(mut self, retries: Retries) -> Self {
+        self.retries = retries;
+        self
     }
 
     /// The nodes, in the order in which they were given.
@@ -106,6 +111,10 @@ impl Transport {
             Err(error) => NodeSays::by_error(error.kind),
         };
         Attempt { node, result }
+    }
+
+    pub(crate) fn retries(&self) -> &Retries {
+        &self.retries
     }
 
     async fn send(&self, node: &NodeUrl, request: &Request) -> Result<Response, HttpError> {
@@ -176,8 +185,7 @@ mod tests {
 
         let twice = transport(&url, basic()).unwrap_err().to_string();
         assert!(twice.contains("give one of them"), "{twice}");
-        let differing =
-            transport(&["http://u:p@a", "http://u:q@b"], Credentials::None).unwrap_err().to_string();
+        let differing = transport(&["http://u:p@a", "http://u:q@b"], Credentials::None).unwrap_err().to_string();
         assert!(differing.contains("different user names or passwords"), "{differing}");
         assert!(matches!(transport(&[], Credentials::None), Err(SetupError::NoNodes)));
     }

@@ -147,9 +147,7 @@ impl NodePool {
     /// With no healthy node: the one whose pause ends first, or, with all of them being tried out, the least busy.
     fn soonest(&self) -> NodeIndex {
         let aside = self.aside().min_by_key(|&(_, until)| until).map(|(index, _)| index);
-        aside
-            .or_else(|| self.in_turn().min_by_key(|&index| self.nodes[index].in_flight))
-            .unwrap_or_default()
+        aside.or_else(|| self.in_turn().min_by_key(|&index| self.nodes[index].in_flight)).unwrap_or_default()
     }
 
     fn aside(&self) -> impl Iterator<Item = (NodeIndex, Instant)> {

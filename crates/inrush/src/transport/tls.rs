@@ -49,9 +49,7 @@ pub(super) fn client_config(options: &TlsOptions, needed: bool) -> Result<Client
         (None, None) => Ok(builder.with_no_client_auth()),
         (Some(cert), Some(key)) => builder
             .with_client_auth_cert(certificates(cert, "the client certificate")?, private_key(key)?)
-            .map_err(|e| {
-                SetupError::Tls(format!("{} and {} do not fit together: {e}", cert.display(), key.display()))
-            }),
+            .map_err(|e| SetupError::Tls(format!("{} and {} do not fit together: {e}", cert.display(), key.display()))),
         (Some(_), None) => Err(SetupError::Tls("a client certificate was given without its key".into())),
         (None, Some(_)) => Err(SetupError::Tls("a client key was given without its certificate".into())),
     }
@@ -70,8 +68,8 @@ fn authorities(path: &Path) -> Result<RootCertStore, SetupError> {
 fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'static>>, SetupError> {
     let pem = read(path, what)?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    let certificates = certificates
-        .map_err(|e| SetupError::Tls(format!("{what} {} is not valid PEM: {e}", path.display())))?;
+    let certificates =
+        certificates.map_err(|e| SetupError::Tls(format!("{what} {} is not valid PEM: {e}", path.display())))?;
     if certificates.is_empty() {
         return Err(SetupError::Tls(format!(
             "{what} {} holds no certificate; expected PEM with BEGIN CERTIFICATE",
@@ -117,12 +115,7 @@ impl ServerCertVerifier for AcceptAny {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls12_signature(
-            message,
-            cert,
-            signed,
-            &self.0.signature_verification_algorithms,
-        )
+        rustls::crypto::verify_tls12_signature(message, cert, signed, &self.0.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -131,12 +124,7 @@ impl ServerCertVerifier for AcceptAny {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        rustls::crypto::verify_tls13_signature(
-            message,
-            cert,
-            signed,
-            &self.0.signature_verification_algorithms,
-        )
+        rustls::crypto::verify_tls13_signature(message, cert, signed, &self.0.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -160,11 +148,9 @@ mod tests {
         assert!(message.contains("holds no certificate"), "{message}");
         let message = refuse(TlsOptions { ca_file: Some(missing), ..Default::default() });
         assert!(message.contains("cannot read the CA file"), "{message}");
-        let message =
-            refuse(TlsOptions { insecure: true, client_key_file: Some(junk.clone()), ..Default::default() });
+        let message = refuse(TlsOptions { insecure: true, client_key_file: Some(junk.clone()), ..Default::default() });
         assert!(message.contains("without its certificate"), "{message}");
-        let message =
-            refuse(TlsOptions { insecure: true, client_cert_file: Some(junk), ..Default::default() });
+        let message = refuse(TlsOptions { insecure: true, client_cert_file: Some(junk), ..Default::default() });
         assert!(message.contains("without its key"), "{message}");
     }
 
