@@ -1,4 +1,7 @@
 //! The engine of `inrush`.
 
+pub mod cluster;
 pub mod config;
 pub mod source;
+
+pub mod transport;

@@ -1,0 +1,101 @@
+//! Reading single documents back.
+
+use http::Method;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::error::ClusterError;
+use crate::transport::Transport;
+
+/// Which document to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentKey {
+    /// The index itself: an alias of several indices is refused by the servers.
+    pub index: String,
+    /// The id.
+    pub id: String,
+    /// The routing value, where the document was written with one: without it, it is not found.
+    pub routing: Option<String>,
+}
+
+/// Reads documents by id, in the order of `keys`, as they are on the shards now (no refresh is needed). `None`: there is no
+/// such document, or no such index. The sources are the server's JSON, not parsed.
+///
+/// # Errors
+/// Where a document could not be looked up at all (its shard is not available): that is not "not there".
+pub async fn mget(transport: &Transport, keys: &[DocumentKey]) -> Result<Vec<Option<Box<RawValue>>>, ClusterError> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let what = format!("reading {} documents back", keys.len());
+    let docs: Vec<_> = keys
+        .iter()
+        .map(|key| match &key.routing {
+            Some(routing) => json!({"_index": key.index, "_id": key.id, "routing": routing}),
+            None => json!({"_index": key.index, "_id": key.id}),
+        })
+        .collect();
+    let answer = transport.ask(Method::POST, "/_mget", Some(&json!({ "docs": docs }))).await?;
+    if !(200..=299).contains(&answer.status()) {
+        return Err(ClusterError::from_status(&what, answer.status(), &answer.json(&what)?));
+    }
+    parse(&what, &answer.response.body, keys.len())
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    docs: Vec<Found>,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    #[serde(default)]
+    found: bool,
+    #[serde(rename = "_source")]
+    source: Option<Box<RawValue>>,
+    error: Option<serde_json::Value>,
+}
+
+fn parse(what: &str, body: &[u8], expected: usize) -> Result<Vec<Option<Box<RawValue>>>, ClusterError> {
+    let reply = |problem: String| ClusterError::Reply { what: what.to_owned(), problem };
+    let parsed: Reply = serde_json::from_slice(body).map_err(|error| reply(error.to_string()))?;
+    if parsed.docs.len() != expected {
+        return Err(reply(format!("{} entries for {expected} documents", parsed.docs.len())));
+    }
+    let document = |found: Found| match found.error {
+        Some(error) if error.get("type").and_then(|kind| kind.as_str()) == Some("index_not_found_exception") => {
+            Ok(None)
+        }
+        Some(error) => Err(reply(format!("a document could not be read: {error}"))),
+        None if !found.found => Ok(None),
+        None => match found.source {
+            Some(source) => Ok(Some(source)),
+            None => Err(reply("a document without _source; is it disabled in the mapping?".to_owned())),
+        },
+    };
+    parsed.docs.into_iter().map(document).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_come_in_order_and_as_they_were_sent() {
+        let body = br#"{"docs":[{"_index":"a","_id":"1","found":true,"_source":{"n": 1.50}},
+            {"_index":"a","_id":"2","found":false},
+            {"_index":"b","_id":"3","error":{"type":"index_not_found_exception","reason":"no such index [b]"}}]}"#;
+        let found = parse("reading", body, 3).unwrap();
+        let texts: Vec<Option<&str>> = found.iter().map(|source| source.as_deref().map(RawValue::get)).collect();
+        assert_eq!(texts, [Some(r#"{"n": 1.50}"#), None, None]);
+    }
+
+    #[test]
+    fn a_document_that_could_not_be_looked_up_is_not_a_missing_one() {
+        let body = br#"{"docs":[{"_index":"a","_id":"1","error":{"type":"no_shard_available_action_exception","reason":"x"}}]}"#;
+        assert!(parse("reading", body, 1).unwrap_err().to_string().contains("no_shard_available"));
+        let short = parse("reading", br#"{"docs":[]}"#, 1).unwrap_err().to_string();
+        assert!(short.contains("0 entries for 1"), "{short}");
+    }
+}

@@ -1,0 +1,18 @@
+//! What the loader asks of a cluster besides taking documents: which product it is, what the target is, whether it can
+//! take what is coming, how many documents are there.
+//!
+//! Every question is one request (or a few, at once), repeated a bounded number of times where that is safe, and every
+//! answer is parsed here, once. Errors name the index, what was expected and what to do.
+
+pub mod documents;
+mod error;
+pub mod index;
+pub mod product;
+mod rest;
+pub mod stats;
+pub mod tasks;
+
+pub use error::ClusterError;
+pub use index::{CreateIndex, Created, IndexInfo, Target, TargetKind};
+pub use product::{ClusterInfo, Product, Version};
+pub use rest::Retries;

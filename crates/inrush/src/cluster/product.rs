@@ -1,0 +1,218 @@
+//! Which product answers, and in which version.
+
+use std::fmt;
+use std::str::FromStr;
+
+use http::Method;
+use serde_json::Value;
+
+use super::error::ClusterError;
+use crate::transport::Transport;
+
+/// The two products, and everything that does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Product {
+    /// OpenSearch.
+    OpenSearch,
+    /// Elasticsearch.
+    Elasticsearch,
+    /// Neither said so: a gateway that hides it, or OpenSearch Serverless.
+    #[default]
+    Unknown,
+}
+
+impl fmt::Display for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Product::OpenSearch => "OpenSearch",
+            Product::Elasticsearch => "Elasticsearch",
+            Product::Unknown => "unknown product",
+        })
+    }
+}
+
+/// A version, without what may follow its three numbers (`-SNAPSHOT`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// 8 in 8.19.21.
+    pub major: u32,
+    /// 19 in 8.19.21.
+    pub minor: u32,
+    /// 21 in 8.19.21.
+    pub patch: u32,
+}
+
+impl Version {
+    /// The version of three numbers.
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
+        Version { major, minor, patch }
+    }
+}
+
+impl FromStr for Version {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        let numbers = s.split(['-', '+']).next().unwrap_or_default();
+        let mut parts = numbers.split('.').map(str::parse);
+        match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some(Ok(major)), Some(Ok(minor)), patch, None) => match patch.unwrap_or(Ok(0)) {
+                Ok(patch) => Ok(Version { major, minor, patch }),
+                Err(_) => Err(format!("{s:?} is not a version; expected numbers like 8.19.21")),
+            },
+            _ => Err(format!("{s:?} is not a version; expected numbers like 8.19.21")),
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// What a cluster says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterInfo {
+    /// The product.
+    pub product: Product,
+    /// Its version, if it told.
+    pub version: Option<Version>,
+    /// The cluster's name, if it told.
+    pub cluster_name: Option<String>,
+    /// Elastic's serverless offering, whose version number stands still.
+    pub serverless: bool,
+}
+
+impl ClusterInfo {
+    /// Whether the server may apply a bulk body in parts while it arrives (`rest.incremental_bulk`, Elasticsearch
+    /// 8.16 and later), so that a 400, a 413 or a reset does not mean that nothing was applied. True where it is
+    /// not known.
+    pub fn incremental_bulk(&self) -> bool {
+        match (self.product, self.version) {
+            (Product::OpenSearch, _) => false,
+            (Product::Elasticsearch, Some(version)) => self.serverless || version >= Version::new(8, 16, 0),
+            (Product::Elasticsearch, None) | (Product::Unknown, _) => true,
+        }
+    }
+}
+
+impl fmt::Display for ClusterInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.product)?;
+        match self.version {
+            Some(version) => write!(f, " {version}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Asks who is there: `GET /`, and where that is not answered (405 from Elasticsearch's test distribution, 403 and 404
+/// from gateways and OpenSearch Serverless) the local node for its version. If that is refused too, the product is unknown
+/// and the load goes on.
+///
+/// # Errors
+/// Where nobody can be reached, the credentials are not accepted, or something else answers.
+pub async fn detect(transport: &Transport) -> Result<ClusterInfo, ClusterError> {
+    let what = "asking for product and version";
+    let answer = transport.ask(Method::GET, "/", None).await?;
+    let body = answer.json(what)?;
+    match answer.status() {
+        200..=299 => from_root(&body).ok_or_else(|| ClusterError::Reply {
+            what: what.to_owned(),
+            problem: "no version.number in the answer to GET /".to_owned(),
+        }),
+        403..=405 => from_nodes(transport, answer.response.elastic_product).await,
+        status => Err(ClusterError::from_status(what, status, &body)),
+    }
+}
+
+async fn from_nodes(transport: &Transport, mut elastic_product: bool) -> Result<ClusterInfo, ClusterError> {
+    let answer = transport.ask(Method::GET, "/_nodes/_local?filter_path=nodes.*.version", None).await?;
+    elastic_product |= answer.response.elastic_product;
+    let body = match answer.status() {
+        200..=299 => answer.json("asking for the version of the local node")?,
+        401 => return Err(ClusterError::from_status("asking for product and version", 401, &Value::Null)),
+        _ => Value::Null,
+    };
+    let version = body
+        .get("nodes")
+        .and_then(Value::as_object)
+        .and_then(|nodes| nodes.values().next()?.get("version")?.as_str()?.parse::<Version>().ok());
+    let product = match version {
+        _ if elastic_product => Product::Elasticsearch,
+        // OpenSearch began at 1.0 when Elasticsearch was at 7.
+        Some(version) if version.major >= 5 => Product::Elasticsearch,
+        Some(_) => Product::OpenSearch,
+        None => Product::Unknown,
+    };
+    Ok(ClusterInfo { product, version, cluster_name: None, serverless: false })
+}
+
+fn from_root(body: &Value) -> Option<ClusterInfo> {
+    let version = body.get("version")?;
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let tagline = body.get("tagline").and_then(Value::as_str).unwrap_or_default();
+    let opensearch = version.get("distribution").and_then(Value::as_str) == Some("opensearch")
+        || tagline.starts_with("The OpenSearch Project");
+    let product = if opensearch {
+        Product::OpenSearch
+    } else if tagline == "You Know, for Search" {
+        Product::Elasticsearch
+    } else {
+        Product::Unknown
+    };
+    Some(ClusterInfo {
+        product,
+        version: Some(version.get("number")?.as_str()?.parse().ok()?),
+        cluster_name: text(body.get("cluster_name")),
+        serverless: version.get("build_flavor").and_then(Value::as_str) == Some("serverless"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        assert_eq!("8.19.21".parse(), Ok(Version::new(8, 19, 21)));
+        assert_eq!("3.7.0-SNAPSHOT".parse(), Ok(Version::new(3, 7, 0)));
+        assert_eq!("7.17".parse(), Ok(Version::new(7, 17, 0)));
+        assert!("eight".parse::<Version>().is_err());
+        assert!("8.x.1".parse::<Version>().is_err());
+        assert!("1.2.3.4".parse::<Version>().is_err());
+        assert!(Version::new(8, 9, 0) < Version::new(8, 16, 0));
+    }
+
+    #[test]
+    fn roots_of_both_products() {
+        let opensearch =
+            from_root(&json!({"cluster_name": "c", "version": {"distribution": "opensearch", "number": "3.6.0"},
+            "tagline": "The OpenSearch Project: https://opensearch.org/"}))
+            .unwrap();
+        assert_eq!(opensearch.to_string(), "OpenSearch 3.6.0");
+        assert!(!opensearch.incremental_bulk());
+
+        let in_disguise = from_root(
+            &json!({"version": {"number": "7.10.2"}, "tagline": "The OpenSearch Project: https://opensearch.org/"}),
+        );
+        assert_eq!(in_disguise.unwrap().product, Product::OpenSearch);
+
+        let elastic = |number: &str, flavor: &str| {
+            from_root(
+                &json!({"version": {"number": number, "build_flavor": flavor}, "tagline": "You Know, for Search"}),
+            )
+            .unwrap()
+        };
+        assert!(!elastic("8.15.3", "default").incremental_bulk());
+        assert!(elastic("8.16.0", "default").incremental_bulk());
+        assert!(elastic("9.0.1", "default").incremental_bulk());
+        assert!(elastic("8.11.0", "serverless").incremental_bulk());
+
+        assert!(from_root(&json!({"hello": "world"})).is_none());
+        assert!(ClusterInfo::default().incremental_bulk());
+    }
+}

@@ -1,0 +1,111 @@
+//! How much is in an index, and making it visible and durable.
+
+use http::Method;
+use serde_json::Value;
+
+use super::error::ClusterError;
+use crate::transport::{Transport, path_segment};
+
+/// On how many shard copies an operation was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shards {
+    /// Copies that the index should have.
+    pub total: u64,
+    /// Copies on which it was done. Fewer than `total` without a failure: replicas that are not assigned.
+    pub successful: u64,
+    /// Copies on which it failed.
+    pub failed: u64,
+}
+
+/// What an index holds, by its primary shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexStats {
+    /// Lucene documents, nested objects counted as documents of their own.
+    pub docs: u64,
+    /// Deleted or replaced documents that no merge has removed yet.
+    pub docs_deleted: u64,
+    /// Bytes on disk of the primary shards.
+    pub primary_bytes: u64,
+    /// Bytes on disk of all copies.
+    pub total_bytes: u64,
+}
+
+/// The number of documents a search finds in `index` (index, alias or data stream): what was refreshed, and what an alias's filter
+/// lets through.
+///
+/// # Errors
+/// Where some shard did not answer: a smaller number would look like a loss.
+pub async fn count(transport: &Transport, index: &str) -> Result<u64, ClusterError> {
+    let what = format!("counting the documents of {index}");
+    let path = format!("/{}/_count", path_segment(index));
+    let body = transport.demand(&what, Method::GET, &path, None).await?;
+    let shards = shards(&what, &body)?;
+    if shards.failed > 0 || shards.successful < shards.total {
+        let reached = shards.successful;
+        return Err(ClusterError::Target {
+            name: index.to_owned(),
+            problem: format!(
+                "its documents cannot be counted, only {reached} of {} shards answered; wait until its primary shards are assigned",
+                shards.total
+            ),
+        });
+    }
+    number(&what, &body, "/count")
+}
+
+/// Makes everything that was written to `index` visible to searches and counts.
+///
+/// # Errors
+/// As every question; failures of single shards are in the result.
+pub async fn refresh(transport: &Transport, index: &str) -> Result<Shards, ClusterError> {
+    on_shards(transport, index, "refreshing", "_refresh").await
+}
+
+/// Commits everything that was acknowledged on `index` to disk. With `successful` equal to the number of assigned copies, what
+/// was acknowledged before this was sent is durable.
+///
+/// # Errors
+/// As every question; failures of single shards are in the result.
+pub async fn flush(transport: &Transport, index: &str) -> Result<Shards, ClusterError> {
+    on_shards(transport, index, "flushing", "_flush?wait_if_ongoing=true").await
+}
+
+/// Size and deletions of `index`.
+///
+/// # Errors
+/// As every question.
+pub async fn stats(transport: &Transport, index: &str) -> Result<IndexStats, ClusterError> {
+    let what = format!("asking for the size of {index}");
+    let path = format!("/{}/_stats/docs,store?filter_path=_all", path_segment(index));
+    let body = transport.demand(&what, Method::GET, &path, None).await?;
+    // An index whose primary shards are not assigned has no docs and no store.
+    let number = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    Ok(IndexStats {
+        docs: number("/_all/primaries/docs/count"),
+        docs_deleted: number("/_all/primaries/docs/deleted"),
+        primary_bytes: number("/_all/primaries/store/size_in_bytes"),
+        total_bytes: number("/_all/total/store/size_in_bytes"),
+    })
+}
+
+async fn on_shards(transport: &Transport, index: &str, doing: &str, verb: &str) -> Result<Shards, ClusterError> {
+    let what = format!("{doing} {index}");
+    let path = format!("/{}/{verb}", path_segment(index));
+    let body = transport.demand(&what, Method::POST, &path, None).await?;
+    shards(&what, &body)
+}
+
+fn shards(what: &str, body: &Value) -> Result<Shards, ClusterError> {
+    Ok(Shards {
+        total: number(what, body, "/_shards/total")?,
+        successful: number(what, body, "/_shards/successful")?,
+        failed: number(what, body, "/_shards/failed")?,
+    })
+}
+
+fn number(what: &str, body: &Value, pointer: &str) -> Result<u64, ClusterError> {
+    body.pointer(pointer).and_then(Value::as_u64).ok_or_else(|| ClusterError::Reply {
+        what: what.to_owned(),
+        problem: format!("no number at {}", pointer.trim_start_matches('/').replace('/', ".")),
+    })
+}

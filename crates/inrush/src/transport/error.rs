@@ -1,0 +1,130 @@
+//! What can go wrong between us and a node, and what each case means for the documents that were on their way.
+
+use std::error::Error as StdError;
+use std::path::PathBuf;
+
+/// A boxed cause, kept as the source of an error.
+pub type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// Why no reply came, and so what is known about the request. The engine decides by it whether documents may be
+/// sent again without making duplicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HttpErrorKind {
+    /// No byte of the body reached a connection: the name did not resolve, the connection was refused or timed
+    /// out, TLS failed, or an idle connection turned out to be closed. The request was surely not applied; any
+    /// request may be sent again, to this node or another.
+    NotSent,
+    /// The connection was reset or closed, or the reply was cut off or too large, after the request went out. It
+    /// may have been applied, wholly or in part (`rest.incremental_bulk` applies parts as they arrive): outcome
+    /// unknown. Sent again, documents without ids may be there twice.
+    Lost,
+    /// No complete reply within the request timeout, after the request went out. As [`HttpErrorKind::Lost`], and
+    /// the server may still be working on it: look in `_tasks` for its `X-Opaque-Id` before it is sent again.
+    TimedOut,
+    /// The request could not be made on this side: an address that is none, a header with a line break, no
+    /// credentials to sign with. Surely not applied and no node's fault; sending it again unchanged does not help.
+    Local,
+}
+
+impl HttpErrorKind {
+    /// Whether the server has surely not seen the request, so that sending it again cannot make duplicates.
+    pub const fn surely_not_applied(self) -> bool {
+        match self {
+            HttpErrorKind::NotSent | HttpErrorKind::Local => true,
+            HttpErrorKind::Lost | HttpErrorKind::TimedOut => false,
+        }
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            HttpErrorKind::NotSent => "was not sent",
+            HttpErrorKind::Lost => "got no complete reply",
+            HttpErrorKind::TimedOut => "timed out",
+            HttpErrorKind::Local => "could not be made",
+        }
+    }
+}
+
+/// A request that got no complete reply. A reply with an error status is not this error: it is a
+/// [`super::Response`].
+#[derive(Debug, thiserror::Error)]
+#[error("{method} {url} {}: {}{}", .kind.words(), innermost(.source.as_ref()), hint(.source.as_ref()))]
+pub struct HttpError {
+    /// What the failure means for the request.
+    pub kind: HttpErrorKind,
+    /// The request's method.
+    pub method: http::Method,
+    /// Where it was sent. Never contains a user name or password.
+    pub url: String,
+    /// The cause.
+    pub source: BoxError,
+}
+
+/// Why a [`super::Transport`] could not be set up. All of these are mistakes in what was asked for (usage), or
+/// files that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// No node was named.
+    #[error("no node given; expected at least one URL like http://localhost:9200")]
+    NoNodes,
+    /// An address that cannot be used.
+    #[error("{url:?} is not the address of a node: {reason}")]
+    Url {
+        /// The address, without user name and password.
+        url: String,
+        /// What is wrong with it, and what would be right.
+        reason: String,
+    },
+    /// Two ways to log in were given.
+    #[error("{0}; give one of them")]
+    TwoCredentials(String),
+    /// A file could not be read.
+    #[error("cannot read {what} {}: {source}", .path.display())]
+    File {
+        /// What the file was to hold.
+        what: &'static str,
+        /// Where it was looked for.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A secret or a credential is missing or has the wrong form. Never shows the value.
+    #[error("{0}")]
+    Credentials(String),
+    /// Certificates or keys that cannot be used.
+    #[error("{0}")]
+    Tls(String),
+    /// The HTTP client refused its options.
+    #[error("cannot set up the HTTP client: {0}")]
+    Client(#[source] BoxError),
+}
+
+/// The deepest cause says what happened ("connection refused"); those above it only say where.
+fn innermost<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
+    let mut deepest = error;
+    while let Some(cause) = deepest.source() {
+        deepest = cause;
+    }
+    deepest
+}
+
+/// What to do about the failures everyone meets at the first contact with a cluster.
+fn hint(error: &(dyn StdError + 'static)) -> &'static str {
+    let mut cause = Some(error);
+    while let Some(current) = cause {
+        if let Some(io) = current.downcast_ref::<std::io::Error>()
+            && let Some(rustls::Error::InvalidCertificate(_)) =
+                io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())
+        {
+            return " (give the certificate's authority with a CA file, or accept any certificate with insecure)";
+        }
+        if let Some(rustls::Error::InvalidCertificate(_)) = current.downcast_ref::<rustls::Error>() {
+            return " (give the certificate's authority with a CA file, or accept any certificate with insecure)";
+        }
+        if let Some(rustls::Error::InvalidMessage(_)) = current.downcast_ref::<rustls::Error>() {
+            return " (the node does not speak TLS here; try http:// instead of https://)";
+        }
+        cause = current.source();
+    }
+    ""
+}

@@ -1,0 +1,161 @@
+//! Whom we believe and who we are over TLS.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use super::error::SetupError;
+
+/// What to trust and which certificate to show. The default trusts what the system trusts and shows none.
+#[derive(Clone, Debug, Default)]
+pub struct TlsOptions {
+    /// Authorities in PEM, one or several. They are trusted instead of the system's, as with `curl --cacert`.
+    pub ca_file: Option<PathBuf>,
+    /// Our certificate in PEM, followed by those between it and its authority. Needs `client_key_file`.
+    pub client_cert_file: Option<PathBuf>,
+    /// The private key of `client_cert_file` in PEM, not encrypted.
+    pub client_key_file: Option<PathBuf>,
+    /// Accept any certificate. Whoever is on the way can then read and change everything, passwords included.
+    pub insecure: bool,
+}
+
+/// The TLS side of the client. The system's authorities are read (a few milliseconds) only where `needed`, that is
+/// where some node is spoken to over https.
+pub(super) fn client_config(options: &TlsOptions, needed: bool) -> Result<ClientConfig, SetupError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .map_err(|e| SetupError::Tls(format!("cannot set up TLS: {e}")))?;
+    let builder = if options.insecure {
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAny(provider)))
+    } else if let Some(path) = &options.ca_file {
+        builder.with_root_certificates(authorities(path)?)
+    } else if needed {
+        let verifier = rustls_platform_verifier::Verifier::new(provider).map_err(|e| {
+            SetupError::Tls(format!(
+                "no authorities found on this system ({e}); install them (package ca-certificates) or give a CA file"
+            ))
+        })?;
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+    } else {
+        builder.with_root_certificates(RootCertStore::empty())
+    };
+    match (&options.client_cert_file, &options.client_key_file) {
+        (None, None) => Ok(builder.with_no_client_auth()),
+        (Some(cert), Some(key)) => builder
+            .with_client_auth_cert(certificates(cert, "the client certificate")?, private_key(key)?)
+            .map_err(|e| SetupError::Tls(format!("{} and {} do not fit together: {e}", cert.display(), key.display()))),
+        (Some(_), None) => Err(SetupError::Tls("a client certificate was given without its key".into())),
+        (None, Some(_)) => Err(SetupError::Tls("a client key was given without its certificate".into())),
+    }
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, SetupError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path, "the CA file")? {
+        roots.add(certificate).map_err(|e| {
+            SetupError::Tls(format!("{} holds a certificate that cannot be an authority: {e}", path.display()))
+        })?;
+    }
+    Ok(roots)
+}
+
+fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'static>>, SetupError> {
+    let pem = read(path, what)?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let certificates =
+        certificates.map_err(|e| SetupError::Tls(format!("{what} {} is not valid PEM: {e}", path.display())))?;
+    if certificates.is_empty() {
+        return Err(SetupError::Tls(format!(
+            "{what} {} holds no certificate; expected PEM with BEGIN CERTIFICATE",
+            path.display()
+        )));
+    }
+    Ok(certificates)
+}
+
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SetupError> {
+    let pem = read(path, "the client key")?;
+    PrivateKeyDer::from_pem_slice(&pem).map_err(|_| {
+        SetupError::Tls(format!(
+            "the client key {} holds no private key that can be read; expected PEM with BEGIN PRIVATE KEY, not encrypted",
+            path.display()
+        ))
+    })
+}
+
+fn read(path: &Path, what: &'static str) -> Result<Vec<u8>, SetupError> {
+    std::fs::read(path).map_err(|source| SetupError::File { what, path: path.to_owned(), source })
+}
+
+/// Believes every certificate; still checks that the peer has the key that goes with it.
+#[derive(Debug)]
+struct AcceptAny(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AcceptAny {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(message, cert, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, cert, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let junk = folder.path().join("junk.pem");
+        std::fs::write(&junk, "nothing of the kind").unwrap();
+        let missing = folder.path().join("missing.pem");
+        let refuse = |options: TlsOptions| client_config(&options, true).unwrap_err().to_string();
+
+        let message = refuse(TlsOptions { ca_file: Some(junk.clone()), ..Default::default() });
+        assert!(message.contains("holds no certificate"), "{message}");
+        let message = refuse(TlsOptions { ca_file: Some(missing), ..Default::default() });
+        assert!(message.contains("cannot read the CA file"), "{message}");
+        let message = refuse(TlsOptions { insecure: true, client_key_file: Some(junk.clone()), ..Default::default() });
+        assert!(message.contains("without its certificate"), "{message}");
+        let message = refuse(TlsOptions { insecure: true, client_cert_file: Some(junk), ..Default::default() });
+        assert!(message.contains("without its key"), "{message}");
+    }
+
+    #[test]
+    fn plain_http_needs_no_authorities() {
+        client_config(&TlsOptions::default(), false).unwrap();
+    }
+}
