@@ -3,25 +3,26 @@
 use inrush_core::flow::{Comparison, Item};
 use serde::Deserialize;
 
-use crate::cluster::Cluster;
-use crate::cluster::documents::DocumentKey;
+use crate::cluster::documents::{DocumentKey, mget};
+use crate::transport::Transport;
 
 /// Compares each item with the document of its id, as values: the order of keys and the way a number is written do not
 /// matter. In the order of `items`.
-pub(crate) async fn compare(cluster: &Cluster, index: Option<&str>, items: &[Item]) -> Vec<Comparison> {
+pub(crate) async fn compare(transport: &Transport, index: Option<&str>, items: &[Item]) -> Vec<Comparison> {
     let keys: Option<Vec<DocumentKey>> = items.iter().map(|item| key(index, item)).collect();
     let Some(keys) = keys else {
         return vec![Comparison::Failed("its action line names no id".to_owned()); items.len()];
     };
-    match cluster.documents(&keys).await {
+    match mget(transport, &keys).await {
         Err(e) => vec![Comparison::Failed(e.to_string()); items.len()],
         Ok(found) => items
             .iter()
             .zip(found)
             .map(|(item, source)| {
                 let ours = serde_json::from_slice::<serde_json::Value>(&item.document);
-                match (ours, source) {
-                    (Ok(ours), Some(theirs)) if ours == theirs => Comparison::Equal,
+                let theirs = source.map(|raw| serde_json::from_str::<serde_json::Value>(raw.get()));
+                match (ours, theirs) {
+                    (Ok(ours), Some(Ok(theirs))) if ours == theirs => Comparison::Equal,
                     (Ok(_) | Err(_), _) => Comparison::Different,
                 }
             })

@@ -453,7 +453,7 @@ impl End {
         }
         let loading = ended.duration_since(first_block.unwrap_or(ended)).max(Duration::from_millis(1));
         let mut warnings = self.prepared.preflight.warnings;
-        warnings.extend(self.warnings.iter().flat_map(Warnings::messages));
+        warnings.extend(self.warnings.iter().flat_map(Warnings::list).map(|w| w.to_string()));
         let plan = flow.plan();
         let mut settled: BTreeMap<u32, u64> = BTreeMap::new();
         for ((source, _), watermark) in flow.watermarks() {

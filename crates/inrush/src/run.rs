@@ -12,7 +12,7 @@ use inrush_core::outcome::Attempt;
 use inrush_core::{Command, Flow, ItemBlock, Note, Stop, Time};
 use tokio::sync::{mpsc, watch};
 
-use crate::cluster::Cluster;
+use crate::cluster::{ClusterError, Created, index, stats};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
 use crate::progress::{Phase, Progress};
@@ -47,7 +47,6 @@ pub(crate) enum Event {
 /// What the loop works with.
 pub(crate) struct Run {
     pub(crate) flow: Flow,
-    pub(crate) cluster: Arc<Cluster>,
     pub(crate) transport: Arc<Transport>,
     pub(crate) endpoint: Arc<BulkEndpoint>,
     pub(crate) gate: Arc<Gate>,
@@ -229,17 +228,17 @@ impl Run {
     }
 
     fn make_index(&self, name: String) {
-        let (cluster, create, sender) = (Arc::clone(&self.cluster), Arc::clone(&self.create), self.sender.clone());
+        let (transport, create, sender) = (Arc::clone(&self.transport), Arc::clone(&self.create), self.sender.clone());
         tokio::spawn(async move {
-            let result = cluster.ensure_index(&name, &create).await.map_err(|e| e.to_string());
+            let result = ensure_index(&transport, &create, &name).await.map_err(|e| e.to_string());
             let _ = sender.send(Event::Index { name, result });
         });
     }
 
     fn compare(&self, request: u64, items: Vec<Item>) {
-        let (cluster, sender, index) = (Arc::clone(&self.cluster), self.sender.clone(), self.fixed_index.clone());
+        let (transport, sender, index) = (Arc::clone(&self.transport), self.sender.clone(), self.fixed_index.clone());
         tokio::spawn(async move {
-            let results = crate::compare::compare(&cluster, index.as_deref(), &items).await;
+            let results = crate::compare::compare(&transport, index.as_deref(), &items).await;
             let _ = sender.send(Event::Compared { request, results });
         });
     }
@@ -275,6 +274,17 @@ impl Run {
     fn flush_dead_letters(&mut self) -> io::Result<()> {
         self.dead_letters.flush()
     }
+}
+
+/// Makes an index that a document names, unless it is there. Returns how many documents it holds.
+async fn ensure_index(transport: &Transport, create: &IndexCreation, name: &str) -> Result<u64, ClusterError> {
+    if !index::exists(transport, name).await?
+        && index::create(transport, name, &create.for_index(name)).await? == Created::New
+    {
+        return Ok(0);
+    }
+    stats::refresh(transport, name).await?;
+    stats::count(transport, name).await
 }
 
 async fn sleep_until(due: Option<tokio::time::Instant>) {

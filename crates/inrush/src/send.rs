@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use inrush_core::outcome::Attempt;
 use inrush_core::reply::{BulkReply, FILTER_PATH, FILTER_PATH_SUMMARY, ItemError};
 
+use crate::cluster::tasks;
 use crate::transport::{self, HttpErrorKind, Transport, path_segment};
 
 /// How often a cluster is asked whether it still works on a request.
@@ -61,10 +62,10 @@ impl BulkEndpoint {
         let opaque_id = self.opaque_id(request);
         let until = Instant::now() + longest;
         while Instant::now() < until {
-            match crate::cluster::tasks::is_running(&transport, &opaque_id).await {
-                Some(true) => tokio::time::sleep(TASKS_EVERY).await,
+            match tasks::bulk_tasks_with_opaque_id(&transport, &opaque_id).await {
+                Ok(Some(true)) => tokio::time::sleep(TASKS_EVERY).await,
                 // Gone, or the cluster does not say: the wait before the repetition has to do.
-                Some(false) | None => return,
+                Ok(Some(false) | None) | Err(_) => return,
             }
         }
     }
