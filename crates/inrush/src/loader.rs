@@ -355,7 +355,9 @@ async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>)
             TargetKind::Missing { .. } => {}
             TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::DataStream { .. } => {
                 if config.create.is_given() {
-                    tracing::warn!("{name} exists: --mapping, --settings, --shards and --replicas are left out; --recreate makes it anew");
+                    tracing::warn!(
+                        "{name} exists: --mapping, --settings, --shards and --replicas are left out; --recreate makes it anew"
+                    );
                 }
             }
             TargetKind::Hidden => {}

@@ -6,6 +6,7 @@
 //!
 //! [`open()`] makes a source of files and stdin, [`push::channel`] one that a program feeds.
 
+pub mod csv;
 pub mod push;
 mod warnings;
 
@@ -53,6 +54,12 @@ pub trait Source: Send {
     fn warnings(&self) -> Option<Warnings> {
         None
     }
+}
+
+/// One file of a source, read in order.
+pub(crate) trait FileReader: Send {
+    /// The next piece, of about `bytes` or of one record if that is larger; `None` at the end.
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<RawChunk>, SourceError>;
 }
 
 /// Turns chunks into documents; runs in several threads at once.
