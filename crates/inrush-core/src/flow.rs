@@ -190,7 +190,6 @@ pub struct Flow {
     last_progress: Time,
     /// No body may be larger: taught by a 413.
     body_limit: u64,
-    closed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -219,7 +218,6 @@ impl Flow {
             paused: None,
             last_progress: Time::START,
             body_limit: u64::MAX,
-            closed: false,
         }
     }
 
@@ -312,13 +310,13 @@ impl Flow {
         self.stop.as_ref().map(|(why, _)| why)
     }
 
-    /// Closes the books: what is not settled was given back. Returns whether the ledger agrees with the counts.
+    /// Closes the books: what is not settled was given back.
+    ///
+    /// # Errors
+    /// The counts and the ledger disagree: a defect, and the report must not be trusted.
     pub fn close(&mut self) -> Result<(), LedgerError> {
-        if !self.closed {
-            self.closed = true;
-            self.tally.counts.docs_given_back = self.ledger.under_way();
-        }
-        Ok(())
+        self.tally.counts.docs_given_back = self.ledger.under_way();
+        self.ledger.check(&self.tally.counts)
     }
 
     /// The numbers so far.
@@ -358,9 +356,9 @@ impl Flow {
         self.ledger.partitions().map(|p| (p, self.ledger.watermark(p))).collect()
     }
 
-    /// Records that the ledger took responsibility for and that are settled.
-    pub fn ledger_settled(&self) -> u64 {
-        self.ledger.settled()
+    /// Records that were read so far, settled or not.
+    pub fn ledger_opened(&self) -> u64 {
+        self.ledger.opened()
     }
 
     fn may_start_slot(&self) -> bool {
@@ -382,7 +380,7 @@ impl Flow {
                 _ => None,
             });
             let Some((_, id)) = due.min() else { break };
-            self.send(now, id);
+            self.send(id);
             if !self.commands.is_empty() {
                 return;
             }
@@ -402,7 +400,7 @@ impl Flow {
         }
         let id = self.next_id();
         self.slots.insert(id, Slot::new(id, now, batch));
-        self.send(now, id);
+        self.send(id);
     }
 
     fn next_id(&mut self) -> u64 {
@@ -411,15 +409,14 @@ impl Flow {
     }
 
     /// Sends the first part of a slot.
-    fn send(&mut self, now: Time, slot_id: u64) {
+    fn send(&mut self, slot_id: u64) {
         let request = self.next_id();
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         let Some(part) = slot.parts.front_mut() else {
             self.slots.remove(&slot_id);
             return;
         };
-        if part.uncertain && !part.duplicates_counted {
-            part.duplicates_counted = true;
+        if std::mem::take(&mut part.last_uncertain) {
             self.tally.counts.possible_duplicates += part.batch.segments.iter().map(Segment::without_id).sum::<u64>();
         }
         if part.failures > 0 {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use crate::block::{Origin, SourceId};
+use crate::report::Counts;
 
 /// A part of a source that is read in order.
 pub type Partition = (SourceId, u32);
@@ -133,6 +134,14 @@ impl Ledger {
     /// Records that are settled.
     pub fn settled(&self) -> u64 {
         self.settled
+    }
+
+    /// Whether the counts are those of the ledger and every document is in exactly one bucket.
+    pub(crate) fn check(&self, counts: &Counts) -> Result<(), LedgerError> {
+        if counts.docs_read != self.settled || !counts.add_up() {
+            return Err(LedgerError(format!("{} documents are settled, and the counts are {counts:?}", self.settled)));
+        }
+        Ok(())
     }
 
     /// Records that are under way.

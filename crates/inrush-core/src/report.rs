@@ -40,7 +40,8 @@ pub struct Counts {
     pub docs_unknown: u64,
     /// Read ahead, but not in the index when the run stopped early; reading on from the watermark finds them again.
     pub docs_given_back: u64,
-    /// Documents without an id that were sent again after an attempt with unknown outcome.
+    /// How many copies too many the index may hold: each document without an id counts once for each time that it was sent
+    /// again after an attempt with unknown outcome.
     pub possible_duplicates: u64,
     /// Documents that count as updated although an attempt of ours with unknown outcome may have created them.
     pub uncertain_updates: u64,

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use inrush_core::tune::Plan;
 use inrush_core::{Action, FieldPath, IndexTemplate};
+pub use inrush_core::{MaxErrors, OnConflict};
 
 use crate::transport::{Credentials, TlsOptions};
 
@@ -45,6 +47,75 @@ pub struct LoadConfig {
     pub verify: bool,
     /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
     pub replies: Replies,
+}
+
+impl LoadConfig {
+    /// The defaults for loading into `index` of the cluster whose nodes are `to`.
+    pub fn new(to: Vec<String>, index: IndexTemplate) -> Self {
+        LoadConfig {
+            to,
+            credentials: Credentials::None,
+            tls: TlsOptions::default(),
+            index,
+            action: Action::Index,
+            id: None,
+            routing: None,
+            version: None,
+            pipeline: None,
+            drop: Vec::new(),
+            create: IndexCreation::default(),
+            on_conflict: OnConflict::Fail,
+            limits: Limits::default(),
+            dead_letters: DeadLetters::default(),
+            max_errors: MaxErrors::default(),
+            verify: true,
+            replies: Replies::Items,
+        }
+    }
+
+    /// Checks what one value alone cannot tell.
+    ///
+    /// # Errors
+    /// A sentence that says what does not fit together and what to do.
+    pub fn check(&self) -> Result<(), String> {
+        let limits = &self.limits;
+        let plan = limits.plan();
+        let needed = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
+        if needed > limits.memory as u64 {
+            return Err(format!(
+                "{} requests of {} bytes in flight need {needed} bytes of memory, more than the {} allowed; raise --memory, or lower --batch-bytes or --in-flight",
+                plan.in_flight, plan.batch_bytes, limits.memory
+            ));
+        }
+        if plan.batch_bytes == 0 || plan.batch_docs == 0 || plan.in_flight == 0 || limits.workers == 0 {
+            return Err("batch bytes, batch documents, requests in flight and workers must be at least 1".to_owned());
+        }
+        if limits.document_bytes_max > 1 << 30 {
+            return Err("the largest document may be 1 GiB at most".to_owned());
+        }
+        if self.action.needs_id() && self.id.is_none() {
+            return Err(format!(
+                "action {} needs the documents' ids; name their field with --id",
+                self.action.bulk_key()
+            ));
+        }
+        if self.version.is_some() && self.id.is_none() {
+            return Err("an external version needs an id; name its field with --id".to_owned());
+        }
+        if self.version.is_some() && matches!(self.action, Action::Update | Action::Upsert | Action::Create) {
+            return Err("servers take an external version only with actions index and delete".to_owned());
+        }
+        if self.replies == Replies::Summary
+            && (!matches!(self.action, Action::Index | Action::Create)
+                || self.pipeline.is_some()
+                || self.index.fixed().is_none())
+        {
+            return Err(
+                "--replies summary is possible only for index and create, one index, and no pipeline".to_owned()
+            );
+        }
+        Ok(())
+    }
 }
 
 /// How an index that is missing is made.
@@ -127,16 +198,15 @@ impl Default for Limits {
     }
 }
 
-/// What a 409 means where no attempt of ours can have caused it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnConflict {
-    /// A dead letter.
-    #[default]
-    Fail,
-    /// Counted in `docs_conflicting`; the exit status stays 0.
-    Skip,
-    /// The document in the index is read: equal content counts as `docs_already_there`, other content is a dead letter.
-    Compare,
+impl Limits {
+    /// The plan that these fixed values make.
+    pub fn plan(&self) -> Plan {
+        Plan {
+            batch_bytes: self.batch_bytes as u64,
+            batch_docs: self.batch_docs.unwrap_or(u32::MAX),
+            in_flight: self.in_flight,
+        }
+    }
 }
 
 /// Where dead letters go.
@@ -147,21 +217,6 @@ pub enum DeadLetters {
     DefaultFile,
     /// This file; it must not exist, or be empty.
     File(PathBuf),
-}
-
-/// When to give up because of dead letters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum MaxErrors {
-    /// More than so many dead letters.
-    Count(u64),
-    /// More than this part of the documents, in percent, judged from the 10,000th document on and at the end. 100: all of them.
-    Percent(f64),
-}
-
-impl Default for MaxErrors {
-    fn default() -> Self {
-        MaxErrors::Percent(100.0)
-    }
 }
 
 /// How much of a reply is asked for.

@@ -36,7 +36,8 @@ pub(super) struct Part {
     pub(super) batch: Batch,
     /// An attempt may have been applied without our knowing.
     pub(super) uncertain: bool,
-    pub(super) duplicates_counted: bool,
+    /// The last attempt was such a one: sent again, what has no id may be there once more.
+    pub(super) last_uncertain: bool,
     /// Ask for entries even where summaries are enough.
     pub(super) item_replies: bool,
     pub(super) failures: u32,
@@ -45,14 +46,8 @@ pub(super) struct Part {
 
 impl Slot {
     pub(super) fn new(id: u64, now: Time, batch: Batch) -> Self {
-        let part = Part {
-            batch,
-            uncertain: false,
-            duplicates_counted: false,
-            item_replies: false,
-            failures: 0,
-            first_sent: now,
-        };
+        let part =
+            Part { batch, uncertain: false, last_uncertain: false, item_replies: false, failures: 0, first_sent: now };
         Slot { id, parts: VecDeque::from([part]), state: SlotState::Waiting { until: now } }
     }
 }
@@ -61,6 +56,11 @@ impl Part {
     /// Other items with the same history.
     fn with(&self, batch: Batch) -> Part {
         Part { batch, ..self.clone() }
+    }
+
+    /// After an attempt that may have been applied, or surely was not.
+    fn unsure(self, uncertain: bool) -> Part {
+        Part { uncertain: self.uncertain || uncertain, last_uncertain: self.last_uncertain || uncertain, ..self }
     }
 }
 
@@ -233,7 +233,7 @@ impl Flow {
         }
         if summary {
             // Some were refused, and which is not known: the same again, with entries.
-            self.push_front(slot_id, Part { uncertain: true, item_replies: true, ..part });
+            self.push_front(slot_id, Part { item_replies: true, ..part.unsure(true) });
             return (0, 0);
         }
         let mut sorted = Sorted::default();
@@ -344,7 +344,7 @@ impl Flow {
     fn refused(&mut self, now: Time, slot_id: u64, mut part: Part, verdict: RequestVerdict, last: &LastError) {
         match verdict {
             RequestVerdict::Retry { uncertain } => {
-                part.uncertain |= uncertain;
+                part = part.unsure(uncertain);
                 self.commands.push_back(Command::Note(Note::Trouble(last.to_string())));
                 self.again(now, slot_id, part, last);
             }
@@ -353,7 +353,7 @@ impl Flow {
                 self.halve(now, slot_id, part, last);
             }
             RequestVerdict::Bisect { uncertain } => {
-                part.uncertain |= uncertain;
+                part = part.unsure(uncertain);
                 self.halve(now, slot_id, part, last);
             }
             RequestVerdict::Pause(condition) => {
@@ -387,7 +387,7 @@ impl Flow {
     fn lost(&mut self, slot_id: u64, request: u64, part: Part, reason: String) {
         self.commands.push_back(Command::Note(Note::Lost(reason)));
         self.requests.insert(request, slot_id);
-        self.push_front(slot_id, Part { uncertain: true, ..part });
+        self.push_front(slot_id, part.unsure(true));
         if let Some(slot) = self.slots.get_mut(&slot_id) {
             slot.state = SlotState::AwaitingGone;
         }

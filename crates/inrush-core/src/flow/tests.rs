@@ -1,1 +1,432 @@
+//! The flow against a cluster of a few lines that misbehaves on purpose, in virtual time.
 
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::block::{DocBlock, Record, Reject};
+use crate::encode::Encoder;
+use crate::operation::{Action, Operations};
+use crate::outcome::Attempt;
+use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
+use crate::tune::Fixed;
+
+/// What happens to one request, or to single items of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    /// Every nth item is rejected because of load.
+    Rejects(u32),
+    NotSent,
+    ResetBeforeApplying,
+    ResetAfterApplying,
+    Refused(u16),
+    /// Flood stage, for all items.
+    Flood,
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        4 => Just(Fault::None),
+        2 => (1u32..4).prop_map(Fault::Rejects),
+        1 => Just(Fault::NotSent),
+        1 => Just(Fault::ResetBeforeApplying),
+        1 => Just(Fault::ResetAfterApplying),
+        1 => prop_oneof![Just(413), Just(429), Just(502), Just(503)].prop_map(Fault::Refused),
+        1 => Just(Fault::Flood),
+    ]
+}
+
+/// Documents by id; those without one get a number.
+#[derive(Default)]
+struct Cluster {
+    documents: BTreeMap<String, String>,
+    made_up: u64,
+}
+
+impl Cluster {
+    fn apply(&mut self, action: &str, document: &str) -> ItemReply {
+        let reply = |action, status, result, error| ItemReply {
+            action,
+            status,
+            index: None,
+            result,
+            error,
+            failure_store_used: false,
+        };
+        let action_key = if action.starts_with("{\"create") { ItemAction::Create } else { ItemAction::Index };
+        let error = |kind: &str| Some(ItemError { kind: kind.into(), ..ItemError::default() });
+        if document.contains("poison") {
+            return reply(action_key, 400, None, error("mapper_parsing_exception"));
+        }
+        let id = match action.split("\"_id\":\"").nth(1) {
+            Some(rest) => rest.split('"').next().unwrap().to_owned(),
+            None => {
+                self.made_up += 1;
+                format!("#{}", self.made_up)
+            }
+        };
+        if action_key == ItemAction::Create && self.documents.contains_key(&id) {
+            return reply(action_key, 409, None, error("version_conflict_engine_exception"));
+        }
+        match self.documents.insert(id, document.to_owned()) {
+            None => reply(action_key, 201, Some(ItemResult::Created), None),
+            Some(_) => reply(action_key, 200, Some(ItemResult::Updated), None),
+        }
+    }
+
+    fn bulk(&mut self, request: &Request, fault: Fault) -> Attempt {
+        let body: Vec<u8> = request.body.iter().flat_map(|b| b.to_vec()).collect();
+        assert_eq!(body.len() as u64, request.bytes);
+        let text = String::from_utf8(body).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), request.items as usize * 2);
+        let error = |kind: &str| ItemError { kind: kind.into(), ..ItemError::default() };
+        let lost = || Attempt::Lost { reason: "reset".into() };
+        match fault {
+            Fault::NotSent => return Attempt::NotSent { reason: "refused".into() },
+            Fault::ResetBeforeApplying => return lost(),
+            // A single document that is refused as too large is a dead letter, and rightly so.
+            Fault::Refused(413) if request.items == 1 => {}
+            Fault::Refused(status) => return Attempt::Refused { status, error: error("x") },
+            Fault::None | Fault::Rejects(_) | Fault::ResetAfterApplying | Fault::Flood => {}
+        }
+        // An id that is too long, say: it spoils the whole request.
+        if text.contains("spoils") {
+            return Attempt::Refused { status: 400, error: error("action_request_validation_exception") };
+        }
+        let runs = lines
+            .chunks(2)
+            .enumerate()
+            .map(|(at, pair)| {
+                let rejected = |kind: &str| ItemReply {
+                    action: ItemAction::Index,
+                    status: 429,
+                    index: None,
+                    result: None,
+                    error: Some(error(kind)),
+                    failure_store_used: false,
+                };
+                let item = match fault {
+                    Fault::Rejects(n) if at as u32 % n == 0 => rejected("es_rejected_execution_exception"),
+                    Fault::Flood => rejected("cluster_block_exception"),
+                    _ => self.apply(pair[0], pair[1]),
+                };
+                ItemRun { count: 1, item }
+            })
+            .collect();
+        if fault == Fault::ResetAfterApplying {
+            return lost();
+        }
+        Attempt::Replied(BulkReply { took_ms: Some(1), errors: fault != Fault::None, runs })
+    }
+}
+
+fn config() -> FlowConfig {
+    FlowConfig {
+        memory: 2000,
+        linger: Duration::from_secs(1),
+        retry: RetryPolicy::default(),
+        pause_max: Duration::from_secs(60),
+        drain_max: Duration::from_secs(30),
+        on_conflict: OnConflict::Fail,
+        versioned: false,
+        incremental_bulk: false,
+        summary_replies: false,
+        max_errors: MaxErrors::Percent(100.0),
+        seed: 7,
+    }
+}
+
+fn flow(config: FlowConfig, batch_bytes: u64, in_flight: u32) -> Flow {
+    Flow::new(config, Box::new(Fixed(Plan { batch_bytes, batch_docs: u32::MAX, in_flight })))
+}
+
+/// Blocks of documents `{"id":…,"n":position}`; the position makes contents differ.
+fn blocks(ids: &[Option<u8>], words: &[&str], per_block: usize) -> Vec<DocBlock> {
+    let mut first_doc = 0;
+    ids.chunks(per_block)
+        .zip(words.chunks(per_block))
+        .map(|(ids, words)| {
+            let mut data = Vec::new();
+            let mut records = Vec::new();
+            let mut rejects = Vec::new();
+            for (at, (id, word)) in ids.iter().zip(words).enumerate() {
+                let start = data.len() as u32;
+                let n = first_doc + at as u64;
+                let id = id.map_or(format!("u{n}"), |id| format!("i{id}"));
+                data.extend_from_slice(format!("{{\"id\":\"{id}\",\"n\":{n},\"w\":\"{word}\"}}").as_bytes());
+                if *word == "reject" {
+                    rejects.push(Reject { record: at as u32, kind: "bad", reason: "no".into() });
+                }
+                records.push(Record { start, end: data.len() as u32, byte: start, line: at as u32 });
+            }
+            let origin = crate::Origin { first_doc, ..crate::Origin::default() };
+            first_doc += records.len() as u64;
+            DocBlock { origin, data: data.into(), records, rejects, ..DocBlock::default() }
+        })
+        .collect()
+}
+
+fn operations(action: Action, with_ids: bool) -> Operations {
+    Operations {
+        action,
+        index: "x".parse().unwrap(),
+        id: with_ids.then(|| "id".parse().unwrap()),
+        routing: None,
+        version: None,
+        drop: Vec::new(),
+    }
+}
+
+struct Outcome {
+    flow: Flow,
+    cluster: Cluster,
+    letters: Vec<DeadLetter>,
+    notes: Vec<Note>,
+    elapsed: Duration,
+}
+
+/// Drives a flow to its end. Answers come in an order that `order` decides.
+fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fault], mut order: u64) -> Outcome {
+    let mut cluster = Cluster::default();
+    let mut blocks = VecDeque::from(blocks);
+    let mut under_way: Vec<(u64, Attempt)> = Vec::new();
+    let mut gone = Vec::new();
+    let (mut letters, mut notes) = (Vec::new(), Vec::new());
+    let mut faults = faults.iter().copied();
+    let mut now = Time::START;
+    for _ in 0..100_000 {
+        while flow.input_room() > 0 && !blocks.is_empty() {
+            flow.handle_block(now, encoder.encode(blocks.pop_front().unwrap())).unwrap();
+        }
+        if blocks.is_empty() {
+            flow.handle_source_end();
+        }
+        while let Some(command) = flow.poll(now) {
+            match command {
+                Command::Send(request) => {
+                    let attempt = cluster.bulk(&request, faults.next().unwrap_or(Fault::None));
+                    under_way.push((request.id, attempt));
+                }
+                Command::AwaitGone { request } => gone.push(request),
+                Command::Compare { request, items } => {
+                    assert!(!items.is_empty());
+                    flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
+                }
+                Command::DeadLetter(letter) => letters.push(*letter),
+                Command::Note(note) => notes.push(note),
+            }
+        }
+        if flow.is_done() {
+            flow.close().unwrap();
+            return Outcome { flow, cluster, letters, notes, elapsed: now.since_start() };
+        }
+        assert!(under_way.len() as u32 <= flow.plan().in_flight);
+        order = order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        if let Some(request) = gone.pop() {
+            flow.handle_gone(now, request);
+        } else if !under_way.is_empty() {
+            let (request, attempt) = under_way.swap_remove((order >> 33) as usize % under_way.len());
+            now = now + Duration::from_millis(1);
+            flow.handle_attempt(now, request, Duration::from_millis(1), attempt);
+        } else {
+            let due = flow.poll_timeout().expect("a flow that is not done waits for something");
+            assert!(due >= now, "a timeout in the past would spin");
+            now = due;
+        }
+    }
+    panic!("the flow does not come to an end");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_document_is_settled_once_and_takes_effect_in_order(
+        ids in prop::collection::vec(prop::option::weighted(0.5, 0u8..4), 1..60),
+        kinds in prop::collection::vec(0u8..20, 60),
+        per_block in 1usize..10,
+        batch_bytes in 1u64..600,
+        in_flight in 1u32..5,
+        with_ids in any::<bool>(),
+        faults in prop::collection::vec(fault(), 0..30),
+        order in any::<u64>(),
+    ) {
+        let words: Vec<&str> = kinds.iter().take(ids.len())
+            .map(|k| match k { 0 => "poison", 1 => "reject", 2 => "spoils", _ => "good" }).collect();
+        let encoder = Encoder::new(operations(Action::Index, with_ids));
+        let source = blocks(&ids, &words, per_block);
+        // A pause of any length, because the other faults do not stop while it lasts.
+        let patient = FlowConfig { pause_max: Duration::from_secs(3600), ..config() };
+        let out = drive(flow(patient, batch_bytes, in_flight), &encoder, source, &faults, order);
+        prop_assert_eq!(out.flow.stopped(), None);
+        let counts = out.flow.counts();
+        prop_assert_eq!(counts.docs_read, ids.len() as u64);
+        prop_assert!(counts.add_up());
+        prop_assert_eq!(counts.docs_given_back, 0);
+        let bad: Vec<u64> = (0..ids.len() as u64).filter(|&n| words[n as usize] != "good").collect();
+        let mut lettered: Vec<u64> = out.letters.iter().map(|l| l.position.doc).collect();
+        lettered.sort_unstable();
+        prop_assert_eq!(&lettered, &bad);
+        prop_assert_eq!(counts.docs_dead_lettered, bad.len() as u64);
+        prop_assert_eq!(out.flow.watermarks()[0].1.docs, ids.len() as u64);
+        prop_assert_eq!(out.flow.buffered, 0);
+        let good = (0..ids.len()).filter(|&n| words[n] == "good");
+        if with_ids {
+            let mut expected = BTreeMap::new();
+            for n in good {
+                let id = ids[n].map_or(format!("u{n}"), |id| format!("i{id}"));
+                expected.insert(id.clone(), format!("{{\"id\":\"{id}\",\"n\":{n},\"w\":\"good\"}}"));
+            }
+            prop_assert_eq!(out.cluster.documents, expected);
+            prop_assert_eq!(counts.possible_duplicates, 0);
+        } else {
+            let there = out.cluster.documents.len() as u64;
+            let expected = good.count() as u64;
+            prop_assert!(there >= expected, "nothing is lost");
+            prop_assert!(there - expected <= counts.possible_duplicates, "{} twice, {} reported", there - expected, counts.possible_duplicates);
+        }
+    }
+}
+
+fn good(n: usize) -> (Vec<Option<u8>>, Vec<&'static str>) {
+    (vec![None; n], vec!["good"; n])
+}
+
+fn run(config: FlowConfig, action: Action, n: usize, faults: &[Fault]) -> Outcome {
+    let (ids, words) = good(n);
+    let encoder = Encoder::new(operations(action, true));
+    drive(flow(config, 200, 1), &encoder, blocks(&ids, &words, 5), faults, 1)
+}
+
+#[test]
+fn a_create_that_was_applied_without_our_knowing_is_already_there() {
+    let out = run(config(), Action::Create, 3, &[Fault::ResetAfterApplying]);
+    assert_eq!(out.flow.counts().docs_already_there, 3);
+    assert_eq!(out.flow.counts().docs_dead_lettered, 0);
+}
+
+#[test]
+fn a_create_that_meets_a_foreign_document_follows_the_choice() {
+    let ids = vec![Some(1), Some(1)];
+    let words = vec!["good", "good"];
+    let check = |on_conflict, expected: fn(&Counts) -> u64| {
+        let encoder = Encoder::new(operations(Action::Create, true));
+        let out =
+            drive(flow(FlowConfig { on_conflict, ..config() }, 200, 1), &encoder, blocks(&ids, &words, 5), &[], 1);
+        assert_eq!((out.flow.counts().docs_created, expected(out.flow.counts())), (1, 1));
+    };
+    check(OnConflict::Fail, |c| c.docs_dead_lettered);
+    check(OnConflict::Skip, |c| c.docs_conflicting);
+    check(OnConflict::Compare, |c| c.docs_already_there);
+}
+
+#[test]
+fn a_flood_stage_pauses_and_passes() {
+    let out = run(config(), Action::Index, 10, &[Fault::Flood, Fault::Flood]);
+    assert_eq!(out.notes, [Note::Paused(Condition::FloodStage), Note::Resumed]);
+    assert_eq!(out.flow.counts().docs_created, 10);
+}
+
+#[test]
+fn a_flood_stage_that_lasts_stops_the_run_without_dead_letters() {
+    let out = run(config(), Action::Index, 10, &[Fault::Flood; 1000]);
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("flood stage")));
+    assert!(out.letters.is_empty());
+    assert_eq!((out.flow.counts().docs_read, out.flow.counts().docs_given_back > 0), (0, true));
+    assert!(out.elapsed < Duration::from_secs(100), "{:?}", out.elapsed);
+}
+
+#[test]
+fn a_cluster_that_is_gone_ends_the_run_and_what_was_sent_is_unknown() {
+    let out = run(config(), Action::Index, 10, &[Fault::NotSent; 1000]);
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("taken no document")));
+    assert_eq!(out.flow.counts().docs_unknown, 0);
+    let out = run(config(), Action::Index, 10, &[Fault::ResetBeforeApplying; 1000]);
+    assert!(out.flow.counts().docs_unknown > 0);
+    assert!(out.flow.counts().add_up());
+}
+
+#[test]
+fn refusals_that_never_heal_stop_at_once() {
+    let out = run(config(), Action::Index, 10, &[Fault::Refused(401)]);
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("401")));
+    assert_eq!((out.letters.len(), out.flow.counts().requests), (0, 1));
+}
+
+#[test]
+fn a_413_teaches_the_limit() {
+    let out = run(config(), Action::Index, 10, &[Fault::Refused(413)]);
+    assert!(matches!(out.notes[..], [Note::BodyLimit(bytes)] if bytes < 200));
+    assert_eq!(out.flow.counts().docs_created, 10);
+    assert!(out.flow.plan().batch_bytes < 200);
+}
+
+#[test]
+fn too_many_dead_letters_end_the_run() {
+    let n = 50;
+    let words = vec!["poison"; n];
+    let encoder = Encoder::new(operations(Action::Index, true));
+    let limited = FlowConfig { max_errors: MaxErrors::Count(7), ..config() };
+    let out = drive(flow(limited, 200, 1), &encoder, blocks(&vec![None; n], &words, 5), &[], 1);
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("--max-errors")));
+    assert!(out.letters.len() < 20);
+}
+
+#[test]
+fn an_interrupt_gives_back_what_was_not_sent() {
+    let (ids, words) = good(40);
+    let encoder = Encoder::new(operations(Action::Index, true));
+    let mut flow = flow(config(), 100, 1);
+    for block in blocks(&ids, &words, 40) {
+        flow.handle_block(Time::START, encoder.encode(block)).unwrap();
+    }
+    let Some(Command::Send(request)) = flow.poll(Time::START) else { panic!("something is sent") };
+    flow.handle_stop(Time::START, Stop::Interrupted);
+    assert!(flow.poll(Time::START).is_none());
+    assert!(!flow.is_done(), "the answer is waited for");
+    let attempt = Cluster::default().bulk(&request, Fault::None);
+    flow.handle_attempt(Time::START, request.id, Duration::ZERO, attempt);
+    assert!(flow.poll(Time::START).is_none() && flow.is_done());
+    flow.close().unwrap();
+    let counts = flow.counts();
+    assert_eq!(
+        (counts.docs_created, counts.docs_given_back),
+        (u64::from(request.items), 40 - u64::from(request.items))
+    );
+}
+
+#[test]
+fn an_answer_that_never_comes_after_an_interrupt_is_unknown() {
+    let (ids, words) = good(2);
+    let encoder = Encoder::new(operations(Action::Index, true));
+    let mut flow = flow(config(), 1000, 1);
+    flow.handle_block(Time::START, encoder.encode(blocks(&ids, &words, 2).remove(0))).unwrap();
+    flow.handle_source_end();
+    assert!(matches!(flow.poll(Time::START), Some(Command::Send(_))));
+    flow.handle_stop(Time::START, Stop::Interrupted);
+    let due = flow.poll_timeout().unwrap();
+    assert_eq!(due.since_start(), config().drain_max);
+    assert!(flow.poll(due).is_none() && flow.is_done());
+    flow.close().unwrap();
+    assert_eq!(flow.counts().docs_unknown, 2);
+}
+
+#[test]
+fn summaries_count_as_created_until_there_are_errors() {
+    let summary = FlowConfig { summary_replies: true, ..config() };
+    let (ids, words) = good(3);
+    let encoder = Encoder::new(operations(Action::Index, false));
+    let mut flow = flow(summary, 1000, 1);
+    flow.handle_block(Time::START, encoder.encode(blocks(&ids, &words, 3).remove(0))).unwrap();
+    flow.handle_source_end();
+    let Some(Command::Send(first)) = flow.poll(Time::START) else { panic!("something is sent") };
+    assert!(!first.item_replies);
+    let errors = Attempt::Replied(BulkReply { took_ms: None, errors: true, runs: Vec::new() });
+    flow.handle_attempt(Time::START, first.id, Duration::ZERO, errors);
+    let Some(Command::Send(second)) = flow.poll(Time::START) else { panic!("it is sent again") };
+    assert!(second.item_replies);
+    assert_eq!(flow.counts().possible_duplicates, 3);
+}

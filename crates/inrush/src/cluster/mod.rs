@@ -4,6 +4,7 @@
 //! Every question is one request (or a few, at once), repeated a bounded number of times where that is safe, and every
 //! answer is parsed here, once. Errors name the index, what was expected and what to do.
 
+pub mod check;
 pub mod documents;
 mod error;
 pub mod index;

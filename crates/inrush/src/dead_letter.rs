@@ -1,0 +1,231 @@
+//! Dead letters: documents that are not in, each with its error and its place in the source, in a file that can be loaded
+//! again (`inrush load --from-dead-letters FILE`, [`crate::source::dead_letters`]).
+//!
+//! One JSON object a line: `error` (`status`, `type`, `reason`), `position` (`source`, `partition`, `doc`, `line`, `byte`), `action` (the
+//! action line, absent where the record never became an item), and the document as `document` (JSON), `text` (no JSON) or
+//! `base64` (no UTF-8). An upsert has `doc_as_upsert: true`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use inrush_core::DeadLetter;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use crate::config::DeadLetters;
+use crate::error::LoadError;
+
+/// A dead letter as a program receives it ([`crate::Loader::failures`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// What people call the source.
+    pub source: String,
+    /// Error, position and document.
+    pub letter: DeadLetter,
+}
+
+/// Where dead letters are written.
+pub(crate) struct DeadLetterWriter {
+    path: PathBuf,
+    file: Option<BufWriter<File>>,
+    channel: Option<mpsc::UnboundedSender<Failure>>,
+    sources: Vec<String>,
+}
+
+impl DeadLetterWriter {
+    /// Nothing is made before the first dead letter, except that a file that was named is checked.
+    pub(crate) fn new(
+        config: &DeadLetters,
+        run_id: &str,
+        sources: Vec<String>,
+        channel: Option<mpsc::UnboundedSender<Failure>>,
+    ) -> Result<Self, LoadError> {
+        let path = match config {
+            DeadLetters::DefaultFile => PathBuf::from(format!("inrush-dead-letters-{run_id}.ndjson")),
+            DeadLetters::File(path) => path.clone(),
+        };
+        if path.metadata().is_ok_and(|m| m.len() > 0) {
+            let reason = "it exists and is not empty; load it again with --from-dead-letters, or name another file";
+            return Err(LoadError::DeadLetters { path, reason: reason.to_owned() });
+        }
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+        if let Some(folder) = folder
+            && !folder.is_dir()
+        {
+            let reason = format!("its folder {} does not exist", folder.display());
+            return Err(LoadError::DeadLetters { path, reason });
+        }
+        Ok(DeadLetterWriter { path, file: None, channel, sources })
+    }
+
+    /// Writes one down.
+    pub(crate) fn write(&mut self, letter: &DeadLetter) -> io::Result<()> {
+        let source = self.sources.get(letter.position.source.0 as usize).map_or("?", String::as_str).to_owned();
+        if let Some(channel) = &self.channel {
+            // Whoever stopped listening has the file.
+            let _ = channel.send(Failure { source: source.clone(), letter: letter.clone() });
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(BufWriter::new(File::create(&self.path)?)),
+        };
+        serde_json::to_writer(&mut *file, &Line::new(&source, letter))?;
+        file.write_all(b"\n")
+    }
+
+    /// What was written is in the file.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), BufWriter::flush)
+    }
+
+    /// The file, if there was a dead letter.
+    pub(crate) fn finish(mut self) -> io::Result<Option<PathBuf>> {
+        self.flush()?;
+        match self.file {
+            Some(file) => {
+                file.get_ref().sync_all()?;
+                Ok(Some(self.path))
+            }
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    error: ErrorPart<'a>,
+    position: PositionPart<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    doc_as_upsert: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ErrorPart<'a> {
+    status: u16,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct PositionPart<'a> {
+    source: &'a str,
+    partition: u32,
+    doc: u64,
+    line: u64,
+    byte: u64,
+}
+
+impl<'a> Line<'a> {
+    fn new(source: &'a str, letter: &'a DeadLetter) -> Self {
+        let action = letter.action.as_deref().and_then(|line| serde_json::from_slice::<&RawValue>(line).ok());
+        let (document, doc_as_upsert) = unwrap_update(letter);
+        let mut line = Line {
+            error: ErrorPart { status: letter.status, kind: &letter.kind, reason: &letter.reason },
+            position: PositionPart {
+                source,
+                partition: letter.position.partition,
+                doc: letter.position.doc,
+                line: letter.position.line,
+                byte: letter.position.byte,
+            },
+            action,
+            doc_as_upsert,
+            document: None,
+            text: None,
+            base64: None,
+        };
+        if letter.action.is_some() && document.is_empty() {
+            return line; // a delete has no document
+        }
+        // A raw value is written as it stands, so it must not hold a line end of its own.
+        let one_line = memchr::memchr2(b'\n', b'\r', document).is_none();
+        match serde_json::from_slice::<&RawValue>(document) {
+            Ok(json) if one_line && letter.action.is_some() => line.document = Some(json),
+            _ => match std::str::from_utf8(document) {
+                Ok(text) => line.text = Some(text),
+                Err(_) => line.base64 = Some(base64::engine::general_purpose::STANDARD.encode(document)),
+            },
+        }
+        line
+    }
+}
+
+/// The document inside of an update's `{"doc":…}`, and whether it was an upsert.
+fn unwrap_update(letter: &DeadLetter) -> (&[u8], bool) {
+    let document = &letter.document[..];
+    if !letter.action.as_deref().is_some_and(|line| line.starts_with(b"{\"update\"")) {
+        return (document, false);
+    }
+    let Some(inner) = document.strip_prefix(b"{\"doc\":") else { return (document, false) };
+    match inner.strip_suffix(b",\"doc_as_upsert\":true}") {
+        Some(inner) => (inner, true),
+        None => (inner.strip_suffix(b"}").unwrap_or(inner), false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inrush_core::Position;
+
+    fn check(action: Option<&str>, document: &[u8], expected: &str) {
+        let letter = DeadLetter {
+            position: Position { line: 7, byte: 60, doc: 5, ..Position::default() },
+            status: 400,
+            kind: "k".into(),
+            reason: "r".into(),
+            action: action.map(|a| a.to_owned().into()),
+            document: document.to_vec().into(),
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("d");
+        let mut writer =
+            DeadLetterWriter::new(&DeadLetters::File(path.clone()), "x", vec!["a.ndjson".into()], None).unwrap();
+        writer.write(&letter).unwrap();
+        assert_eq!(writer.finish().unwrap(), Some(path.clone()));
+        let start = r#"{"error":{"status":400,"type":"k","reason":"r"},"position":{"source":"a.ndjson","partition":0,"doc":5,"line":7,"byte":60},"#;
+        assert_eq!(std::fs::read_to_string(path).unwrap(), format!("{start}{expected}}}\n"));
+    }
+
+    #[test]
+    fn every_document_is_kept_as_it_was() {
+        let index = Some(r#"{"index":{"_id":"1"}}"#);
+        check(index, br#"{"a":1.50}"#, r#""action":{"index":{"_id":"1"}},"document":{"a":1.50}"#);
+        check(index, b"{\"a\":", r#""action":{"index":{"_id":"1"}},"text":"{\"a\":""#);
+        check(index, b"\xff\xfe", r#""action":{"index":{"_id":"1"}},"base64":"//4=""#);
+        check(None, b"1;2;3", r#""text":"1;2;3""#);
+        check(Some(r#"{"delete":{"_id":"1"}}"#), b"", r#""action":{"delete":{"_id":"1"}}"#);
+        let update = Some(r#"{"update":{"_id":"1"}}"#);
+        check(update, br#"{"doc":{"a":1}}"#, r#""action":{"update":{"_id":"1"}},"document":{"a":1}"#);
+        check(
+            update,
+            br#"{"doc":{"a":1},"doc_as_upsert":true}"#,
+            r#""action":{"update":{"_id":"1"}},"doc_as_upsert":true,"document":{"a":1}"#,
+        );
+    }
+
+    #[test]
+    fn a_file_with_content_is_not_overwritten() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let config = DeadLetters::File(file.path().to_owned());
+        assert!(DeadLetterWriter::new(&config, "x", vec![], None).is_ok());
+        std::fs::write(file.path(), "x").unwrap();
+        assert!(DeadLetterWriter::new(&config, "x", vec![], None).is_err());
+    }
+}

@@ -1,0 +1,32 @@
+//! Why a load could not begin. What goes wrong once it has begun is in the report.
+
+use std::path::PathBuf;
+
+use crate::cluster::ClusterError;
+use crate::source::SourceError;
+use crate::transport::SetupError;
+
+/// Why a load could not begin; nothing was sent.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Options that do not fit together.
+    #[error("{0}")]
+    Usage(String),
+    /// An address, a certificate or credentials that cannot be used.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The cluster or the index is not ready.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// A source that cannot be opened.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The dead-letter file cannot be used.
+    #[error("dead-letter file {path}: {reason}")]
+    DeadLetters {
+        /// Which file.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
+}

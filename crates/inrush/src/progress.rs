@@ -1,0 +1,46 @@
+//! How far a load has come, for whoever watches it.
+
+/// A snapshot of a running load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Documents read so far.
+    pub docs_read: u64,
+    /// Documents whose end is known.
+    pub docs_settled: u64,
+    /// Dead letters among them.
+    pub docs_dead_lettered: u64,
+    /// Bytes read from the sources, before decompression.
+    pub bytes_read: u64,
+    /// Bytes of the sources in all, where that is known.
+    pub bytes_total: Option<u64>,
+    /// Bytes of request bodies, repetitions included.
+    pub bytes_sent: u64,
+    /// Items that were sent again.
+    pub retried_items: u64,
+    /// Requests, repetitions included.
+    pub requests: u64,
+    /// Requests under way or waiting for a repetition.
+    pub in_flight: u32,
+    /// Seconds since the load began.
+    pub seconds: f64,
+    /// What it is doing.
+    pub phase: Phase,
+}
+
+/// What a load is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Looking at the cluster.
+    #[default]
+    Starting,
+    /// Reading and sending.
+    Loading,
+    /// Nothing is sent, and why.
+    Paused(String),
+    /// Reading has ended early, and why; what is under way is waited for.
+    Draining(String),
+    /// Counting what is in the index.
+    Verifying,
+    /// The report is there.
+    Done,
+}

@@ -1,0 +1,205 @@
+//! The threads that read and encode. Each takes the next chunk of the source under a lock, and decodes and encodes it outside
+//! of it, so that a chunk stays in one core's cache from the read to the woven body. Back-pressure is a closed
+//! [`Gate`]: nobody pushes, the loop opens it as far as memory allows.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use inrush_core::ItemBlock;
+use inrush_core::encode::Encoder;
+use inrush_core::ledger::Partition;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::run::Event;
+use crate::source::{Chunk, Source, SourceError};
+
+/// How much of a source is read at once, bytes: small enough for the second-level cache, large enough that everything done
+/// once a chunk costs nothing.
+pub(crate) const CHUNK_BYTES: usize = 512 << 10;
+
+/// How much may be read. The loop sets it, the readers wait for it.
+#[derive(Default)]
+pub(crate) struct Gate {
+    state: Mutex<GateState>,
+    opened: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    room: u64,
+    under_way: u64,
+    closed: bool,
+}
+
+impl Gate {
+    /// Lets the readers take `room` bytes, counting what they have in hand.
+    pub(crate) fn set_room(&self, room: u64) {
+        let mut state = self.lock();
+        state.room = room;
+        if state.room > state.under_way {
+            self.opened.notify_all();
+        }
+    }
+
+    /// Nothing more is read.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.opened.notify_all();
+    }
+
+    /// A chunk has reached the loop, which counts it from now on.
+    pub(crate) fn arrived(&self) {
+        let mut state = self.lock();
+        state.under_way = state.under_way.saturating_sub(CHUNK_BYTES as u64);
+        if state.room > state.under_way {
+            self.opened.notify_one();
+        }
+    }
+
+    /// Waits for room for a chunk; false when nothing more is read.
+    fn enter(&self) -> bool {
+        let mut state = self.lock();
+        while !state.closed && state.room <= state.under_way {
+            state = self.opened.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.under_way += CHUNK_BYTES as u64;
+        !state.closed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, GateState> {
+        // The state is three numbers, valid at every moment, so a thread that panicked leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts `workers` threads that read `source` to its end and send what they make of it. They end when the gate is
+/// closed, at the latest after the read they are in.
+pub(crate) fn start(
+    source: Box<dyn Source>,
+    encoder: Encoder,
+    gate: Arc<Gate>,
+    workers: usize,
+    chunk_bytes: usize,
+    events: UnboundedSender<Event>,
+) -> std::io::Result<()> {
+    let reading = Arc::new(Mutex::new(Reading { source: Some(source), next: 0 }));
+    let encoder = Arc::new(encoder);
+    for worker in 0..workers {
+        let shared = (Arc::clone(&reading), Arc::clone(&encoder), Arc::clone(&gate), events.clone());
+        std::thread::Builder::new().name(format!("read-{worker}")).spawn(move || {
+            let (reading, encoder, gate, events) = shared;
+            let mut watch = Watch { events: &events, done: false };
+            work(&reading, &encoder, &gate, chunk_bytes, &events);
+            watch.done = true;
+        })?;
+    }
+    Ok(())
+}
+
+struct Reading {
+    /// `None` after the end.
+    source: Option<Box<dyn Source>>,
+    next: u64,
+}
+
+/// Tells the loop if a reader panics: then documents are missing that nobody will send.
+struct Watch<'a> {
+    events: &'a UnboundedSender<Event>,
+    done: bool,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            let _ = self.events.send(Event::ReaderDied);
+        }
+    }
+}
+
+fn work(
+    reading: &Mutex<Reading>,
+    encoder: &Encoder,
+    gate: &Gate,
+    chunk_bytes: usize,
+    events: &UnboundedSender<Event>,
+) {
+    while gate.enter() {
+        let (number, chunk) = {
+            // A reader that panicked inside the source leaves it in an unknown state; the loop has been told.
+            let Ok(mut reading) = reading.lock() else { return };
+            let Some(source) = &mut reading.source else { return };
+            let chunk = match source.next_chunk(chunk_bytes) {
+                Ok(Some(chunk)) => chunk,
+                end => {
+                    let end: Result<(), SourceError> = end.map(|_| ());
+                    reading.source = None;
+                    let _ = events.send(Event::SourceEnd { blocks: reading.next, result: end });
+                    return;
+                }
+            };
+            let number = reading.next;
+            reading.next += 1;
+            (number, chunk)
+        };
+        let block = match chunk {
+            Chunk::Raw(raw) => {
+                let decoder = Arc::clone(&raw.decoder);
+                decoder.decode(raw)
+            }
+            Chunk::Docs(block) => block,
+        };
+        if events.send(Event::Block { number, block: encoder.encode(block) }).is_err() {
+            return;
+        }
+    }
+}
+
+/// Puts blocks back into the order in which they were read, and fills in what only the order tells.
+#[derive(Default)]
+pub(crate) struct Sequencer {
+    next: u64,
+    early: BTreeMap<u64, ItemBlock>,
+    partitions: BTreeMap<Partition, (u64, u64)>,
+}
+
+impl Sequencer {
+    pub(crate) fn push(&mut self, number: u64, block: ItemBlock) {
+        self.early.insert(number, block);
+    }
+
+    /// The next block in order, if it is there.
+    pub(crate) fn next(&mut self) -> Option<ItemBlock> {
+        let mut block = self.early.remove(&self.next)?;
+        self.next += 1;
+        let (docs, lines) = self.partitions.entry((block.origin.source, block.origin.partition)).or_insert((0, 1));
+        block.origin.first_doc = *docs;
+        block.origin.first_line = *lines;
+        *docs += u64::from(block.len());
+        *lines += block.lines;
+        Some(block)
+    }
+
+    /// How many blocks have come out.
+    pub(crate) fn count(&self) -> u64 {
+        self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_come_out_in_order_with_their_places() {
+        let block = |docs: usize, lines| ItemBlock { ends: vec![0; docs], lines, ..ItemBlock::default() };
+        let mut sequencer = Sequencer::default();
+        sequencer.push(1, block(5, 7));
+        assert!(sequencer.next().is_none());
+        sequencer.push(0, block(2, 3));
+        let first = sequencer.next().unwrap().origin;
+        let second = sequencer.next().unwrap().origin;
+        assert_eq!((first.first_doc, first.first_line), (0, 1));
+        assert_eq!((second.first_doc, second.first_line), (2, 4));
+        assert_eq!(sequencer.count(), 2);
+    }
+}

@@ -1,0 +1,125 @@
+//! The report of a load.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use inrush_core::report::{Counts, ErrorCount, IndexCounts};
+use serde::Serialize;
+
+/// What a load did. As JSON, the counts stand at the top level.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// How it ended.
+    pub status: Status,
+    /// Why it ended early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// The sums. `docs_read` is the sum of the buckets.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// From the first look at the cluster to the end of the verification.
+    pub seconds: f64,
+    /// Documents read for each second between the first document and the last reply.
+    pub docs_per_second: f64,
+    /// What the run ended on.
+    pub plan: PlanReport,
+    /// Whether the index holds what the counts say.
+    pub verified: Verified,
+    /// By index that took documents.
+    pub indices: BTreeMap<String, IndexCounts>,
+    /// Errors of dead letters by kind, the most frequent first.
+    pub errors: Vec<ErrorCount>,
+    /// The dead-letter file, if there were any.
+    pub dead_letters: Option<PathBuf>,
+    /// What a person should know besides.
+    pub warnings: Vec<String>,
+    /// What was read.
+    pub sources: Vec<SourceReport>,
+    /// The name in the cluster's logs: requests carry `X-Opaque-Id: inrush-<run id>-<number>`.
+    pub run_id: String,
+}
+
+/// How a load ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// All documents are in, or left out as configured. Exit status 0.
+    Complete,
+    /// It ended, and some documents are not in. Exit status 3.
+    Incomplete,
+    /// All are in, but a check failed. Exit status 4.
+    CheckFailed,
+    /// It could not go on. Exit status 1.
+    Failed,
+    /// Somebody stopped it. Exit status 130.
+    Interrupted,
+}
+
+impl Status {
+    /// The exit status of the command line.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Status::Complete => 0,
+            Status::Failed => 1,
+            Status::Incomplete => 3,
+            Status::CheckFailed => 4,
+            Status::Interrupted => 130,
+        }
+    }
+}
+
+/// The plan and what it is based on.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanReport {
+    /// Bytes of one request's body.
+    pub batch_bytes: u64,
+    /// Documents in one request; absent where only the bytes count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_docs: Option<u32>,
+    /// Requests under way at once.
+    pub in_flight: u32,
+    /// In words.
+    pub why: String,
+}
+
+/// How far one source was settled without a gap: where a later run would have to go on.
+#[derive(Clone, Debug, Serialize)]
+pub struct SourceReport {
+    /// A path, `-` or a URL.
+    pub name: String,
+    /// Documents from its beginning that are settled without a gap.
+    pub docs_settled: u64,
+}
+
+/// The result of the verification.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// Whether it holds.
+    pub state: VerifiedState,
+    /// In words, with the numbers.
+    pub detail: String,
+}
+
+/// Whether the index holds what the counts say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum VerifiedState {
+    /// It does.
+    #[serde(rename = "yes")]
+    Yes,
+    /// It does not.
+    #[serde(rename = "no")]
+    No,
+    /// That cannot be told, and why.
+    #[serde(rename = "not provable")]
+    NotProvable,
+    /// Nobody asked.
+    #[serde(rename = "off")]
+    Off,
+}
+
+impl Report {
+    /// The exit status of the command line.
+    pub fn exit_code(&self) -> u8 {
+        self.status.exit_code()
+    }
+}

@@ -1,0 +1,307 @@
+//! The one loop of a load: events in, commands out, until the flow is done. Everything that decides is in
+//! `inrush-core`; everything that waits is a task or a thread that answers with an [`Event`].
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use inrush_core::flow::{Comparison, Item};
+use inrush_core::ledger::LedgerError;
+use inrush_core::outcome::Attempt;
+use inrush_core::{Command, Flow, ItemBlock, Note, Stop, Time};
+use tokio::sync::{mpsc, watch};
+
+use crate::cluster::{ClusterError, Created, index, stats};
+use crate::config::IndexCreation;
+use crate::dead_letter::DeadLetterWriter;
+use crate::progress::{Phase, Progress};
+use crate::reader::{Gate, Sequencer};
+use crate::send::BulkEndpoint;
+use crate::source::SourceError;
+use crate::transport::Transport;
+
+/// How often the progress is made known.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// Everything that can happen to a load.
+pub(crate) enum Event {
+    /// A block was read and encoded.
+    Block { number: u64, block: ItemBlock },
+    /// The source is at its end, or cannot be read any further.
+    SourceEnd { blocks: u64, result: Result<(), SourceError> },
+    /// A reader panicked.
+    ReaderDied,
+    /// What became of a request.
+    Attempt { request: u64, wall: Duration, attempt: Attempt },
+    /// The cluster no longer works on a request.
+    Gone { request: u64 },
+    /// Documents were compared.
+    Compared { request: u64, results: Vec<Comparison> },
+    /// An index of a placeholder is there, with so many documents in it before, or cannot be made.
+    Index { name: String, result: Result<u64, String> },
+    /// Somebody wants the load to end.
+    Stop,
+}
+
+/// What the loop works with.
+pub(crate) struct Run {
+    pub(crate) flow: Flow,
+    pub(crate) transport: Arc<Transport>,
+    pub(crate) endpoint: Arc<BulkEndpoint>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) events: mpsc::UnboundedReceiver<Event>,
+    pub(crate) sender: mpsc::UnboundedSender<Event>,
+    pub(crate) progress: watch::Sender<Progress>,
+    pub(crate) dead_letters: DeadLetterWriter,
+    pub(crate) bytes_total: Option<u64>,
+    pub(crate) started: Instant,
+    pub(crate) create: Arc<IndexCreation>,
+    pub(crate) request_timeout: Duration,
+    pub(crate) fixed_index: Option<String>,
+}
+
+/// What the loop leaves behind.
+pub(crate) struct Finished {
+    pub(crate) flow: Flow,
+    pub(crate) dead_letters: DeadLetterWriter,
+    /// Documents before the load, by index that a placeholder named.
+    pub(crate) counts_before: BTreeMap<String, u64>,
+    pub(crate) first_block: Option<Instant>,
+    pub(crate) ended: Instant,
+}
+
+/// Blocks on their way into the flow: put in order, and held until their indices are there.
+#[derive(Default)]
+struct Intake {
+    sequencer: Sequencer,
+    waiting: VecDeque<ItemBlock>,
+    asked: BTreeSet<String>,
+    ready: BTreeMap<String, u64>,
+    /// How many blocks there are in all, once that is known.
+    blocks: Option<u64>,
+    first_block: Option<Instant>,
+}
+
+impl Run {
+    /// Runs until all is done.
+    pub(crate) async fn run(mut self) -> Finished {
+        let mut intake = Intake::default();
+        let mut tick = tokio::time::interval(PROGRESS_EVERY);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        loop {
+            let now = self.now();
+            while let Some(command) = self.flow.poll(now) {
+                self.obey(now, command);
+            }
+            self.gate.set_room(self.flow.input_room());
+            if self.flow.is_done() {
+                break;
+            }
+            let due = self.flow.poll_timeout().map(|t| tokio::time::Instant::from_std(self.started + t.since_start()));
+            tokio::select! {
+                event = self.events.recv() => {
+                    let Some(event) = event else { break };
+                    self.handle(event, &mut intake);
+                    // What has come meanwhile is taken along before anything new is sent.
+                    for _ in 0..64 {
+                        let Ok(event) = self.events.try_recv() else { break };
+                        self.handle(event, &mut intake);
+                    }
+                }
+                () = sleep_until(due) => {}
+                _ = tick.tick() => self.show_progress(),
+            }
+        }
+        self.gate.close();
+        self.show_progress();
+        Finished {
+            flow: self.flow,
+            dead_letters: self.dead_letters,
+            counts_before: intake.ready,
+            first_block: intake.first_block,
+            ended: Instant::now(),
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time::from_start(self.started.elapsed())
+    }
+
+    fn handle(&mut self, event: Event, intake: &mut Intake) {
+        let now = self.now();
+        match event {
+            Event::Block { number, block } => {
+                intake.first_block.get_or_insert_with(Instant::now);
+                self.gate.arrived();
+                intake.sequencer.push(number, block);
+                while let Some(block) = intake.sequencer.next() {
+                    intake.waiting.push_back(block);
+                }
+                self.admit(now, intake);
+            }
+            Event::SourceEnd { blocks, result } => {
+                intake.blocks = Some(blocks);
+                if let Err(error) = result {
+                    self.fail(now, format!("cannot read on: {error}"));
+                }
+                self.admit(now, intake);
+            }
+            Event::ReaderDied => self.fail(now, "a reader stopped in the middle; please report this".to_owned()),
+            Event::Attempt { request, wall, attempt } => self.flow.handle_attempt(now, request, wall, attempt),
+            Event::Gone { request } => self.flow.handle_gone(now, request),
+            Event::Compared { request, results } => self.flow.handle_compared(now, request, &results),
+            Event::Index { name, result: Ok(count) } => {
+                intake.ready.insert(name, count);
+                self.admit(now, intake);
+            }
+            Event::Index { name, result: Err(why) } => self.fail(now, format!("cannot create index {name}: {why}")),
+            Event::Stop => {
+                self.flow.handle_stop(now, Stop::Interrupted);
+                self.gate.close();
+            }
+        }
+    }
+
+    /// Hands blocks to the flow, in order, as far as their indices are there.
+    fn admit(&mut self, now: Time, intake: &mut Intake) {
+        while let Some(block) = intake.waiting.front() {
+            let missing: Vec<&String> = block.indices.iter().filter(|i| !intake.ready.contains_key(*i)).collect();
+            if !missing.is_empty() {
+                for name in missing {
+                    if intake.asked.insert(name.clone()) {
+                        self.make_index(name.clone());
+                    }
+                }
+                return;
+            }
+            let Some(block) = intake.waiting.pop_front() else { return };
+            if self.flow.stopped().is_some() {
+                continue;
+            }
+            if let Err(LedgerError { .. }) = self.flow.handle_block(now, block).map_err(|e| {
+                self.fail(now, e.to_string());
+                e
+            }) {
+                return;
+            }
+        }
+        if intake.blocks == Some(intake.sequencer.count()) {
+            self.flow.handle_source_end();
+        }
+    }
+
+    fn fail(&mut self, now: Time, why: String) {
+        self.flow.handle_stop(now, Stop::Failed(why));
+        self.gate.close();
+    }
+
+    fn obey(&mut self, now: Time, command: Command) {
+        match command {
+            Command::Send(request) => {
+                let (transport, endpoint, sender) =
+                    (Arc::clone(&self.transport), Arc::clone(&self.endpoint), self.sender.clone());
+                tokio::spawn(async move {
+                    let id = request.id;
+                    let (wall, attempt) = endpoint.send(&transport, request).await;
+                    let _ = sender.send(Event::Attempt { request: id, wall, attempt });
+                });
+            }
+            Command::AwaitGone { request } => {
+                let (transport, endpoint, sender) =
+                    (Arc::clone(&self.transport), Arc::clone(&self.endpoint), self.sender.clone());
+                let longest = self.request_timeout;
+                tokio::spawn(async move {
+                    endpoint.await_gone(transport, request, longest).await;
+                    let _ = sender.send(Event::Gone { request });
+                });
+            }
+            Command::Compare { request, items } => self.compare(request, items),
+            Command::DeadLetter(letter) => {
+                if let Err(e) = self.dead_letters.write(&letter) {
+                    let path = self.dead_letters.path().display().to_string();
+                    self.fail(now, format!("cannot write dead letters to {path}: {e}; documents would be lost"));
+                }
+            }
+            Command::Note(note) => tell(&note),
+        }
+    }
+
+    fn make_index(&self, name: String) {
+        let (transport, create, sender) = (Arc::clone(&self.transport), Arc::clone(&self.create), self.sender.clone());
+        tokio::spawn(async move {
+            let result = ensure_index(&transport, &create, &name).await.map_err(|e| e.to_string());
+            let _ = sender.send(Event::Index { name, result });
+        });
+    }
+
+    fn compare(&self, request: u64, items: Vec<Item>) {
+        let (transport, sender, index) = (Arc::clone(&self.transport), self.sender.clone(), self.fixed_index.clone());
+        tokio::spawn(async move {
+            let results = crate::compare::compare(&transport, index.as_deref(), &items).await;
+            let _ = sender.send(Event::Compared { request, results });
+        });
+    }
+
+    fn show_progress(&mut self) {
+        let phase = match (self.flow.stopped(), self.flow.paused()) {
+            (Some(Stop::Interrupted), _) => Phase::Draining("interrupted".to_owned()),
+            (Some(Stop::Failed(why)), _) => Phase::Draining(why.clone()),
+            (None, Some(condition)) => Phase::Paused(condition.advice().to_owned()),
+            (None, None) => Phase::Loading,
+        };
+        let counts = self.flow.counts();
+        let progress = Progress {
+            docs_read: self.flow.ledger_opened(),
+            docs_settled: counts.docs_read,
+            docs_dead_lettered: counts.docs_dead_lettered,
+            bytes_read: counts.bytes_read,
+            bytes_total: self.bytes_total,
+            bytes_sent: counts.bytes_sent,
+            retried_items: counts.retried_items,
+            requests: counts.requests,
+            in_flight: self.flow.in_flight(),
+            seconds: self.started.elapsed().as_secs_f64(),
+            phase,
+        };
+        self.progress.send_replace(progress);
+        if let Err(e) = self.flush_dead_letters() {
+            let path = self.dead_letters.path().display().to_string();
+            self.fail(self.now(), format!("cannot write dead letters to {path}: {e}; documents would be lost"));
+        }
+    }
+
+    fn flush_dead_letters(&mut self) -> io::Result<()> {
+        self.dead_letters.flush()
+    }
+}
+
+/// Makes an index that a document names, unless it is there. Returns how many documents it holds.
+async fn ensure_index(transport: &Transport, create: &IndexCreation, name: &str) -> Result<u64, ClusterError> {
+    if !index::exists(transport, name).await?
+        && index::create(transport, name, &create.for_index(name)).await? == Created::New
+    {
+        return Ok(0);
+    }
+    stats::refresh(transport, name).await?;
+    stats::count(transport, name).await
+}
+
+async fn sleep_until(due: Option<tokio::time::Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn tell(note: &Note) {
+    match note {
+        Note::Paused(condition) => tracing::warn!("paused: {}", condition.advice()),
+        Note::Resumed => tracing::info!("resumed: the cluster takes documents again"),
+        Note::BodyLimit(bytes) => {
+            tracing::warn!("the server refused a request as too large; batches stay below {bytes} bytes from now on");
+        }
+        Note::Lost(why) => tracing::warn!("a request got no answer and will be sent again: {why}"),
+        Note::Trouble(why) => tracing::info!("a request will be sent again: {why}"),
+    }
+}

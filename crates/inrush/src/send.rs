@@ -1,0 +1,99 @@
+//! One bulk request on its way: from the flow's request to what became of it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, HeaderValue, Method};
+use inrush_core::outcome::Attempt;
+use inrush_core::reply::{BulkReply, FILTER_PATH, FILTER_PATH_SUMMARY, ItemError};
+
+use crate::cluster::tasks;
+use crate::transport::{self, HttpErrorKind, Transport, path_segment};
+
+/// How often a cluster is asked whether it still works on a request.
+const TASKS_EVERY: Duration = Duration::from_secs(1);
+
+/// Where bulk requests go, and under which name.
+#[derive(Debug)]
+pub(crate) struct BulkEndpoint {
+    path_items: String,
+    path_summary: String,
+    run_id: String,
+}
+
+impl BulkEndpoint {
+    /// `index`: the index of all documents, or `None` where every action line names its own.
+    pub(crate) fn new(index: Option<&str>, pipeline: Option<&str>, run_id: &str) -> Self {
+        let mut path = index.map_or_else(|| "/_bulk?".to_owned(), |index| format!("/{}/_bulk?", path_segment(index)));
+        if let Some(pipeline) = pipeline {
+            path.push_str("pipeline=");
+            path.push_str(&path_segment(pipeline));
+            path.push('&');
+        }
+        BulkEndpoint {
+            path_items: format!("{path}filter_path={FILTER_PATH}"),
+            path_summary: format!("{path}filter_path={FILTER_PATH_SUMMARY}"),
+            run_id: run_id.to_owned(),
+        }
+    }
+
+    /// The `X-Opaque-Id` of a request, by which `_tasks` and the server's logs name it.
+    pub(crate) fn opaque_id(&self, request: u64) -> String {
+        format!("inrush-{}-{request}", self.run_id)
+    }
+
+    /// Sends it once. Returns how long that took, and what became of it.
+    pub(crate) async fn send(&self, transport: &Transport, request: inrush_core::Request) -> (Duration, Attempt) {
+        let path = if request.item_replies { &self.path_items } else { &self.path_summary };
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", HeaderValue::from_static("application/x-ndjson"));
+        if let Ok(id) = HeaderValue::from_str(&self.opaque_id(request.id)) {
+            headers.insert("x-opaque-id", id);
+        }
+        let http = transport::Request { method: Method::POST, path_and_query: path.clone(), headers, body: request.body };
+        let started = Instant::now();
+        let result = transport.request(&http).await.result;
+        let wall = started.elapsed();
+        (wall, attempt(result, request.items, request.item_replies))
+    }
+
+    /// Waits until the cluster no longer works on a request, as far as it can be asked, at most `longest`.
+    pub(crate) async fn await_gone(&self, transport: Arc<Transport>, request: u64, longest: Duration) {
+        let opaque_id = self.opaque_id(request);
+        let until = Instant::now() + longest;
+        while Instant::now() < until {
+            match tasks::bulk_tasks_with_opaque_id(&transport, &opaque_id).await {
+                Ok(Some(true)) => tokio::time::sleep(TASKS_EVERY).await,
+                // Gone, or the cluster does not say: the wait before the repetition has to do.
+                Ok(Some(false) | None) | Err(_) => return,
+            }
+        }
+    }
+}
+
+fn attempt(
+    result: Result<transport::Response, transport::HttpError>,
+    items: u32,
+    item_replies: bool,
+) -> Attempt {
+    let response = match result {
+        Ok(response) => response,
+        Err(error) => {
+            let reason = error.to_string();
+            return match error.kind {
+                HttpErrorKind::NotSent | HttpErrorKind::Local => Attempt::NotSent { reason },
+                HttpErrorKind::Lost | HttpErrorKind::TimedOut => Attempt::Lost { reason },
+            };
+        }
+    };
+    if !(200..300).contains(&response.status) {
+        return Attempt::Refused { status: response.status, error: ItemError::from_body(&response.body) };
+    }
+    match BulkReply::parse(&response.body) {
+        Ok(reply) if reply.items() == u64::from(items) || (!item_replies && reply.items() == 0) => Attempt::Replied(reply),
+        Ok(reply) => {
+            Attempt::Lost { reason: format!("the reply has {} entries for {items} items", reply.items()) }
+        }
+        Err(e) => Attempt::Lost { reason: e.to_string() },
+    }
+}

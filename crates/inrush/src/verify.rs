@@ -1,0 +1,167 @@
+//! Promise 5: at the end the index is counted, and the count has to be the one before plus what was created minus what was
+//! deleted. Where something else can change the count, the report says that it proves nothing, and why.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use inrush_core::report::{Counts, IndexCounts};
+
+use crate::cluster::{Target, TargetKind, stats};
+use crate::report::{Verified, VerifiedState};
+use crate::transport::Transport;
+
+/// What has to be counted.
+pub(crate) struct Expectation<'a> {
+    /// The name that all documents went to, what it stands for and how many documents it had; `None` where every document names
+    /// its index.
+    pub(crate) fixed: Option<(&'a Target, u64)>,
+    /// Documents before the load, by index that a placeholder named.
+    pub(crate) before: &'a BTreeMap<String, u64>,
+    pub(crate) counts: &'a Counts,
+    pub(crate) indices: &'a BTreeMap<String, IndexCounts>,
+}
+
+/// What a person who asked for no verification gets.
+pub(crate) fn off() -> Verified {
+    Verified { state: VerifiedState::Off, detail: "not asked for".to_owned() }
+}
+
+/// Refreshes, counts and compares.
+pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>) -> Verified {
+    let Expectation { fixed, before, counts, indices } = expectation;
+    match fixed {
+        Some((target, before)) => {
+            if let Some(why) = unprovable(target, indices) {
+                return not_provable(why);
+            }
+            let sum = |of: fn(&IndexCounts) -> u64| indices.values().map(of).sum::<u64>();
+            // A summary of replies names no index; then the sums of all count.
+            let (created, deleted) = match indices.is_empty() {
+                true => (counts.docs_created, counts.docs_deleted),
+                false => (sum(|i| i.created), sum(|i| i.deleted)),
+            };
+            let expected = allowed(*before, created, deleted, counts);
+            judge(&target.name, count(transport, &target.name).await, *before, created, deleted, expected)
+        }
+        None => {
+            for (name, before) in *before {
+                let in_index = indices.get(name).cloned().unwrap_or_default();
+                let expected = allowed(*before, in_index.created, in_index.deleted, counts);
+                let counted = count(transport, name).await;
+                let one = judge(name, counted, *before, in_index.created, in_index.deleted, expected);
+                if one.state != VerifiedState::Yes {
+                    return one;
+                }
+            }
+            match indices.keys().find(|name| !before.contains_key(*name)) {
+                Some(other) => not_provable(format!("documents went to {other}, which no document names")),
+                None => Verified {
+                    state: VerifiedState::Yes,
+                    detail: format!("{} indices hold what was counted", before.len()),
+                },
+            }
+        }
+    }
+}
+
+fn not_provable(detail: String) -> Verified {
+    Verified { state: VerifiedState::NotProvable, detail }
+}
+
+/// Why a count through the target's name cannot prove anything.
+fn unprovable(target: &Target, indices: &BTreeMap<String, IndexCounts>) -> Option<String> {
+    let elsewhere = |known: &dyn Fn(&str) -> bool| {
+        indices.keys().find(|name| !known(name)).map(|name| {
+            format!("documents went to {name}, which is not part of {}: a pipeline or another alias sent them there", target.name)
+        })
+    };
+    match &target.kind {
+        TargetKind::Alias { filtered: true, .. } => {
+            Some(format!("the alias {} has a filter, so a count through it leaves documents out", target.name))
+        }
+        TargetKind::Hidden => Some(format!("{} may not be looked at by this user", target.name)),
+        TargetKind::Alias { indices: known, .. } => elsewhere(&|name| known.iter().any(|k| k == name)),
+        // Backing indices are named by the server; one more may have been rolled over to.
+        TargetKind::DataStream { stream, .. } => elsewhere(&|name| name.starts_with(&format!(".ds-{stream}-"))),
+        TargetKind::Missing { .. } | TargetKind::Index(_) => {
+            elsewhere(&|name| name == target.name || name.starts_with(&format!(".ds-{}-", target.name)))
+        }
+    }
+}
+
+/// What the count may be: more than was acknowledged only as far as attempts with unknown outcome explain it.
+fn allowed(before: u64, created: u64, deleted: u64, counts: &Counts) -> RangeInclusive<u64> {
+    let most = (before + created).saturating_sub(deleted);
+    let more = counts.possible_duplicates + counts.uncertain_updates + counts.docs_unknown + counts.docs_already_there;
+    let less = counts.uncertain_deletes + counts.docs_unknown;
+    most.saturating_sub(less)..=most.saturating_add(more)
+}
+
+async fn count(transport: &Transport, name: &str) -> Result<u64, String> {
+    stats::refresh(transport, name).await.map_err(|e| e.to_string())?;
+    stats::count(transport, name).await.map_err(|e| e.to_string())
+}
+
+fn judge(
+    name: &str,
+    counted: Result<u64, String>,
+    before: u64,
+    created: u64,
+    deleted: u64,
+    expected: RangeInclusive<u64>,
+) -> Verified {
+    let counted = match counted {
+        Ok(counted) => counted,
+        Err(e) => return not_provable(format!("{name} could not be counted: {e}")),
+    };
+    let exact = (before + created).saturating_sub(deleted);
+    let sum = format!("{before} before + {created} created - {deleted} deleted");
+    if counted == exact {
+        return Verified { state: VerifiedState::Yes, detail: format!("{name} holds {counted} documents = {sum}") };
+    }
+    if expected.contains(&counted) {
+        let detail = format!(
+            "{name} holds {counted} documents, {} {} than {sum}; attempts without an answer explain it",
+            counted.abs_diff(exact),
+            if counted > exact { "more" } else { "fewer" }
+        );
+        return Verified { state: VerifiedState::Yes, detail };
+    }
+    let detail = if counted < exact {
+        format!("{name} holds {counted} documents, {} fewer than {sum}: something deleted or lost them", exact - counted)
+    } else {
+        format!("{name} holds {counted} documents, {} more than {sum}: is something else writing to it?", counted - exact)
+    };
+    Verified { state: VerifiedState::No, detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(counted: u64, counts: &Counts, state: VerifiedState, words: &str) {
+        let verified = judge("x", Ok(counted), 10, 5, 2, allowed(10, 5, 2, counts));
+        assert_eq!(verified.state, state, "{verified:?}");
+        assert!(verified.detail.contains(words), "{verified:?}");
+    }
+
+    #[test]
+    fn counts_are_compared() {
+        let sure = Counts::default();
+        check(13, &sure, VerifiedState::Yes, "13 documents = 10 before + 5 created - 2 deleted");
+        check(12, &sure, VerifiedState::No, "1 fewer");
+        check(14, &sure, VerifiedState::No, "1 more");
+        let unsure = Counts { possible_duplicates: 2, ..Counts::default() };
+        check(15, &unsure, VerifiedState::Yes, "2 more");
+        check(16, &unsure, VerifiedState::No, "3 more");
+        check(12, &unsure, VerifiedState::No, "1 fewer");
+    }
+
+    #[test]
+    fn other_indices_make_it_unprovable() {
+        let target = Target { name: "x".into(), kind: TargetKind::Missing { template: None } };
+        let to = |name: &str| BTreeMap::from([(name.to_owned(), IndexCounts::default())]);
+        assert_eq!(unprovable(&target, &to("x")), None);
+        assert!(unprovable(&target, &to("y")).unwrap().contains("went to y"));
+    }
+}
