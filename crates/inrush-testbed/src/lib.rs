@@ -1,1 +1,24 @@
-//! inrush-testbed
+//! What `inrush` is tested against: a fake cluster over HTTP that keeps documents as the real ones do, faults by
+//! script, a null server that only counts, and a conformance suite that holds the fake to the real servers.
+//!
+//! Never published; the other crates use it in their tests only.
+
+pub mod api;
+pub mod bulk;
+mod error;
+pub mod fake;
+pub mod faults;
+mod json;
+mod mapping;
+mod model;
+mod pattern;
+mod pipeline;
+mod product;
+mod routing;
+mod settings;
+
+pub use error::EsError;
+pub use fake::{Auth, FakeCluster, FakeConfig, FakeNode, RequestLog};
+pub use faults::{Fault, Faults, Rule};
+pub use model::{Action, Cluster, Index, Op, StoredDocument, VersionType};
+pub use product::{Flavor, Product};

@@ -1,0 +1,235 @@
+//! Endpoints about the cluster: what it is, how it is, what it does.
+
+use serde_json::{Map, Value, json};
+
+use super::{ApiReply, ApiRequest, Surroundings, expand};
+use crate::error::EsError;
+use crate::model::{Cluster, millis_now};
+use crate::pattern;
+use crate::product::Product;
+
+pub(super) fn node_id(node: usize) -> String {
+    format!("fakenode{node:014}")
+}
+
+fn node_name(node: usize) -> String {
+    format!("fake-{node}")
+}
+
+pub(super) fn root(cluster: &Cluster, around: &Surroundings) -> ApiReply {
+    match around.root_status {
+        405 => {
+            return ApiReply {
+                status: 405,
+                body: json!({"error": "Incorrect HTTP method for uri [/] and method [GET], allowed: [DELETE]", "status": 405}),
+            };
+        }
+        403 => {
+            return ApiReply {
+                status: 403,
+                body: json!({"message": "Forbidden"}),
+            };
+        }
+        _ => {}
+    }
+    let number = &cluster.flavor.version;
+    let (version, tagline) = match cluster.flavor.product {
+        Product::OpenSearch => (
+            json!({"distribution": "opensearch", "number": number, "build_type": "zip", "build_snapshot": false,
+                "minimum_wire_compatibility_version": "2.19.0", "minimum_index_compatibility_version": "2.0.0"}),
+            "The OpenSearch Project: https://opensearch.org/",
+        ),
+        Product::Elasticsearch => (
+            json!({"number": number, "build_flavor": "default", "build_type": "zip", "build_snapshot": false,
+                "minimum_wire_compatibility_version": "7.17.0", "minimum_index_compatibility_version": "7.0.0"}),
+            "You Know, for Search",
+        ),
+    };
+    ApiReply::ok(json!({
+        "name": node_name(around.node),
+        "cluster_name": cluster.flavor.product.to_string(),
+        "cluster_uuid": cluster.uuid,
+        "version": version,
+        "tagline": tagline,
+    }))
+}
+
+pub(super) fn health(cluster: &Cluster) -> ApiReply {
+    let mut primaries = 0;
+    let mut unassigned = 0;
+    for index in cluster.indices.values() {
+        let shards = index.number_of_shards() as usize;
+        primaries += shards;
+        unassigned += shards * index.copies().saturating_sub(cluster.nodes);
+    }
+    let status = if unassigned == 0 { "green" } else { "yellow" };
+    ApiReply::ok(json!({
+        "cluster_name": cluster.flavor.product.to_string(), "status": status, "timed_out": false,
+        "number_of_nodes": cluster.nodes, "number_of_data_nodes": cluster.nodes,
+        "active_primary_shards": primaries, "active_shards": primaries, "relocating_shards": 0,
+        "initializing_shards": 0, "unassigned_shards": unassigned, "number_of_pending_tasks": 0,
+    }))
+}
+
+/// Modules as the distribution has them that the conformance suite is run against.
+fn modules(cluster: &Cluster) -> Vec<&'static str> {
+    let mut all = vec![
+        "transport-netty4",
+        "ingest-common",
+        "lang-painless",
+        "reindex",
+    ];
+    if cluster.flavor.is_elasticsearch() {
+        all.extend(["x-pack-core", "x-pack-security", "data-streams"]);
+    }
+    all
+}
+
+pub(super) fn nodes(cluster: &Cluster, around: &Surroundings, rest: &[&str]) -> ApiReply {
+    let all = if rest.contains(&"_local") {
+        around.node..around.node + 1
+    } else {
+        0..cluster.nodes
+    };
+    let modules: Vec<Value> = modules(cluster)
+        .into_iter()
+        .map(|name| json!({"name": name}))
+        .collect();
+    let nodes: Map<String, Value> = all
+        .map(|node| {
+            let value = json!({
+                "name": node_name(node), "version": cluster.flavor.version, "roles": ["data", "ingest"],
+                "host": "127.0.0.1", "ip": "127.0.0.1", "modules": modules, "plugins": [],
+            });
+            (node_id(node), value)
+        })
+        .collect();
+    ApiReply::ok(json!({"cluster_name": cluster.flavor.product.to_string(), "nodes": nodes}))
+}
+
+pub(super) fn node_stats(cluster: &Cluster, around: &Surroundings) -> ApiReply {
+    let available = around.disk_available_bytes;
+    let nodes: Map<String, Value> = (0..cluster.nodes)
+        .map(|node| {
+            let total = json!({"total_in_bytes": available * 2, "free_in_bytes": available, "available_in_bytes": available});
+            (node_id(node), json!({"name": node_name(node), "roles": ["data", "ingest"], "fs": {"total": total}}))
+        })
+        .collect();
+    ApiReply::ok(json!({"cluster_name": cluster.flavor.product.to_string(), "nodes": nodes}))
+}
+
+pub(super) fn cat_allocation(cluster: &Cluster, around: &Surroundings) -> ApiReply {
+    let available = around.disk_available_bytes;
+    let rows: Vec<Value> = (0..cluster.nodes)
+        .map(|node| {
+            json!({"shards": "1", "disk.indices": "0", "disk.used": available.to_string(), "disk.avail": available.to_string(),
+                "disk.total": (available * 2).to_string(), "disk.percent": "50", "host": "127.0.0.1", "ip": "127.0.0.1",
+                "node": node_name(node)})
+        })
+        .collect();
+    ApiReply::ok(Value::Array(rows))
+}
+
+pub(super) fn cat_indices(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsError> {
+    let rows = expand(cluster, expression)?.into_iter().filter_map(|name| {
+        let index = cluster.indices.get(&name)?;
+        let health = if index.copies() <= cluster.nodes { "green" } else { "yellow" };
+        let bytes = index.store_bytes().to_string();
+        Some(json!({"health": health, "status": if index.open { "open" } else { "close" }, "index": name,
+            "uuid": index.uuid, "pri": index.number_of_shards().to_string(), "rep": (index.copies() - 1).to_string(),
+            "docs.count": index.searchable_count().to_string(), "docs.deleted": "0",
+            "store.size": bytes, "pri.store.size": bytes}))
+    });
+    Ok(ApiReply::ok(rows.collect()))
+}
+
+pub(super) fn tasks(cluster: &Cluster, request: &ApiRequest, around: &Surroundings) -> ApiReply {
+    let action = "indices:data/write/bulk";
+    let now = millis_now();
+    let wanted = request
+        .param("actions")
+        .is_none_or(|patterns| patterns.split(',').any(|one| pattern::matches(one, action)));
+    let tasks: Vec<(String, Value)> = around
+        .tasks
+        .iter()
+        .filter(|_| wanted)
+        .map(|task| {
+            let headers = match &task.opaque_id {
+                Some(id) => json!({"X-Opaque-Id": id}),
+                None => json!({}),
+            };
+            let node = node_id(task.node);
+            let mut value = json!({
+                "node": node, "id": task.id, "type": "transport", "action": action,
+                "start_time_in_millis": task.start_time_ms,
+                "running_time_in_nanos": now.saturating_sub(task.start_time_ms) * 1_000_000,
+                "cancellable": false, "headers": headers,
+            });
+            if request.flag("detailed") {
+                value["description"] = json!(task.description);
+            }
+            (format!("{node}:{}", task.id), value)
+        })
+        .collect();
+    if request.param("group_by") == Some("none") {
+        let all: Vec<Value> = tasks.into_iter().map(|(_, task)| task).collect();
+        return ApiReply::ok(json!({"tasks": all}));
+    }
+    let mut nodes = Map::new();
+    for node in 0..cluster.nodes {
+        let prefix = format!("{}:", node_id(node));
+        let own: Map<String, Value> = tasks
+            .iter()
+            .filter(|(id, _)| id.starts_with(&prefix))
+            .cloned()
+            .collect();
+        if !own.is_empty() {
+            nodes.insert(
+                node_id(node),
+                json!({"name": node_name(node), "tasks": own}),
+            );
+        }
+    }
+    ApiReply::ok(json!({"nodes": nodes}))
+}
+
+pub(super) fn has_privileges(cluster: &Cluster, request: &ApiRequest) -> Result<ApiReply, EsError> {
+    let body = request.json()?;
+    let texts = |value: Option<&Value>| -> Vec<String> {
+        value
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect()
+    };
+    let mut all = true;
+    let mut indices = Map::new();
+    for entry in body
+        .get("index")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        for name in texts(entry.get("names")) {
+            let allowed = !cluster
+                .denied_indices
+                .iter()
+                .any(|denied| pattern::matches(denied, &name));
+            all &= allowed;
+            let privileges: Map<String, Value> = texts(entry.get("privileges"))
+                .into_iter()
+                .map(|privilege| (privilege, json!(allowed)))
+                .collect();
+            indices.insert(name, Value::Object(privileges));
+        }
+    }
+    let granted: Map<String, Value> = texts(body.get("cluster"))
+        .into_iter()
+        .map(|privilege| (privilege, json!(true)))
+        .collect();
+    Ok(ApiReply::ok(
+        json!({"username": "test", "has_all_requested": all, "cluster": granted, "index": indices, "application": {}}),
+    ))
+}
