@@ -332,17 +332,22 @@ struct Prepared {
 
 async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>) -> Result<Prepared, LoadError> {
     let fixed = config.index.fixed();
-    if let (true, Some(name)) = (config.create.recreate, fixed) {
-        index::delete(transport, name).await?;
-    }
     let needs = Needs {
         index: fixed.map(str::to_owned),
+        recreate: config.create.recreate,
+        replicas: fixed.and_then(|name| config.create.for_index(name).replicas),
         pipeline: config.pipeline.clone(),
         bytes_expected: bytes,
         action: config.action,
     };
     let preflight = preflight(transport, &needs).await?;
     let mut target = preflight.target.clone();
+    // Only now, when nothing stands in the way of a load.
+    if let (true, Some(name)) = (config.create.recreate, fixed)
+        && index::delete(transport, name).await?
+    {
+        target = Some(index::resolve(transport, name).await?);
+    }
     let mut before = 0;
     if let (Some(name), Some(found)) = (fixed, &target) {
         match &found.kind {

@@ -1,19 +1,30 @@
-//! The preflight.
+//! The preflight: everything that would spoil a load and can be asked before its first document.
+//!
+//! Questions that do not depend on each other are asked at the same time. What a cluster does not know or a user may not
+//! ask is left out; a load is refused only for what it would fail on anyway.
 
+use http::Method;
 use inrush_core::Action;
+use serde_json::{Value, json};
 
+use super::disk;
+use super::error::ClusterError;
+use super::index::{self, Block, IndexInfo, Target, TargetKind};
 use super::product::{self, ClusterInfo};
-use super::{ClusterError, Target, index};
-use crate::transport::Transport;
+use crate::transport::{Transport, path_segment};
 
 /// What a load needs of the cluster.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Needs {
-    /// The index, if all documents go to one.
+    /// Index, alias or data stream, if all documents go to one.
     pub index: Option<String>,
-    /// The pipeline.
+    /// The index is deleted and made anew, so what it is like now does not matter.
+    pub recreate: bool,
+    /// Replicas it will be made with, where that was said.
+    pub replicas: Option<u32>,
+    /// The ingest pipeline that requests name.
     pub pipeline: Option<String>,
-    /// Bytes that are coming.
+    /// Bytes of documents that are coming, where that can be told.
     pub bytes_expected: Option<u64>,
     /// What is done with the documents.
     pub action: Action,
@@ -24,18 +35,306 @@ pub struct Needs {
 pub struct Preflight {
     /// Product and version.
     pub info: ClusterInfo,
-    /// What the index stands for.
+    /// What the index stands for now, where one was named.
     pub target: Option<Target>,
-    /// What a person should know.
+    /// What a person should know, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Asks.
+/// Looks whether the cluster can take what is coming.
+///
+/// # Errors
+/// The first thing that makes the load impossible: nobody reached, credentials refused, a name that is not a target,
+/// a block, a closed index, a missing privilege or pipeline, disks that are clearly too small.
 pub async fn preflight(transport: &Transport, needs: &Needs) -> Result<Preflight, ClusterError> {
-    let info = product::detect(transport).await?;
-    let target = match &needs.index {
-        Some(name) => Some(index::resolve(transport, name).await?),
-        None => None,
+    let (info, target, privileges, pipeline, disks, cluster_blocks) = tokio::join!(
+        product::detect(transport),
+        look_up(transport, needs.index.as_deref()),
+        privileges(transport, needs.index.as_deref()),
+        check_pipeline(transport, needs.pipeline.as_deref(), "which the requests are to name".to_owned()),
+        disk::ask(transport),
+        cluster_blocks(transport),
+    );
+    let info = info?;
+    let target = target?;
+    let mut warnings = Vec::new();
+    if let Some(target) = &target {
+        check_action(target, needs)?;
+        check_privileges(target, needs, &privileges, &mut warnings)?;
+        check_cluster_blocks(target, &cluster_blocks)?;
+        check_target(transport, target, needs, &mut warnings).await?;
+    }
+    pipeline?;
+    if let (Some(bytes), Some(disks)) = (needs.bytes_expected, disks) {
+        let replicas =
+            target.as_ref().filter(|_| !needs.recreate).and_then(Target::write_index).map(|index| index.replicas);
+        warnings.extend(disks.check(bytes, replicas.or(needs.replicas).unwrap_or(1))?);
+    }
+    Ok(Preflight { info, target, warnings })
+}
+
+async fn look_up(transport: &Transport, name: Option<&str>) -> Result<Option<Target>, ClusterError> {
+    let Some(name) = name else { return Ok(None) };
+    match index::resolve(transport, name).await {
+        Err(ClusterError::Forbidden { .. }) => Ok(Some(Target { name: name.to_owned(), kind: TargetKind::Hidden })),
+        found => found.map(Some),
+    }
+}
+
+fn check_action(target: &Target, needs: &Needs) -> Result<(), ClusterError> {
+    let refuse = |problem: &str| Err(ClusterError::Target { name: target.name.clone(), problem: problem.to_owned() });
+    match (&target.kind, needs.action) {
+        (TargetKind::Alias { .. }, _) if needs.recreate => {
+            refuse("it is an alias, which cannot be made anew; name the index behind it")
+        }
+        (TargetKind::DataStream { .. }, _) if needs.recreate => {
+            refuse("it is a data stream, which is not made anew here; delete it with DELETE _data_stream first")
+        }
+        (_, Action::Update | Action::Upsert | Action::Delete) if target.is_data_stream() => {
+            refuse("it is a data stream, which takes new documents only; use the action create")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is asked about the index itself: closed, blocked, its pipelines, room for fields.
+async fn check_target(
+    transport: &Transport,
+    target: &Target,
+    needs: &Needs,
+    warnings: &mut Vec<String>,
+) -> Result<(), ClusterError> {
+    if matches!(target.kind, TargetKind::Hidden) {
+        let name = &target.name;
+        warnings.push(format!(
+            "the user may not look at {name} (view_index_metadata): blocks, pipelines and mapping were not checked"
+        ));
+    }
+    let Some(index) = target.write_index().filter(|_| !needs.recreate) else { return Ok(()) };
+    check_open(index)?;
+    warnings.extend(fields_warning(index));
+    // The pipeline that a request names replaces the index's default one, never the final one.
+    let default = index.default_pipeline.as_deref().filter(|_| needs.pipeline.is_none());
+    let named_by = |setting: &str| format!("which index.{setting} of {} names", index.name);
+    let (default, last) = tokio::join!(
+        check_pipeline(transport, default, named_by("default_pipeline")),
+        check_pipeline(transport, index.final_pipeline.as_deref(), named_by("final_pipeline")),
+    );
+    default.and(last)
+}
+
+fn check_open(index: &IndexInfo) -> Result<(), ClusterError> {
+    let name = &index.name;
+    let problem = if index.closed {
+        format!("it is closed; open it with POST {name}/_open")
+    } else {
+        match index.blocks.first() {
+            None => return Ok(()),
+            Some(block @ (Block::Write | Block::ReadOnly)) => {
+                let setting = block.setting();
+                format!("{setting} keeps documents out; lift it with PUT {name}/_settings {{\"{setting}\": null}}")
+            }
+            Some(block @ Block::FloodStage) => format!(
+                "{} keeps documents out, because a disk passed the flood stage; free disk space, and the servers lift it",
+                block.setting()
+            ),
+        }
     };
-    Ok(Preflight { info, target, warnings: Vec::new() })
+    Err(ClusterError::Target { name: name.clone(), problem })
+}
+
+fn fields_warning(index: &IndexInfo) -> Option<String> {
+    let (name, fields, limit) = (&index.name, index.fields, index.fields_limit);
+    let full = fields >= limit;
+    (full || fields * 10 >= limit * 9).then(|| {
+        let consequence =
+            if full { "documents with a new field will fail" } else { "documents with many new fields will fail" };
+        format!("{name} has {fields} of {limit} fields (index.mapping.total_fields.limit): {consequence}")
+    })
+}
+
+/// An error if the pipeline is surely not there.
+async fn check_pipeline(transport: &Transport, name: Option<&str>, named_by: String) -> Result<(), ClusterError> {
+    let Some(name) = name.filter(|name| *name != "_none") else { return Ok(()) };
+    let path = format!("/_ingest/pipeline/{}?filter_path=*.version", path_segment(name));
+    match transport.demand("looking up an ingest pipeline", Method::GET, &path, None).await {
+        Err(ClusterError::Refused { status: 404, .. }) => {
+            Err(ClusterError::NoPipeline { pipeline: name.to_owned(), named_by })
+        }
+        // Whoever may not read pipelines may still write through them.
+        Err(error) if error.cannot_be_asked() => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Blocks of the whole cluster that are on; none where they cannot be asked for.
+async fn cluster_blocks(transport: &Transport) -> Vec<&'static str> {
+    let path = "/_cluster/settings?filter_path=persistent.cluster.blocks,transient.cluster.blocks";
+    let Ok(body) = transport.demand("asking for blocks", Method::GET, path, None).await else { return Vec::new() };
+    let is_on = |block: &&'static str| {
+        let found = ["transient", "persistent"]
+            .iter()
+            .find_map(|kind| body.pointer(&format!("/{kind}/cluster/blocks/{block}")));
+        matches!(found, Some(Value::Bool(true))) || found.and_then(Value::as_str) == Some("true")
+    };
+    ["read_only", "read_only_allow_delete", "create_index"].into_iter().filter(is_on).collect()
+}
+
+fn check_cluster_blocks(target: &Target, blocks: &[&'static str]) -> Result<(), ClusterError> {
+    let missing = matches!(target.kind, TargetKind::Missing { .. });
+    match blocks.iter().find(|block| **block != "create_index" || missing) {
+        None => Ok(()),
+        Some(block) => Err(ClusterError::Target {
+            name: target.name.clone(),
+            problem: format!(
+                "the cluster takes no documents for it, cluster.blocks.{block} is on; lift it with PUT _cluster/settings"
+            ),
+        }),
+    }
+}
+
+/// Privileges that a load can need on its index, by Elasticsearch's names.
+const PRIVILEGES: [&str; 7] = ["create_doc", "index", "delete", "create_index", "delete_index", "maintenance", "read"];
+
+/// Which of [`PRIVILEGES`] the user has on the index. Nothing where it cannot be asked: OpenSearch has no such question,
+/// and Elasticsearch only with its security on.
+async fn privileges(transport: &Transport, index: Option<&str>) -> Option<Value> {
+    let index = index?;
+    let question = json!({"index": [{"names": [index], "privileges": PRIVILEGES}]});
+    let answer = transport
+        .demand("asking for privileges", Method::POST, "/_security/user/_has_privileges", Some(&question))
+        .await;
+    answer.ok()?.get("index")?.get(index).cloned()
+}
+
+fn check_privileges(
+    target: &Target,
+    needs: &Needs,
+    privileges: &Option<Value>,
+    warnings: &mut Vec<String>,
+) -> Result<(), ClusterError> {
+    let lacks = |privilege: &str| {
+        privileges.as_ref().and_then(|known| known.get(privilege)).and_then(Value::as_bool) == Some(false)
+    };
+    let write = match needs.action {
+        _ if target.is_data_stream() => "create_doc",
+        Action::Index | Action::Update | Action::Upsert => "index",
+        Action::Create => "create_doc",
+        Action::Delete => "delete",
+    };
+    let missing = matches!(target.kind, TargetKind::Missing { .. });
+    let create = (missing || needs.recreate).then_some("create_index");
+    let delete = (needs.recreate && !missing).then_some("delete_index");
+    let name = &target.name;
+    if let Some(privilege) = [Some(write), create, delete].into_iter().flatten().find(|privilege| lacks(privilege)) {
+        return Err(ClusterError::Target {
+            name: name.clone(),
+            problem: format!("the user has not the privilege {privilege} on it; grant it, or use another user or key"),
+        });
+    }
+    if let Some(privilege) = ["maintenance", "read"].into_iter().find(|privilege| lacks(privilege)) {
+        warnings.push(format!(
+            "the user has not the privilege {privilege} on {name}: documents cannot be counted at the end"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index() -> IndexInfo {
+        IndexInfo {
+            name: "trips".into(),
+            uuid: "u".into(),
+            shards: 1,
+            replicas: 0,
+            closed: false,
+            blocks: Vec::new(),
+            fields: 10,
+            fields_limit: 1000,
+            default_pipeline: None,
+            final_pipeline: None,
+            refresh_interval: None,
+        }
+    }
+
+    fn target(kind: TargetKind) -> Target {
+        Target { name: "trips".into(), kind }
+    }
+
+    #[test]
+    fn a_closed_or_blocked_index_says_how_to_open_it() {
+        assert!(check_open(&index()).is_ok());
+        let message = |index: IndexInfo| check_open(&index).unwrap_err().to_string();
+        let closed = message(IndexInfo { closed: true, ..index() });
+        assert_eq!(closed, "trips: it is closed; open it with POST trips/_open");
+        let write = message(IndexInfo { blocks: vec![Block::Write], ..index() });
+        assert!(write.contains("PUT trips/_settings {\"index.blocks.write\": null}"), "{write}");
+        let flood = message(IndexInfo { blocks: vec![Block::FloodStage], ..index() });
+        assert!(flood.contains("free disk space"), "{flood}");
+    }
+
+    #[test]
+    fn a_full_mapping_is_warned_of() {
+        let warning = |fields| fields_warning(&IndexInfo { fields, ..index() });
+        assert_eq!(warning(899), None);
+        assert!(warning(900).unwrap().contains("many new fields"));
+        assert!(warning(1000).unwrap().contains("a new field will fail"));
+    }
+
+    #[test]
+    fn privileges_that_are_missing_stop_the_load_or_are_told() {
+        let check = |kind: TargetKind, needs: Needs, lacking: &[&str]| {
+            let known: serde_json::Map<String, Value> = PRIVILEGES
+                .iter()
+                .map(|privilege| ((*privilege).to_owned(), json!(!lacking.contains(privilege))))
+                .collect();
+            let mut warnings = Vec::new();
+            check_privileges(&target(kind), &needs, &Some(Value::Object(known)), &mut warnings)
+                .map(|()| warnings)
+                .map_err(|error| error.to_string())
+        };
+        let missing = || TargetKind::Missing { template: None };
+        let needs = |action| Needs { action, ..Needs::default() };
+        assert_eq!(check(missing(), needs(Action::Index), &[]), Ok(vec![]));
+        assert!(check(missing(), needs(Action::Index), &["create_index"]).unwrap_err().contains("create_index"));
+        assert!(check(TargetKind::Index(index()), needs(Action::Index), &["create_index"]).is_ok());
+        assert!(
+            check(TargetKind::Index(index()), needs(Action::Index), &["index"])
+                .unwrap_err()
+                .contains("privilege index")
+        );
+        assert!(check(TargetKind::Index(index()), needs(Action::Create), &["index"]).is_ok());
+        assert!(check(TargetKind::Index(index()), needs(Action::Delete), &["delete"]).is_err());
+        let recreate = Needs { recreate: true, ..Needs::default() };
+        assert!(check(TargetKind::Index(index()), recreate, &["delete_index"]).is_err());
+        let warnings = check(TargetKind::Index(index()), needs(Action::Index), &["maintenance"]).unwrap();
+        assert!(warnings[0].contains("maintenance"), "{warnings:?}");
+    }
+
+    #[test]
+    fn actions_that_a_target_does_not_take_are_refused() {
+        let stream = || target(TargetKind::DataStream { stream: "trips".into(), write: index() });
+        let alias = target(TargetKind::Alias { write: index(), indices: vec![], filtered: false });
+        let check =
+            |target: &Target, action, recreate| check_action(target, &Needs { action, recreate, ..Needs::default() });
+        assert!(check(&stream(), Action::Index, false).is_ok());
+        assert!(check(&stream(), Action::Update, false).unwrap_err().to_string().contains("use the action create"));
+        assert!(check(&stream(), Action::Create, true).is_err());
+        assert!(check(&alias, Action::Delete, false).is_ok());
+        assert!(check(&alias, Action::Index, true).unwrap_err().to_string().contains("is an alias"));
+    }
+
+    #[test]
+    fn blocks_of_the_cluster_count_where_they_matter() {
+        let missing = target(TargetKind::Missing { template: None });
+        let there = target(TargetKind::Index(index()));
+        assert!(check_cluster_blocks(&there, &["create_index"]).is_ok());
+        assert!(check_cluster_blocks(&missing, &["create_index"]).is_err());
+        assert!(check_cluster_blocks(&there, &["read_only"]).is_err());
+        assert!(check_cluster_blocks(&missing, &[]).is_ok());
+    }
 }

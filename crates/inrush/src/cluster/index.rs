@@ -392,3 +392,148 @@ pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     }
     rest.ends_with(last)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(aliases: Value) -> Value {
+        json!({"aliases": aliases, "mappings": {}, "settings": {"index": {
+            "uuid": "u1", "number_of_shards": "3", "number_of_replicas": "1"}}})
+    }
+
+    fn kind(name: &str, body: Value) -> Result<TargetKind, String> {
+        kind_of(name, &body).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_index_with_all_that_matters() {
+        let mut body = index(json!({}));
+        body["settings"]["index"] = json!({
+            "uuid": "u1", "number_of_shards": "3", "number_of_replicas": "1", "refresh_interval": "-1",
+            "blocks": {"write": "true", "read_only": "false"}, "verified_before_close": "true",
+            "mapping": {"total_fields": {"limit": "2000"}}, "default_pipeline": "p", "final_pipeline": "_none",
+        });
+        body["mappings"] = json!({"dynamic": "true", "properties": {
+            "a": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
+            "b": {"properties": {"c": {"type": "long"}, "properties": {"type": "long"}}},
+        }, "runtime": {"r": {"type": "long"}}});
+        let TargetKind::Index(found) = kind("trips", json!({ "trips": body })).unwrap() else { panic!("an index") };
+        assert_eq!(
+            found,
+            IndexInfo {
+                name: "trips".into(),
+                uuid: "u1".into(),
+                shards: 3,
+                replicas: 1,
+                closed: true,
+                blocks: vec![Block::Write],
+                fields: 6,
+                fields_limit: 2000,
+                default_pipeline: Some("p".into()),
+                final_pipeline: None,
+                refresh_interval: Some("-1".into()),
+            }
+        );
+        let TargetKind::Index(plain) = kind("t", json!({"t": index(json!({}))})).unwrap() else { panic!("an index") };
+        assert_eq!((plain.fields_limit, plain.closed, plain.blocks.len()), (FIELDS_LIMIT_DEFAULT, false, 0));
+    }
+
+    #[test]
+    fn aliases_need_one_index_that_takes_documents() {
+        let write = |on: bool| json!({"trips": {"is_write_index": on}});
+        let (one, two) = (index(json!({"trips": {}})), index(write(true)));
+        let TargetKind::Alias { write: found, indices, filtered } =
+            kind("trips", json!({"trips-1": one, "trips-2": two})).unwrap()
+        else {
+            panic!("an alias")
+        };
+        assert_eq!((found.name.as_str(), indices.len(), filtered), ("trips-2", 2, false));
+
+        let single = kind("trips", json!({"trips-1": index(json!({"trips": {"filter": {"match_all": {}}}}))}));
+        assert!(matches!(single, Ok(TargetKind::Alias { filtered: true, .. })), "{single:?}");
+
+        let message = kind("trips", json!({"trips-1": one, "trips-2": one})).unwrap_err();
+        assert!(message.starts_with("trips: it is an alias without a write index (of trips-1, trips-2)"), "{message}");
+        assert!(kind("trips", json!({"trips-1": index(write(false))})).is_err());
+    }
+
+    #[test]
+    fn data_streams_write_to_their_newest_index() {
+        let backing = |stream: &str| {
+            let mut body = index(json!({}));
+            body["data_stream"] = json!(stream);
+            body
+        };
+        let body =
+            json!({".ds-logs-2026.01.02-000010": backing("logs"), ".ds-logs-2026.01.01-000009": backing("logs")});
+        let TargetKind::DataStream { stream, write } = kind("logs", body.clone()).unwrap() else {
+            panic!("a data stream")
+        };
+        assert_eq!((stream.as_str(), write.name.as_str()), ("logs", ".ds-logs-2026.01.02-000010"));
+        let through_alias = kind("logs-alias", body);
+        assert!(matches!(through_alias, Ok(TargetKind::DataStream { stream, .. }) if stream == "logs"));
+        let several = json!({".ds-a-000001": backing("a"), ".ds-b-000001": backing("b")});
+        assert!(kind("both", several).unwrap_err().contains("several data streams"));
+    }
+
+    #[test]
+    fn something_else_than_an_index_is_not_taken_for_one() {
+        assert!(kind("x", json!({})).is_err());
+        assert!(kind("x", json!("hello")).is_err());
+        assert!(kind("x", json!({"x": {"settings": {}}})).unwrap_err().contains("settings.index.uuid"));
+    }
+
+    #[test]
+    fn the_template_with_the_highest_priority_applies() {
+        let template = |name: &str, pattern: &str, priority: i64, stream: bool| {
+            let mut body = json!({"index_patterns": [pattern], "priority": priority});
+            if stream {
+                body["data_stream"] = json!({"hidden": false});
+            }
+            json!({"name": name, "index_template": body})
+        };
+        let body = json!({"index_templates": [
+            template("all", "*", 0, false), template("logs", "logs-*", 100, true), template("other", "other*", 200, false),
+        ]});
+        assert_eq!(best_template("logs-x", &body), Some(Template { name: "logs".into(), data_stream: true }));
+        assert_eq!(best_template("trips", &body), Some(Template { name: "all".into(), data_stream: false }));
+        assert_eq!(best_template("trips", &json!({})), None);
+    }
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, expected) in [
+            ("*", "anything", true),
+            ("logs-*", "logs-a", true),
+            ("logs-*", "log", false),
+            ("*-a-*-b", "x-a-y-b", true),
+            ("*-a-*-b", "x-a-b", false),
+            ("a*a", "a", false),
+            ("trips", "trips", true),
+            ("trips", "trips2", false),
+        ] {
+            assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn shards_and_replicas_win_over_the_settings_in_every_form() {
+        for settings in [
+            json!({"number_of_shards": 1, "codec": "best_compression"}),
+            json!({"index.number_of_shards": 1, "codec": "best_compression"}),
+            json!({"index": {"number_of_shards": 1}, "codec": "best_compression"}),
+        ] {
+            let how =
+                CreateIndex { settings: Some(settings), shards: Some(4), replicas: Some(0), ..CreateIndex::default() };
+            let mut body = creation_body(&how);
+            if let Some(index) = body["settings"].as_object_mut().unwrap().remove("index") {
+                assert_eq!(index, json!({}));
+            }
+            let expected =
+                json!({"codec": "best_compression", "index.number_of_shards": 4, "index.number_of_replicas": 0});
+            assert_eq!(body["settings"], expected);
+        }
+        assert_eq!(creation_body(&CreateIndex::default()), json!({}));
+    }
+}

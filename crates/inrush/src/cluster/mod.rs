@@ -5,6 +5,7 @@
 //! answer is parsed here, once. Errors name the index, what was expected and what to do.
 
 pub mod check;
+mod disk;
 pub mod documents;
 mod error;
 pub mod index;
@@ -13,6 +14,7 @@ mod rest;
 pub mod stats;
 pub mod tasks;
 
+pub use check::{Needs, Preflight, preflight};
 pub use error::ClusterError;
 pub use index::{CreateIndex, Created, IndexInfo, Target, TargetKind};
 pub use product::{ClusterInfo, Product, Version};

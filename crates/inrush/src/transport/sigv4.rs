@@ -18,8 +18,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use reqwest::Url;
 use sha2::{Digest, Sha256};
 
-use super::aws::AwsCredentials;
-use super::error::BoxError;
+use super::aws::{self, AwsCredentials, AwsOptions, Surroundings};
+use super::error::{BoxError, SetupError};
 
 /// What is signed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -87,6 +87,15 @@ impl Signer {
         clock: WallClock,
     ) -> Self {
         Signer { service, region: region.into(), credentials, clock }
+    }
+
+    /// A signer with what is found for `host`: see [`AwsOptions`].
+    ///
+    /// # Errors
+    /// [`SetupError::Credentials`] that says where was looked and what to set.
+    pub fn find(options: &AwsOptions, host: &str) -> Result<Self, SetupError> {
+        let (service, region, credentials) = aws::find(options, host, &Surroundings::of_process())?;
+        Ok(Signer::new(service, region, credentials))
     }
 
     /// The region that is signed for.
@@ -175,4 +184,137 @@ fn payload_hash(body: &[Bytes]) -> String {
         hash.update(slice);
     }
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    //! The vectors are AWS's own, from the sources of the signing crate.
+
+    use std::path::{Path, PathBuf};
+
+    use aws_credential_types::Credentials;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Vectors for what our requests never are, with the reason.
+    const NOT_OURS: [(&str, &str); 12] = [
+        ("double-encode-path", "published without its credentials"),
+        ("get-header-value-multiline", "a header's value has no line break in HTTP/1.1 (RFC 9112, section 5.2)"),
+        ("get-space-normalized", "the path is encoded once, as S3 has it"),
+        ("get-space-unnormalized", "the path is encoded once, as S3 has it"),
+        ("get-utf8", "the path is encoded once, as S3 has it"),
+        ("get-relative-unnormalized", "the path is not normalized, as S3 has it"),
+        ("get-relative-relative-unnormalized", "the path is not normalized, as S3 has it"),
+        ("get-slash-dot-slash-unnormalized", "the path is not normalized, as S3 has it"),
+        ("get-slash-pointless-dot-unnormalized", "the path is not normalized, as S3 has it"),
+        ("get-slash-unnormalized", "the path is not normalized, as S3 has it"),
+        ("get-slashes-unnormalized", "the path is not normalized, as S3 has it"),
+        ("post-sts-header-after", "the session token is not signed"),
+    ];
+
+    #[test]
+    fn the_published_vectors_are_reproduced() {
+        let suite = suite();
+        let mut folders: Vec<PathBuf> = std::fs::read_dir(&suite).unwrap().map(|entry| entry.unwrap().path()).collect();
+        folders.sort();
+        let mut checked = 0;
+        for folder in folders {
+            let name = folder.file_name().unwrap().to_str().unwrap();
+            if NOT_OURS.iter().all(|(other, _)| *other != name) {
+                let (ours, published) = sign_vector(&folder);
+                assert_eq!(ours, published, "{name}");
+                checked += 1;
+            }
+        }
+        assert!(checked >= 26, "only {checked} vectors in {}", suite.display());
+    }
+
+    #[test]
+    fn the_hash_is_over_all_slices() {
+        let whole = payload_hash(&[Bytes::from_static(b"Param1=value1")]);
+        assert_eq!(whole, "9095672bbd1f56dfc5b65f3e153adc8731a4a654192329106275f4c7b24d0b6e");
+        let sliced = [Bytes::from_static(b"Param1"), Bytes::new(), Bytes::from_static(b"=value1")];
+        assert_eq!(payload_hash(&sliced), whole);
+    }
+
+    /// Our `Authorization` for a vector's request, and the published one.
+    fn sign_vector(folder: &Path) -> (String, String) {
+        let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+        let context: Value = if folder.ends_with("double-url-encode") {
+            // Published without its context, which is in its `Authorization`; the keys are those of all the others.
+            json!({
+                "credentials": {
+                    "access_key_id": "AKIDEXAMPLE",
+                    "secret_access_key": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+                },
+                "region": "us-east-2", "service": "lambda", "sign_body": false, "timestamp": "2021-05-11T15:40:45Z",
+            })
+        } else {
+            serde_json::from_str(&read("context.json")).unwrap()
+        };
+        let text = |pointer: &str| context.pointer(pointer).and_then(Value::as_str);
+        let request = read("request.txt");
+        let (head, body) = request.split_once("\n\n").unwrap_or((&request, ""));
+        let mut lines = head.lines();
+        let (method, target) = lines.next().unwrap().strip_suffix(" HTTP/1.1").unwrap().split_once(' ').unwrap();
+        let mut headers = HeaderMap::new();
+        let mut host = "";
+        for line in lines {
+            let (name, value) = line.split_once(':').unwrap();
+            match name.to_lowercase().as_str() {
+                "host" => host = value,
+                // Some requests come with the date that signing adds.
+                "x-amz-date" => {}
+                name => {
+                    headers.append(HeaderName::from_str(name).unwrap(), HeaderValue::from_str(value).unwrap());
+                }
+            }
+        }
+        let scope = Scope {
+            service: text("/service").unwrap(),
+            region: text("/region").unwrap(),
+            credentials: Credentials::from_keys(
+                text("/credentials/access_key_id").unwrap(),
+                text("/credentials/secret_access_key").unwrap(),
+                text("/credentials/token").map(str::to_owned),
+            ),
+            now: aws::parse_rfc3339(text("/timestamp").unwrap()).unwrap(),
+        };
+        let checksum = match context["sign_body"].as_bool() {
+            Some(true) => PayloadChecksumKind::XAmzSha256,
+            _ => PayloadChecksumKind::NoHeader,
+        };
+        let url = Url::parse(&format!("https://{host}{target}")).unwrap();
+        let body = [Bytes::copy_from_slice(body.as_bytes())];
+        let signed = signed_headers(&scope, &method.parse().unwrap(), &url, &headers, &body, checksum).unwrap();
+
+        let published = read("header-signed-request.txt");
+        let published =
+            published.lines().find_map(|line| line.strip_prefix("Authorization:")).unwrap().trim().to_owned();
+        let ours = &signed["authorization"];
+        assert!(ours.is_sensitive());
+        (ours.to_str().unwrap().to_owned(), published)
+    }
+
+    /// The test suite in the sources of aws-sigv4, wherever cargo keeps them.
+    fn suite() -> PathBuf {
+        // Without a platform, cargo would want the sources of every platform's dependencies.
+        let rustc = std::process::Command::new("rustc").arg("-vV").output().unwrap();
+        let rustc = String::from_utf8(rustc.stdout).unwrap();
+        let host = rustc.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+        let output = std::process::Command::new(env!("CARGO"))
+            .args(["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", host])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let packages = metadata["packages"].as_array().unwrap();
+        let manifest =
+            packages.iter().find(|package| package["name"] == "aws-sigv4").unwrap()["manifest_path"].as_str();
+        let suite = Path::new(manifest.unwrap()).with_file_name("aws-signing-test-suite").join("v4");
+        assert!(suite.is_dir(), "no test vectors at {}: did the crate stop shipping them?", suite.display());
+        suite
+    }
 }
