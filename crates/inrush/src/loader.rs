@@ -169,6 +169,7 @@ impl Loader {
                 retry: RetryPolicy {
                     retries: config.limits.retries,
                     retry_for: config.limits.retry_for,
+                    first_wait: config.limits.retry_wait,
                     ..RetryPolicy::default()
                 },
                 pause_max: config.limits.pause_max,
