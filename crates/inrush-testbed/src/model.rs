@@ -771,6 +771,25 @@ impl Cluster {
         })
     }
 
+    /// Counts documents that are not kept, for the null server; creates what is missing.
+    ///
+    /// # Errors
+    ///
+    /// Where the name cannot be written to.
+    pub(crate) fn count_documents(&mut self, name: &str, count: usize) -> Result<(), EsError> {
+        let index = match self.write_index(name)? {
+            Some(target) => target.index,
+            None => {
+                self.create_index(name, &json!({}))?;
+                name.to_owned()
+            }
+        };
+        if let Some(index) = self.indices.get_mut(&index) {
+            index.live_count += count;
+        }
+        Ok(())
+    }
+
     /// Reads one document; `None` where it is not there.
     pub fn get(&self, index: &str, id: &str, routing: Option<&str>) -> Option<StoredDocument> {
         let index = self.indices.get(index)?;

@@ -268,9 +268,12 @@ pub(super) fn update_aliases(
     apply_aliases(cluster, &actions)
 }
 
+/// Index, alias, and what it is to carry; `None` removes it.
+type AliasChange = (String, String, Option<Map<String, Value>>);
+
 /// All actions or none: they are tried on a copy of the aliases first.
 fn apply_aliases(cluster: &mut Cluster, actions: &[Value]) -> Result<ApiReply, EsError> {
-    let mut changed: Vec<(String, String, Option<Map<String, Value>>)> = Vec::new();
+    let mut changed: Vec<AliasChange> = Vec::new();
     let mut removed_indices = Vec::new();
     for action in actions {
         let Some((verb, options)) = action.as_object().and_then(|object| object.iter().next())
