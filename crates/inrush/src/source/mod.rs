@@ -3,12 +3,30 @@
 //! Reading is split in two, so that two cores are enough for a gigabyte a second: a [`Source`] is read in order
 //! by one worker at a time and only cuts its bytes at places where a record ends; what costs time (parsing CSV,
 //! finding line ends, building JSON) happens in [`Decode`], in all workers side by side.
+//!
+//! [`open()`] makes a source of files and stdin, [`push::channel`] one that a program feeds.
+
+mod buffer;
+mod charset;
+mod compression;
+mod cut;
+mod format;
+mod input;
+mod json_string;
+mod lines;
+mod open;
+mod warnings;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use inrush_core::block::Origin;
 use inrush_core::{DocBlock, SourceId};
+
+pub use charset::Charset;
+pub use format::{Format, FormatOptions};
+pub use open::{Files, SourceSpec, open};
+pub use warnings::{Warning, Warnings};
 
 /// Bytes of a source that begin where a record begins and end where one ends.
 pub struct RawChunk {
@@ -26,13 +44,14 @@ pub struct RawChunk {
 pub enum Chunk {
     /// Bytes to be decoded.
     Raw(RawChunk),
-    /// Documents as they are.
+    /// Documents as they are. The block may be without documents: then it only counts bytes and lines.
     Docs(DocBlock),
 }
 
 /// Something that is read from its beginning to its end, by one thread at a time.
 pub trait Source: Send {
-    /// The next piece, of about `bytes` or of one record if that is larger; `None` at the end. May block.
+    /// The next piece, of about `bytes` or of one record if that is larger; `None` at the end. May block. After an
+    /// error the source is at its end.
     fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError>;
 
     /// What people call each source of the job, indexed by [`SourceId`]: a path, `-`, a URL.
@@ -61,4 +80,50 @@ pub struct SourceError {
     /// The cause.
     #[source]
     pub cause: Option<std::io::Error>,
+}
+
+impl SourceError {
+    /// An error that has no deeper cause.
+    pub(crate) fn new(name: impl Into<String>, message: impl Into<String>) -> Self {
+        SourceError { source_id: None, name: name.into(), message: message.into(), cause: None }
+    }
+
+    /// An error of the system.
+    pub(crate) fn io(name: impl Into<String>, what: &str, cause: std::io::Error) -> Self {
+        SourceError { source_id: None, name: name.into(), message: format!("{what}: {cause}"), cause: Some(cause) }
+    }
+
+    pub(crate) fn of(mut self, source_id: SourceId) -> Self {
+        self.source_id = Some(source_id);
+        self
+    }
+}
+
+/// How much of a record that is too large is kept as text, bytes.
+pub(crate) const TOO_LARGE_KEPT: usize = 1024;
+
+/// The reject of a record that is larger than the limit.
+pub(crate) fn too_large(record: u32, bytes: u64, bytes_max: usize) -> inrush_core::Reject {
+    inrush_core::Reject {
+        record,
+        kind: "too_large",
+        reason: format!(
+            "record has {bytes} bytes, expected at most {bytes_max}; raise the largest size of a document or split it \
+             (only its first {TOO_LARGE_KEPT} bytes are kept here)"
+        ),
+    }
+}
+
+/// The beginning of a record that is too large, without a character that is cut in two.
+pub(crate) fn too_large_head(record: &[u8]) -> &[u8] {
+    let mut end = record.len().min(TOO_LARGE_KEPT);
+    if end < record.len() {
+        // A UTF-8 character has at most three continuation bytes.
+        for _ in 0..3 {
+            if record[end] & 0xC0 == 0x80 {
+                end -= 1;
+            }
+        }
+    }
+    &record[..end]
 }

@@ -1,0 +1,107 @@
+//! What a user should know although nothing failed.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Different warnings that are kept; further ones are only counted together.
+const DISTINCT_MAX: usize = 200;
+
+/// Counts warnings by kind, source and column. Clones share their counts.
+#[derive(Clone, Debug, Default)]
+pub struct Warnings {
+    entries: Arc<Mutex<BTreeMap<Key, Entry>>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    source: String,
+    kind: &'static str,
+    column: String,
+}
+
+#[derive(Debug)]
+struct Entry {
+    count: u64,
+    message: String,
+}
+
+/// One kind of surprise in one source, and in one column where it has columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The path, `-` or URL.
+    pub source: String,
+    /// A short machine-readable name, such as `replaced_characters` or `type_misfit`.
+    pub kind: &'static str,
+    /// The column, or empty.
+    pub column: String,
+    /// How often.
+    pub count: u64,
+    /// What happened the first time, and what to do.
+    pub message: String,
+}
+
+impl Warnings {
+    /// Counts `count` more. The message of the first call stays.
+    pub(crate) fn add(
+        &self,
+        source: &str,
+        kind: &'static str,
+        column: &str,
+        count: u64,
+        message: impl FnOnce() -> String,
+    ) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = Key { source: source.to_owned(), kind, column: column.to_owned() };
+        if let Some(entry) = entries.get_mut(&key) {
+            entry.count += count;
+        } else if entries.len() < DISTINCT_MAX {
+            entries.insert(key, Entry { count, message: message() });
+        } else {
+            let rest = Key { source: String::new(), kind: "further_warnings", column: String::new() };
+            let message = || Entry { count: 0, message: "further warnings that are not listed".to_owned() };
+            entries.entry(rest).or_insert_with(message).count += count;
+        }
+    }
+
+    /// All warnings so far, by source, kind and column.
+    pub fn list(&self) -> Vec<Warning> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries
+            .iter()
+            .map(|(key, entry)| Warning {
+                source: key.source.clone(),
+                kind: key.kind,
+                column: key.column.clone(),
+                count: entry.count,
+                message: entry.message.clone(),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_warnings_are_one_with_a_count() {
+        let warnings = Warnings::default();
+        warnings.clone().add("a", "k", "x", 2, || "first".into());
+        warnings.add("a", "k", "x", 3, || "second".into());
+        warnings.add("a", "k", "y", 1, || "other".into());
+        let list = warnings.list();
+        assert_eq!(list.len(), 2);
+        assert_eq!((list[0].count, list[0].message.as_str()), (5, "first"));
+    }
+
+    #[test]
+    fn the_number_of_different_warnings_is_bounded() {
+        let warnings = Warnings::default();
+        for i in 0..1000 {
+            warnings.add("a", "k", &i.to_string(), 1, String::new);
+        }
+        let list = warnings.list();
+        assert_eq!(list.len(), DISTINCT_MAX + 1);
+        assert_eq!(list.iter().map(|w| w.count).sum::<u64>(), 1000);
+    }
+}
