@@ -13,19 +13,12 @@ use serde_json::Value;
 
 fn main() -> io::Result<()> {
     let mut args = std::env::args().skip(1);
-    let url = args.next().ok_or_else(|| {
-        io::Error::other("usage: blast URL [GIGABYTES] [CONNECTIONS] [items|summary]")
-    })?;
-    let gigabytes: f64 = args
-        .next()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(4.0);
+    let url =
+        args.next().ok_or_else(|| io::Error::other("usage: blast URL [GIGABYTES] [CONNECTIONS] [items|summary]"))?;
+    let gigabytes: f64 = args.next().and_then(|text| text.parse().ok()).unwrap_or(4.0);
     let connections: usize = args.next().and_then(|text| text.parse().ok()).unwrap_or(2);
     let summary = args.next().as_deref() == Some("summary");
-    let address = url
-        .trim_start_matches("http://")
-        .trim_end_matches('/')
-        .to_owned();
+    let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
 
     let mut body = Vec::new();
     while body.len() < 5 << 20 {
@@ -33,30 +26,23 @@ fn main() -> io::Result<()> {
     }
     let documents = body.iter().filter(|byte| **byte == b'\n').count() / 2;
     let requests = ((gigabytes * 1e9) / body.len() as f64 / connections as f64).ceil() as usize;
-    let filter = if summary {
-        "took,errors"
-    } else {
-        "took,errors,items.*.status,items.*.error,items.*.result,items.*._index"
-    };
+    let filter =
+        if summary { "took,errors" } else { "took,errors,items.*.status,items.*.error,items.*.result,items.*._index" };
 
     let before = stats(&address)?;
     let started = Instant::now();
     thread::scope(|scope| -> io::Result<()> {
-        let senders: Vec<_> = (0..connections)
-            .map(|_| scope.spawn(|| send(&address, filter, &body, requests)))
-            .collect();
+        let senders: Vec<_> =
+            (0..connections).map(|_| scope.spawn(|| send(&address, filter, &body, requests))).collect();
         for sender in senders {
-            sender
-                .join()
-                .map_err(|_| io::Error::other("a sender panicked"))??;
+            sender.join().map_err(|_| io::Error::other("a sender panicked"))??;
         }
         Ok(())
     })?;
     let seconds = started.elapsed().as_secs_f64();
     let after = stats(&address)?;
     let sent = body.len() as f64 * (requests * connections) as f64 / 1e9;
-    let difference =
-        |name: &str| after[name].as_f64().unwrap_or(0.0) - before[name].as_f64().unwrap_or(0.0);
+    let difference = |name: &str| after[name].as_f64().unwrap_or(0.0) - before[name].as_f64().unwrap_or(0.0);
     println!(
         "{sent:.2} GB, {} documents ({} counted), {seconds:.2} s, {:.2} GB/s, server {:.3} CPU s/GB, sender {:.3} CPU s/GB",
         documents * requests * connections,
@@ -86,10 +72,7 @@ fn send(address: &str, filter: &str, body: &[u8], requests: usize) -> io::Result
 
 fn stats(address: &str) -> io::Result<Value> {
     let mut stream = TcpStream::connect(address)?;
-    write!(
-        stream,
-        "GET /_null/stats HTTP/1.1\r\nhost: {address}\r\n\r\n"
-    )?;
+    write!(stream, "GET /_null/stats HTTP/1.1\r\nhost: {address}\r\n\r\n")?;
     let mut replies = BufReader::new(stream);
     let length = read_head(&mut replies)?;
     let mut body = Vec::new();

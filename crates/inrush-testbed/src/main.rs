@@ -93,9 +93,7 @@ async fn fake(args: FakeArgs) -> anyhow::Result<()> {
         faults,
         ..FakeConfig::default()
     };
-    let cluster = FakeCluster::start(config)
-        .await
-        .with_context(|| format!("cannot listen on port {}", args.port))?;
+    let cluster = FakeCluster::start(config).await.with_context(|| format!("cannot listen on port {}", args.port))?;
     print_lines(&cluster.urls())?;
     until_told_to_stop().await?;
     cluster.shutdown().await;
@@ -103,11 +101,9 @@ async fn fake(args: FakeArgs) -> anyhow::Result<()> {
 }
 
 fn read_faults(path: &PathBuf) -> anyhow::Result<Faults> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     if text.trim_start().starts_with('{') {
-        serde_json::from_str(&text)
-            .with_context(|| format!("{} is no fault script", path.display()))
+        serde_json::from_str(&text).with_context(|| format!("{} is no fault script", path.display()))
     } else {
         toml::from_str(&text).with_context(|| format!("{} is no fault script", path.display()))
     }
@@ -118,14 +114,11 @@ fn null(args: &NullArgs) -> anyhow::Result<()> {
         RepliesArg::Items => ReplyKind::Items,
         RepliesArg::Summary => ReplyKind::Summary,
     };
-    let server = NullServer::start(args.port, kind)
-        .with_context(|| format!("cannot listen on port {}", args.port))?;
+    let server = NullServer::start(args.port, kind).with_context(|| format!("cannot listen on port {}", args.port))?;
     print_lines(&[server.url()])?;
     // No worker threads: the counting threads are the server's own.
-    let waiting = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let waiting =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
     waiting.block_on(until_told_to_stop())?;
     server.stop();
     Ok(())

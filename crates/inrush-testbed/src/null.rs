@@ -82,9 +82,7 @@ impl NullServer {
             stopping: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&shared);
-        thread::Builder::new()
-            .name("null-accept".into())
-            .spawn(move || accept(&listener, &accepting))?;
+        thread::Builder::new().name("null-accept".into()).spawn(move || accept(&listener, &accepting))?;
         Ok(NullServer { address, shared })
     }
 
@@ -131,12 +129,10 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
         // Without a thread the connection is dropped, which its client sees.
-        let _ = thread::Builder::new()
-            .name("null-connection".into())
-            .spawn(move || {
-                // An error here is a client that went away.
-                let _ = Connection::new(shared, stream).serve();
-            });
+        let _ = thread::Builder::new().name("null-connection".into()).spawn(move || {
+            // An error here is a client that went away.
+            let _ = Connection::new(shared, stream).serve();
+        });
     }
 }
 
@@ -151,19 +147,13 @@ impl Connection {
         // Small replies must not wait for the acknowledgement of earlier ones.
         let _ = stream.set_nodelay(true);
         let replies = Replies::new(shared.reply_kind);
-        Connection {
-            shared,
-            input: Input::new(stream),
-            replies,
-        }
+        Connection { shared, input: Input::new(stream), replies }
     }
 
     fn serve(mut self) -> io::Result<()> {
         while let Some(head) = self.input.read_head()? {
             if head.expects_continue {
-                self.input
-                    .stream()
-                    .write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+                self.input.stream().write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
             }
             let request = ApiRequest::new(head.method.clone(), &head.target, Bytes::new());
             match request.bulk_defaults() {
@@ -180,24 +170,15 @@ impl Connection {
     fn bulk(&mut self, head: &Head, request: &ApiRequest, defaults: Defaults) -> io::Result<()> {
         let counted = self.input.count(head)?;
         self.shared.requests.fetch_add(1, Ordering::Relaxed);
-        self.shared
-            .bytes
-            .fetch_add(counted.wire_bytes, Ordering::Relaxed);
+        self.shared.bytes.fetch_add(counted.wire_bytes, Ordering::Relaxed);
         if !counted.ends_with_separator {
-            let error =
-                EsError::illegal_argument("The bulk request must be terminated by a newline [\\n]");
+            let error = EsError::illegal_argument("The bulk request must be terminated by a newline [\\n]");
             return self.write_json(&error.into());
         }
         let batch = Batch::new(&counted, defaults.index);
-        self.shared
-            .docs
-            .fetch_add(batch.documents as u64, Ordering::Relaxed);
+        self.shared.docs.fetch_add(batch.documents as u64, Ordering::Relaxed);
         let written = {
-            let mut cluster = self
-                .shared
-                .cluster
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut cluster = self.shared.cluster.lock().unwrap_or_else(PoisonError::into_inner);
             cluster.count_documents(&batch.index, batch.documents)
         };
         if let Err(error) = written {
@@ -215,28 +196,16 @@ impl Connection {
             return self.write_json(&ApiReply::ok(body));
         }
         let request = ApiRequest::new(head.method.clone(), &head.target, Bytes::from(body));
-        let around = Surroundings {
-            root_status: 200,
-            disk_available_bytes: 1 << 50,
-            ..Surroundings::default()
-        };
+        let around = Surroundings { root_status: 200, disk_available_bytes: 1 << 50, ..Surroundings::default() };
         let reply = {
-            let mut cluster = self
-                .shared
-                .cluster
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut cluster = self.shared.cluster.lock().unwrap_or_else(PoisonError::into_inner);
             api::handle(&mut cluster, &request, &around)
         };
         self.write_json(&reply)
     }
 
     fn write_json(&mut self, reply: &ApiReply) -> io::Result<()> {
-        let body = if reply.body == Value::Null {
-            String::new()
-        } else {
-            reply.body.to_string()
-        };
+        let body = if reply.body == Value::Null { String::new() } else { reply.body.to_string() };
         let head = replies::head(reply.status, body.len());
         write_all_vectored(self.input.stream(), &[head.as_bytes(), body.as_bytes()])
     }
@@ -261,7 +230,6 @@ fn write_all_vectored(stream: &mut TcpStream, parts: &[&[u8]]) -> io::Result<()>
 
 impl Head {
     fn has_body(&self) -> bool {
-        self.method != Method::GET && self.method != Method::HEAD
-            || self.framing != Framing::Length(0)
+        self.method != Method::GET && self.method != Method::HEAD || self.framing != Framing::Length(0)
     }
 }

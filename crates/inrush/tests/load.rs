@@ -153,9 +153,11 @@ fn fake_len(fake: &FakeCluster) -> u64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_conflict_follows_the_choice() {
-    for (on_conflict, status) in
-        [(OnConflict::Fail, Status::Incomplete), (OnConflict::Skip, Status::Complete), (OnConflict::Compare, Status::Incomplete)]
-    {
+    for (on_conflict, status) in [
+        (OnConflict::Fail, Status::Incomplete),
+        (OnConflict::Skip, Status::Complete),
+        (OnConflict::Compare, Status::Incomplete),
+    ] {
         let fake = fake([]).await;
         let (mut config, _folder) = config(fake.urls(), "docs");
         config.id = Some("id".parse().unwrap());
@@ -324,7 +326,8 @@ async fn every_imitated_server_is_loaded() {
         let version = format!("{flavor:?}");
         let root_status = if flavor.is_elasticsearch() { 405 } else { 200 };
         let faults = Faults::new([Rule::new(Fault::ItemRejected).probability(0.1)]);
-        let fake = FakeCluster::start(FakeConfig { flavor, root_status, faults, ..FakeConfig::default() }).await.unwrap();
+        let fake =
+            FakeCluster::start(FakeConfig { flavor, root_status, faults, ..FakeConfig::default() }).await.unwrap();
         let (config, _folder) = config(fake.urls(), "docs");
         let report = load(&config, documents(300, 300)).await;
         assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300), "{version}: {report:?}");

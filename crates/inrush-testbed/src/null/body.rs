@@ -60,12 +60,7 @@ pub(super) struct Input {
 
 impl Input {
     pub(super) fn new(stream: TcpStream) -> Self {
-        Input {
-            stream,
-            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
-            start: 0,
-            end: 0,
-        }
+        Input { stream, buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0 }
     }
 
     pub(super) fn stream(&mut self) -> &mut TcpStream {
@@ -78,9 +73,7 @@ impl Input {
             if self.start < self.end {
                 let mut headers = [httparse::EMPTY_HEADER; 64];
                 let mut request = httparse::Request::new(&mut headers);
-                let parsed = request
-                    .parse(&self.buffer[self.start..self.end])
-                    .map_err(io::Error::other)?;
+                let parsed = request.parse(&self.buffer[self.start..self.end]).map_err(io::Error::other)?;
                 if let httparse::Status::Complete(length) = parsed {
                     let head = Head::from_parsed(&request)?;
                     self.start += length;
@@ -112,18 +105,8 @@ impl Input {
                 counter.counted.wire_bytes = length;
             }
             (framing, coding) => {
-                let mut body = Body {
-                    input: self,
-                    framing,
-                    left: 0,
-                    done: false,
-                    wire_bytes: 0,
-                };
-                body.left = if let Framing::Length(length) = framing {
-                    length
-                } else {
-                    0
-                };
+                let mut body = Body { input: self, framing, left: 0, done: false, wire_bytes: 0 };
+                body.left = if let Framing::Length(length) = framing { length } else { 0 };
                 match coding {
                     Coding::Identity => count_read(&mut body, &mut counter)?,
                     Coding::Gzip => count_read(&mut MultiGzDecoder::new(&mut body), &mut counter)?,
@@ -142,18 +125,8 @@ impl Input {
         if !head.has_body() {
             return Ok(bytes);
         }
-        let left = if let Framing::Length(length) = head.framing {
-            length
-        } else {
-            0
-        };
-        let mut body = Body {
-            input: self,
-            framing: head.framing,
-            left,
-            done: false,
-            wire_bytes: 0,
-        };
+        let left = if let Framing::Length(length) = head.framing { length } else { 0 };
+        let mut body = Body { input: self, framing: head.framing, left, done: false, wire_bytes: 0 };
         match head.coding {
             Coding::Identity => body.read_to_end(&mut bytes)?,
             Coding::Gzip => MultiGzDecoder::new(&mut body).read_to_end(&mut bytes)?,
@@ -181,11 +154,7 @@ impl Input {
     fn fill(&mut self) -> io::Result<()> {
         self.start = 0;
         self.end = self.stream.read(&mut self.buffer)?;
-        if self.end == 0 {
-            Err(io::ErrorKind::UnexpectedEof.into())
-        } else {
-            Ok(())
-        }
+        if self.end == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 
     fn read_some(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -214,8 +183,7 @@ impl Input {
 
 impl Head {
     fn from_parsed(request: &httparse::Request<'_, '_>) -> io::Result<Head> {
-        let method = Method::from_bytes(request.method.unwrap_or_default().as_bytes())
-            .map_err(io::Error::other)?;
+        let method = Method::from_bytes(request.method.unwrap_or_default().as_bytes()).map_err(io::Error::other)?;
         let mut head = Head {
             method,
             target: request.path.unwrap_or("/").to_owned(),
@@ -258,15 +226,8 @@ struct Counter {
 
 impl Counter {
     fn new(separator: u8) -> Self {
-        let counted = Counted {
-            smile: separator != b'\n',
-            ..Counted::default()
-        };
-        Counter {
-            separator,
-            first_line_done: false,
-            counted,
-        }
+        let counted = Counted { smile: separator != b'\n', ..Counted::default() };
+        Counter { separator, first_line_done: false, counted }
     }
 
     fn count(&mut self, bytes: &[u8]) {

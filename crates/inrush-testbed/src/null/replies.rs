@@ -20,11 +20,8 @@ pub(super) struct Batch {
 impl Batch {
     /// The first line tells the action and the index of all; a batch of deletes has one line each.
     pub(super) fn new(counted: &Counted, index: Option<String>) -> Self {
-        let first: Value = if counted.smile {
-            Value::Null
-        } else {
-            serde_json::from_slice(&counted.first_line).unwrap_or_default()
-        };
+        let first: Value =
+            if counted.smile { Value::Null } else { serde_json::from_slice(&counted.first_line).unwrap_or_default() };
         let given = first.as_object().and_then(|object| object.iter().next());
         let action = match given.map(|(name, _)| name.as_str()) {
             Some("create") => "create",
@@ -32,20 +29,9 @@ impl Batch {
             Some("delete") => "delete",
             _ => "index",
         };
-        let named = given
-            .and_then(|(_, fields)| fields.get("_index"))
-            .and_then(Value::as_str)
-            .map(str::to_owned);
-        let documents = if action == "delete" {
-            counted.lines
-        } else {
-            counted.lines / 2
-        };
-        Batch {
-            documents,
-            index: named.or(index).unwrap_or_else(|| "null".to_owned()),
-            action,
-        }
+        let named = given.and_then(|(_, fields)| fields.get("_index")).and_then(Value::as_str).map(str::to_owned);
+        let documents = if action == "delete" { counted.lines } else { counted.lines / 2 };
+        Batch { documents, index: named.or(index).unwrap_or_else(|| "null".to_owned()), action }
     }
 }
 
@@ -65,13 +51,7 @@ const SUMMARY: &[u8] = b"{\"took\":0,\"errors\":false}";
 
 impl Replies {
     pub(super) fn new(kind: ReplyKind) -> Self {
-        Replies {
-            kind,
-            built_for: None,
-            repeated: Vec::new(),
-            item_bytes: 0,
-            scratch: String::new(),
-        }
+        Replies { kind, built_for: None, repeated: Vec::new(), item_bytes: 0, scratch: String::new() }
     }
 
     /// The parts of a reply, to be written in one go.
@@ -96,22 +76,13 @@ impl Replies {
     }
 
     fn build(&mut self, batch: &Batch, patterns: Option<&str>) {
-        let fits = self
-            .built_for
-            .as_ref()
-            .is_some_and(|(built_patterns, action, index)| {
-                built_patterns.as_deref() == patterns
-                    && *action == batch.action
-                    && *index == batch.index
-            });
+        let fits = self.built_for.as_ref().is_some_and(|(built_patterns, action, index)| {
+            built_patterns.as_deref() == patterns && *action == batch.action && *index == batch.index
+        });
         if fits {
             return;
         }
-        self.built_for = Some((
-            patterns.map(str::to_owned),
-            batch.action,
-            batch.index.clone(),
-        ));
+        self.built_for = Some((patterns.map(str::to_owned), batch.action, batch.index.clone()));
         let item = match self.kind {
             ReplyKind::Items => item(batch, patterns),
             ReplyKind::Summary => None,
@@ -141,10 +112,7 @@ fn item(batch: &Batch, patterns: Option<&str>) -> Option<Value> {
         Some(patterns) => filter_path(reply, patterns),
         None => reply,
     };
-    filtered
-        .get("items")
-        .and_then(|items| items.get(0))
-        .cloned()
+    filtered.get("items").and_then(|items| items.get(0)).cloned()
 }
 
 /// Status line and headers of a JSON reply.
@@ -167,41 +135,21 @@ mod tests {
 
     fn reply(documents: usize, patterns: Option<&str>) -> Value {
         let mut replies = Replies::new(ReplyKind::Items);
-        let batch = Batch {
-            documents,
-            index: "x".into(),
-            action: "create",
-        };
+        let batch = Batch { documents, index: "x".into(), action: "create" };
         let parts = replies.bulk(&batch, patterns).concat();
         let text = String::from_utf8(parts).expect("text");
         let (head, body) = text.split_once("\r\n\r\n").expect("head");
-        assert!(
-            head.contains(&format!("content-length: {}", body.len())),
-            "{head}"
-        );
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{head}");
         serde_json::from_str(body).expect("JSON")
     }
 
     #[test]
     fn there_are_as_many_items_as_documents() {
-        for documents in [
-            1,
-            2,
-            REPEATED_ITEMS,
-            REPEATED_ITEMS + 1,
-            3 * REPEATED_ITEMS + 7,
-        ] {
-            let reply = reply(
-                documents,
-                Some("took,errors,items.*.status,items.*._index,items.*.error"),
-            );
+        for documents in [1, 2, REPEATED_ITEMS, REPEATED_ITEMS + 1, 3 * REPEATED_ITEMS + 7] {
+            let reply = reply(documents, Some("took,errors,items.*.status,items.*._index,items.*.error"));
             let items = reply["items"].as_array().expect("items");
             assert_eq!(items.len(), documents);
-            assert!(
-                items
-                    .iter()
-                    .all(|item| *item == json!({"create": {"_index": "x", "status": 201}}))
-            );
+            assert!(items.iter().all(|item| *item == json!({"create": {"_index": "x", "status": 201}})));
         }
         assert_eq!(reply(0, None)["items"], json!([]));
         assert_eq!(reply(3, None)["items"][2]["create"]["result"], "created");
@@ -209,39 +157,16 @@ mod tests {
 
     #[test]
     fn a_filter_without_items_gets_the_summary() {
-        assert_eq!(
-            reply(3, Some("took,errors,items.*.error")),
-            json!({"took": 0, "errors": false})
-        );
+        assert_eq!(reply(3, Some("took,errors,items.*.error")), json!({"took": 0, "errors": false}));
     }
 
     #[test]
     fn the_first_line_tells_action_and_index() {
-        let counted = |line: &str, lines: usize| Counted {
-            lines,
-            first_line: line.as_bytes().to_vec(),
-            ..Counted::default()
-        };
-        let batch = Batch::new(
-            &counted("{\"delete\":{\"_index\":\"a\",\"_id\":\"1\"}}", 3),
-            None,
-        );
-        assert_eq!(
-            batch,
-            Batch {
-                documents: 3,
-                index: "a".into(),
-                action: "delete"
-            }
-        );
+        let counted =
+            |line: &str, lines: usize| Counted { lines, first_line: line.as_bytes().to_vec(), ..Counted::default() };
+        let batch = Batch::new(&counted("{\"delete\":{\"_index\":\"a\",\"_id\":\"1\"}}", 3), None);
+        assert_eq!(batch, Batch { documents: 3, index: "a".into(), action: "delete" });
         let batch = Batch::new(&counted("{\"create\":{}}", 6), Some("b".into()));
-        assert_eq!(
-            batch,
-            Batch {
-                documents: 3,
-                index: "b".into(),
-                action: "create"
-            }
-        );
+        assert_eq!(batch, Batch { documents: 3, index: "b".into(), action: "create" });
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use inrush::config::{DeadLetters, LoadConfig};
 use inrush::source::{Chunk, Source, SourceError};
 use inrush::{Loader, Report};
-use inrush_core::block::{Origin, Record};
 use inrush_core::DocBlock;
+use inrush_core::block::{Origin, Record};
 
 /// Documents from memory, a few in each block.
 pub struct Lines {

@@ -79,8 +79,8 @@ impl<'a> Cells<'a> {
         loop {
             match &self.text[self.at..] {
                 [] => return false,
-                [b'\n', ..] => self.at += 1,
                 [b'\r', b'\n', ..] => self.at += 2,
+                [b'\r' | b'\n', ..] => self.at += 1,
                 _ => return true,
             }
             self.lines += 1;
@@ -107,23 +107,17 @@ impl<'a> Cells<'a> {
     fn plain_end(&mut self) -> (usize, CellEnd) {
         let start = self.at;
         let rest = &self.text[start..];
-        match memchr::memchr2(self.dialect.separator, b'\n', rest) {
-            Some(i) if rest[i] == b'\n' => {
-                self.at = start + i + 1;
-                self.lines += 1;
-                let end = if i > 0 && rest[i - 1] == b'\r' { i - 1 } else { i };
-                (start + end, CellEnd::Row)
-            }
-            Some(i) => {
-                self.at = start + i + 1;
-                (start + i, CellEnd::Separator)
-            }
-            None => {
-                self.at = self.text.len();
-                let end = rest.strip_suffix(b"\r").unwrap_or(rest).len();
-                (start + end, CellEnd::Row)
-            }
+        let Some(i) = memchr::memchr3(self.dialect.separator, b'\n', b'\r', rest) else {
+            self.at = self.text.len();
+            return (self.at, CellEnd::Row);
+        };
+        self.at = start + i + 1;
+        if rest[i] == self.dialect.separator {
+            return (start + i, CellEnd::Separator);
         }
+        self.lines += 1;
+        self.at += usize::from(rest[i] == b'\r' && rest.get(i + 1) == Some(&b'\n'));
+        (start + i, CellEnd::Row)
     }
 
     fn quoted(&mut self, quote: u8) -> (&[u8], CellEnd) {
@@ -175,7 +169,8 @@ impl Decode for CsvDecoder {
             if let Err((kind, reason)) = problem {
                 out.truncate(start);
                 let row = &text[row_start..cells.at];
-                out.extend_from_slice(row.strip_suffix(b"\n").map_or(row, |r| r.strip_suffix(b"\r").unwrap_or(r)));
+                let row = row.strip_suffix(b"\n").unwrap_or(row);
+                out.extend_from_slice(row.strip_suffix(b"\r").unwrap_or(row));
                 rejects.push(Reject { record: records.len() as u32, kind, reason });
             }
             records.push(Record { start: start as u32, end: out.len() as u32, byte: row_start as u32, line });
