@@ -17,6 +17,8 @@ mod json_string;
 mod lines;
 mod open;
 pub mod push;
+#[cfg(test)]
+mod tests;
 mod warnings;
 
 use std::sync::Arc;

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use inrush_core::block::{Origin, Record};
 use inrush_core::{DocBlock, SourceId};
+use memchr::memchr_iter;
 
 use super::buffer::BufferPool;
 use super::charset::read_text;
-use super::compression::{Codec, MAGIC_LEN};
+use super::compression::{CODEC_MAGIC_LEN, Codec, MAGIC_LEN};
 use super::cut::{Boundary, CutError, Cutter, Piece};
 use super::format::{Format, FormatOptions, decide, separator_by_name};
 use super::input::{Input, RawFile};
@@ -214,7 +215,7 @@ impl Shared {
         let consumed = Arc::new(AtomicU64::new(0));
         let read = Arc::new(AtomicU64::new(0));
         let mut raw = Input::new(RawFile::new(file, regular, Arc::clone(&read)));
-        let codec = Codec::detect(raw.peek(MAGIC_LEN, |_| false));
+        let codec = Codec::detect(raw.peek(MAGIC_LEN, |head| head.len() >= CODEC_MAGIC_LEN || head.contains(&b'\n')));
         let (contents, consumed) = match codec {
             None => (raw, read),
             Some(codec) => {
@@ -234,12 +235,18 @@ impl Shared {
         let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
             Format::Csv => {
                 let separator = self.options.csv.separator.unwrap_or_else(|| separator_by_name(name));
-                let sample = input.peek(csv::SAMPLE_BYTES, |_| false);
-                let whole = sample.len() < csv::SAMPLE_BYTES;
+                let boundary = Boundary::Csv { separator, quote: self.options.csv.quote };
+                // Of a pipe that falls silent, a header and one row have to do.
+                input.peek(csv::SAMPLE_BYTES, |head| memchr_iter(b'\n', head).nth(1).is_some());
+                let all = input.peeked_all();
+                let sample = input.peek(0, |_| true);
+                let rows_end = if all { Some(sample.len()) } else { boundary.last_end(sample) };
+                let sample = &sample[..rows_end.unwrap_or(sample.len())];
+                let whole = rows_end.is_some();
                 let decoders = csv::decoders(sample, whole, separator, name, &self.options.csv, &self.warnings)
                     .map_err(|message| SourceError::new(name, message))?;
                 first = Some(decoders.first);
-                (Boundary::Csv { separator, quote: self.options.csv.quote }, decoders.others)
+                (boundary, decoders.others)
             }
             Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max))),
             Format::Text => {
