@@ -234,8 +234,9 @@ impl Shared {
         let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
             Format::Csv => {
                 let separator = self.options.csv.separator.unwrap_or_else(|| separator_by_name(name));
+                input.peek(csv::SAMPLE_BYTES, |_| false);
+                let whole = input.peeked_all();
                 let sample = input.peek(csv::SAMPLE_BYTES, |_| false);
-                let whole = sample.len() < csv::SAMPLE_BYTES;
                 let decoders = csv::decoders(sample, whole, separator, name, &self.options.csv, &self.warnings)
                     .map_err(|message| SourceError::new(name, message))?;
                 first = Some(decoders.first);

@@ -20,6 +20,7 @@ mod url;
 
 pub use auth::{Credentials, Secret};
 pub use error::{HttpError, HttpErrorKind, SetupError};
+pub(crate) use http::download_client;
 pub use http::{HttpClient, HttpOptions, Request, Response};
 pub use pool::NodeIndex;
 pub use tls::TlsOptions;
