@@ -70,13 +70,15 @@ pub(crate) async fn run(args: NodeArgs) -> Result<u8> {
             for line in log.last(args.lines)? {
                 print(&line);
             }
-            while args.follow {
+            if !args.follow {
+                return Ok(0);
+            }
+            loop {
                 tokio::time::sleep(std::time::Duration::from_millis(500)).await;
                 for line in log.added()? {
                     print(&line);
                 }
             }
-            Ok(0)
         }
     }
 }
