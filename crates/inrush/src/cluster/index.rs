@@ -352,7 +352,7 @@ fn fields(mapping: &Value) -> u64 {
 /// The composable template with the highest priority that applies to `name`. A cluster or a user that cannot show
 /// templates has none, as far as we know.
 async fn template_for(transport: &Transport, name: &str) -> Result<Option<Template>, ClusterError> {
-    let path = "/_index_template?filter_path=index_templates.name,index_templates.index_template.index_patterns,\
+    let path = "/_index_template/*?filter_path=index_templates.name,index_templates.index_template.index_patterns,\
                 index_templates.index_template.priority,index_templates.index_template.data_stream";
     match transport.demand("looking up index templates", Method::GET, path, None).await {
         Ok(body) => Ok(best_template(name, &body)),
