@@ -71,46 +71,27 @@ pub struct Surroundings {
 impl ApiRequest {
     /// Takes a path with query apart.
     pub fn new(method: Method, path_and_query: &str, body: Bytes) -> Self {
-        let (path, query) = path_and_query
-            .split_once('?')
-            .unwrap_or((path_and_query, ""));
-        let segments = path
-            .split('/')
-            .filter(|part| !part.is_empty())
-            .map(percent_decode)
-            .collect();
+        let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+        let segments = path.split('/').filter(|part| !part.is_empty()).map(percent_decode).collect();
         let query = query
             .split('&')
             .filter(|pair| !pair.is_empty())
             .map(|pair| {
                 let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-                (
-                    percent_decode(name),
-                    percent_decode(&value.replace('+', " ")),
-                )
+                (percent_decode(name), percent_decode(&value.replace('+', " ")))
             })
             .collect();
-        ApiRequest {
-            method,
-            path: path.to_owned(),
-            segments,
-            query,
-            body,
-        }
+        ApiRequest { method, path: path.to_owned(), segments, query, body }
     }
 
     /// A query parameter.
     pub fn param(&self, name: &str) -> Option<&str> {
-        self.query
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.as_str())
+        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// A switch: given without a value it is on.
     pub fn flag(&self, name: &str) -> bool {
-        self.param(name)
-            .is_some_and(|value| value.is_empty() || value == "true")
+        self.param(name).is_some_and(|value| value.is_empty() || value == "true")
     }
 
     /// Whether this is a bulk request, and to which index.
@@ -132,13 +113,8 @@ impl ApiRequest {
     }
 
     fn json(&self) -> Result<Value, EsError> {
-        parse_body(&self.body).map_err(|error| {
-            EsError::new(
-                400,
-                "parse_exception",
-                format!("Failed to parse content to map: {error}"),
-            )
-        })
+        parse_body(&self.body)
+            .map_err(|error| EsError::new(400, "parse_exception", format!("Failed to parse content to map: {error}")))
     }
 }
 
@@ -150,10 +126,7 @@ impl ApiReply {
 
     /// A status without a body.
     pub fn empty(status: u16) -> Self {
-        ApiReply {
-            status,
-            body: Value::Null,
-        }
+        ApiReply { status, body: Value::Null }
     }
 
     fn acknowledged() -> Self {
@@ -163,10 +136,7 @@ impl ApiReply {
 
 impl From<EsError> for ApiReply {
     fn from(error: EsError) -> Self {
-        ApiReply {
-            status: error.status,
-            body: error.to_body(),
-        }
+        ApiReply { status: error.status, body: error.to_body() }
     }
 }
 
@@ -178,33 +148,18 @@ pub fn handle(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings
         Some(patterns) if reply.status < 300 => bulk::filter_path(reply.body, patterns),
         _ => reply.body,
     };
-    ApiReply {
-        status: reply.status,
-        body: if head { Value::Null } else { body },
-    }
+    ApiReply { status: reply.status, body: if head { Value::Null } else { body } }
 }
 
-fn route(
-    cluster: &mut Cluster,
-    request: &ApiRequest,
-    around: &Surroundings,
-) -> Result<ApiReply, EsError> {
+fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> Result<ApiReply, EsError> {
     let segments: Vec<&str> = request.segments.iter().map(String::as_str).collect();
     // HEAD asks whether GET would find something.
-    let method = if request.method == Method::HEAD {
-        "GET"
-    } else {
-        request.method.as_str()
-    };
+    let method = if request.method == Method::HEAD { "GET" } else { request.method.as_str() };
     match (method, segments.as_slice()) {
         ("GET", []) => Ok(cluster::root(cluster, around)),
         ("GET", ["_cluster", "health", ..]) => Ok(cluster::health(cluster)),
-        ("GET", ["_cluster", "settings"]) => {
-            Ok(ApiReply::ok(json!({"persistent": {}, "transient": {}})))
-        }
-        ("GET", ["_nodes", "stats", ..] | ["_nodes", _, "stats", ..]) => {
-            Ok(cluster::node_stats(cluster, around))
-        }
+        ("GET", ["_cluster", "settings"]) => Ok(ApiReply::ok(json!({"persistent": {}, "transient": {}}))),
+        ("GET", ["_nodes", "stats", ..] | ["_nodes", _, "stats", ..]) => Ok(cluster::node_stats(cluster, around)),
         ("GET", ["_nodes", rest @ ..]) => Ok(cluster::nodes(cluster, around, rest)),
         ("GET", ["_tasks"]) => Ok(cluster::tasks(cluster, request, around)),
         ("GET", ["_cat", "allocation"]) => Ok(cluster::cat_allocation(cluster, around)),
@@ -221,18 +176,12 @@ fn route(
         ("GET", ["_alias", alias]) => indices::aliases(cluster, "*", Some(alias)),
         ("GET", [index, "_alias"]) => indices::aliases(cluster, index, None),
         ("GET", [index, "_alias", alias]) => indices::aliases(cluster, index, Some(alias)),
-        ("PUT" | "POST", [index, "_alias" | "_aliases", alias]) => {
-            indices::put_alias(cluster, index, alias, request)
-        }
-        ("DELETE", [index, "_alias" | "_aliases", alias]) => {
-            indices::delete_alias(cluster, index, alias)
-        }
+        ("PUT" | "POST", [index, "_alias" | "_aliases", alias]) => indices::put_alias(cluster, index, alias, request),
+        ("DELETE", [index, "_alias" | "_aliases", alias]) => indices::delete_alias(cluster, index, alias),
         (_, ["_index_template", name]) => indices::template(cluster, method, name, request),
         ("GET", ["_data_stream"]) => indices::data_streams(cluster, "*"),
         ("GET", ["_data_stream", name]) => indices::data_streams(cluster, name),
-        ("PUT", ["_data_stream", name]) => cluster
-            .create_data_stream(name)
-            .map(|()| ApiReply::acknowledged()),
+        ("PUT", ["_data_stream", name]) => cluster.create_data_stream(name).map(|()| ApiReply::acknowledged()),
         ("DELETE", ["_data_stream", name]) => indices::delete_data_stream(cluster, name),
         ("GET", ["_ingest", "pipeline"]) => Ok(indices::pipelines(cluster, "*")),
         ("GET", ["_ingest", "pipeline", name]) => Ok(indices::pipelines(cluster, name)),
@@ -246,10 +195,7 @@ fn route(
         ("POST" | "GET", [index, "_search"]) => documents::search(cluster, index, request),
         ("GET", [index, "_doc", id]) => documents::get(cluster, index, id, request),
         ("GET", [index, "_source", id]) => documents::get_source(cluster, index, id, request),
-        (
-            "PUT" | "POST" | "DELETE",
-            [index, kind @ ("_doc" | "_create" | "_update"), rest @ ..],
-        ) if rest.len() < 2 => {
+        ("PUT" | "POST" | "DELETE", [index, kind @ ("_doc" | "_create" | "_update"), rest @ ..]) if rest.len() < 2 => {
             documents::write(cluster, index, kind, rest.first().copied(), request)
         }
         ("POST" | "GET", ["_refresh"]) => documents::refresh(cluster, "*"),
@@ -261,22 +207,16 @@ fn route(
         ("GET", [index, "_stats", ..]) => documents::stats(cluster, index),
         ("GET", ["_settings"]) => indices::settings(cluster, "*", None, request),
         ("GET", [index, "_settings"]) => indices::settings(cluster, index, None, request),
-        ("GET", [index, "_settings", names]) => {
-            indices::settings(cluster, index, Some(names), request)
-        }
+        ("GET", [index, "_settings", names]) => indices::settings(cluster, index, Some(names), request),
         ("PUT", [index, "_settings"]) => indices::put_settings(cluster, index, request),
         ("GET", ["_mapping"]) => indices::mapping(cluster, "*"),
         ("GET", [index, "_mapping"]) => indices::mapping(cluster, index),
         ("PUT" | "POST", [index, "_mapping"]) => indices::put_mapping(cluster, index, request),
-        ("POST", [index, verb @ ("_close" | "_open")]) => {
-            indices::open_or_close(cluster, index, *verb == "_open")
-        }
+        ("POST", [index, verb @ ("_close" | "_open")]) => indices::open_or_close(cluster, index, *verb == "_open"),
         ("PUT", [index, "_block", block]) => indices::block(cluster, index, block),
         ("PUT", [index]) if !index.starts_with('_') => {
             cluster.create_index(index, &request.json()?)?;
-            Ok(ApiReply::ok(
-                json!({"acknowledged": true, "shards_acknowledged": true, "index": index}),
-            ))
+            Ok(ApiReply::ok(json!({"acknowledged": true, "shards_acknowledged": true, "index": index})))
         }
         ("GET", [index]) if !index.starts_with('_') => indices::get(cluster, index, request),
         ("DELETE", [index]) if !index.starts_with('_') => indices::delete(cluster, index),
@@ -300,13 +240,11 @@ fn expand(cluster: &Cluster, expression: &str) -> Result<Vec<String>, EsError> {
         for (name, index) in &cluster.indices {
             let hidden = name.starts_with('.') && !part.starts_with('.');
             let by_name = pattern::matches(part, name) && !(hidden && part.contains('*'));
-            let by_alias = index
-                .aliases
-                .keys()
-                .any(|alias| pattern::matches(part, alias));
-            let by_stream = cluster.data_streams.iter().any(|(stream, state)| {
-                pattern::matches(part, stream) && state.indices.contains(name)
-            });
+            let by_alias = index.aliases.keys().any(|alias| pattern::matches(part, alias));
+            let by_stream = cluster
+                .data_streams
+                .iter()
+                .any(|(stream, state)| pattern::matches(part, stream) && state.indices.contains(name));
             if (by_name || by_alias || by_stream) && !names.contains(name) {
                 names.push(name.clone());
             }
@@ -319,10 +257,8 @@ fn expand(cluster: &Cluster, expression: &str) -> Result<Vec<String>, EsError> {
 }
 
 fn by_index(names: Vec<String>, mut value: impl FnMut(&str) -> Option<Value>) -> Value {
-    let object: Map<String, Value> = names
-        .into_iter()
-        .filter_map(|name| value(&name).map(|value| (name, value)))
-        .collect();
+    let object: Map<String, Value> =
+        names.into_iter().filter_map(|name| value(&name).map(|value| (name, value))).collect();
     Value::Object(object)
 }
 
@@ -333,9 +269,8 @@ fn percent_decode(text: &str) -> String {
     let mut at = 0;
     while at < bytes.len() {
         let escape = bytes.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
-        let byte = escape
-            .and_then(|hex| std::str::from_utf8(hex).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        let byte =
+            escape.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
         match byte {
             Some(byte) => {
                 decoded.push(byte);
@@ -356,26 +291,15 @@ mod tests {
     use crate::product::Flavor;
 
     fn call(cluster: &mut Cluster, method: &str, path: &str, body: Value) -> ApiReply {
-        let body = if body.is_null() {
-            Bytes::new()
-        } else {
-            Bytes::from(body.to_string())
-        };
+        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
         let method = Method::from_bytes(method.as_bytes()).expect("method");
-        let around = Surroundings {
-            root_status: 200,
-            ..Surroundings::default()
-        };
+        let around = Surroundings { root_status: 200, ..Surroundings::default() };
         handle(cluster, &ApiRequest::new(method, path, body), &around)
     }
 
     #[test]
     fn paths_and_queries_are_decoded() {
-        let request = ApiRequest::new(
-            Method::GET,
-            "/a%2Fb/_doc/x%20y?q=1%2C2&flag&z=a+b",
-            Bytes::new(),
-        );
+        let request = ApiRequest::new(Method::GET, "/a%2Fb/_doc/x%20y?q=1%2C2&flag&z=a+b", Bytes::new());
         assert_eq!(request.segments, ["a/b", "_doc", "x y"]);
         assert_eq!(request.param("q"), Some("1,2"));
         assert!(request.flag("flag"));
@@ -392,36 +316,19 @@ mod tests {
         let shown = call(&mut cluster, "GET", "/al", Value::Null).body;
         assert_eq!(shown["a"]["settings"]["index"]["number_of_shards"], "2");
         assert_eq!(shown["a"]["mappings"]["_meta"], json!({"m": 1}));
-        assert_eq!(
-            call(&mut cluster, "PUT", "/a/_doc/1", json!({"n": 1})).status,
-            201
-        );
-        assert_eq!(
-            call(&mut cluster, "GET", "/a/_count", Value::Null).body["count"],
-            0
-        );
+        assert_eq!(call(&mut cluster, "PUT", "/a/_doc/1", json!({"n": 1})).status, 201);
+        assert_eq!(call(&mut cluster, "GET", "/a/_count", Value::Null).body["count"], 0);
         call(&mut cluster, "POST", "/a/_refresh", Value::Null);
-        assert_eq!(
-            call(&mut cluster, "GET", "/a/_count", Value::Null).body["count"],
-            1
-        );
+        assert_eq!(call(&mut cluster, "GET", "/a/_count", Value::Null).body["count"], 1);
         assert_eq!(call(&mut cluster, "DELETE", "/a", Value::Null).status, 200);
-        assert_eq!(
-            call(&mut cluster, "GET", "/a/_count", Value::Null).status,
-            404
-        );
+        assert_eq!(call(&mut cluster, "GET", "/a/_count", Value::Null).status, 404);
     }
 
     #[test]
     fn aggregations_and_paging() {
         let mut cluster = Cluster::new(Flavor::opensearch_3());
         for (id, town) in ["x", "y", "x"].iter().enumerate() {
-            call(
-                &mut cluster,
-                "PUT",
-                &format!("/a/_doc/{id}?refresh=true"),
-                json!({"town": town, "n": id}),
-            );
+            call(&mut cluster, "PUT", &format!("/a/_doc/{id}?refresh=true"), json!({"town": town, "n": id}));
         }
         let body = json!({"size": 1, "from": 1, "query": {"match_all": {}},
             "aggs": {"towns": {"terms": {"field": "town.keyword"}, "aggs": {"s": {"sum": {"field": "n"}}}}, "mean": {"avg": {"field": "n"}}}});

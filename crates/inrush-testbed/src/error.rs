@@ -20,13 +20,7 @@ pub struct EsError {
 impl EsError {
     /// An error without further keys.
     pub fn new(status: u16, kind: impl Into<String>, reason: impl Into<String>) -> Self {
-        EsError {
-            status,
-            kind: kind.into(),
-            reason: reason.into(),
-            extra: Vec::new(),
-            caused_by: None,
-        }
+        EsError { status, kind: kind.into(), reason: reason.into(), extra: Vec::new(), caused_by: None }
     }
 
     /// The commonest one: 400 `illegal_argument_exception`.
@@ -36,33 +30,21 @@ impl EsError {
 
     /// 400 `action_request_validation_exception` with one failure.
     pub fn validation(failure: &str) -> Self {
-        EsError::new(
-            400,
-            "action_request_validation_exception",
-            format!("Validation Failed: 1: {failure};"),
-        )
+        EsError::new(400, "action_request_validation_exception", format!("Validation Failed: 1: {failure};"))
     }
 
     /// 404 for an index that is not there; `resource_type` differs between single-document and other requests.
     pub fn index_not_found(index: &str, resource_type: &str) -> Self {
-        EsError::new(
-            404,
-            "index_not_found_exception",
-            format!("no such index [{index}]"),
-        )
-        .with("resource.type", resource_type)
-        .with("resource.id", index)
-        .with("index_uuid", "_na_")
-        .with("index", index)
+        EsError::new(404, "index_not_found_exception", format!("no such index [{index}]"))
+            .with("resource.type", resource_type)
+            .with("resource.id", index)
+            .with("index_uuid", "_na_")
+            .with("index", index)
     }
 
     /// 403 or 429 for a blocked index, in the servers' wording of the block.
     pub fn blocked(status: u16, index: &str, block: &str) -> Self {
-        EsError::new(
-            status,
-            "cluster_block_exception",
-            format!("index [{index}] blocked by: [{block}];"),
-        )
+        EsError::new(status, "cluster_block_exception", format!("index [{index}] blocked by: [{block}];"))
     }
 
     /// Adds a key beside type and reason.

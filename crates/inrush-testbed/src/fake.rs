@@ -107,46 +107,29 @@ impl FakeCluster {
     /// those of all its indices.
     pub fn documents(&self, name: &str) -> Vec<StoredDocument> {
         let cluster = self.cluster();
-        let of_stream = |index: &String| {
-            cluster
-                .data_streams
-                .get(name)
-                .is_some_and(|stream| stream.indices.contains(index))
-        };
+        let of_stream =
+            |index: &String| cluster.data_streams.get(name).is_some_and(|stream| stream.indices.contains(index));
         cluster
             .indices
             .iter()
-            .filter(|(index, state)| {
-                *index == name || state.aliases.contains_key(name) || of_stream(index)
-            })
+            .filter(|(index, state)| *index == name || state.aliases.contains_key(name) || of_stream(index))
             .flat_map(|(_, state)| state.documents())
             .collect()
     }
 
     /// One live document; the routing it was written with is not needed.
     pub fn document(&self, name: &str, id: &str) -> Option<StoredDocument> {
-        self.documents(name)
-            .into_iter()
-            .find(|document| document.id == id)
+        self.documents(name).into_iter().find(|document| document.id == id)
     }
 
     /// Mapping of an index, null where it is not there.
     pub fn mapping(&self, index: &str) -> Value {
-        self.cluster()
-            .indices
-            .get(index)
-            .map(|index| index.mapping.to_value())
-            .unwrap_or_default()
+        self.cluster().indices.get(index).map(|index| index.mapping.to_value()).unwrap_or_default()
     }
 
     /// A setting of an index as it was set, `None` where it was not.
     pub fn setting(&self, index: &str, name: &str) -> Option<String> {
-        self.cluster()
-            .indices
-            .get(index)?
-            .settings
-            .get(name)
-            .map(str::to_owned)
+        self.cluster().indices.get(index)?.settings.get(name).map(str::to_owned)
     }
 
     /// The state itself, to look at or to prepare. Requests wait while it is held.
@@ -161,16 +144,8 @@ impl FakeCluster {
 
     /// The bulk requests among them.
     pub fn bulk_requests(&self) -> Vec<RequestLog> {
-        let is_bulk = |path: &str| {
-            path.split('?')
-                .next()
-                .unwrap_or_default()
-                .ends_with("/_bulk")
-        };
-        self.requests()
-            .into_iter()
-            .filter(|request| is_bulk(&request.path))
-            .collect()
+        let is_bulk = |path: &str| path.split('?').next().unwrap_or_default().ends_with("/_bulk");
+        self.requests().into_iter().filter(|request| is_bulk(&request.path)).collect()
     }
 
     /// Forgets the requests so far.
@@ -197,9 +172,7 @@ impl FakeCluster {
 
     /// Lets go of every request that is held back now.
     pub fn release_held(&self) {
-        self.shared
-            .release
-            .send_modify(|generation| *generation += 1);
+        self.shared.release.send_modify(|generation| *generation += 1);
     }
 
     /// Stops all nodes and waits for that. Requests that are held back are dropped.
@@ -247,12 +220,7 @@ impl FakeNode {
 
     fn run(&self, listener: TcpListener) {
         let (stop, stopped) = watch::channel(false);
-        let accept = tokio::spawn(connection::accept(
-            Arc::clone(&self.shared),
-            self.number,
-            listener,
-            stopped,
-        ));
+        let accept = tokio::spawn(connection::accept(Arc::clone(&self.shared), self.number, listener, stopped));
         *lock(&self.running) = Some(Running { stop, accept });
     }
 }

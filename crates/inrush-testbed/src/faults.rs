@@ -272,20 +272,14 @@ impl Rule {
     fn fits_op(&self, op: &Op) -> bool {
         (self.ids.is_empty() || op.id.as_ref().is_some_and(|id| self.ids.contains(id)))
             && self.index.as_ref().is_none_or(|index| *index == op.index)
-            && self
-                .containing
-                .as_ref()
-                .is_none_or(|text| memchr::memmem::find(&op.source, text.as_bytes()).is_some())
+            && self.containing.as_ref().is_none_or(|text| memchr::memmem::find(&op.source, text.as_bytes()).is_some())
     }
 }
 
 impl Faults {
     /// A script of these rules with seed 1.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
-        Faults {
-            seed: 1,
-            rules: rules.into_iter().collect(),
-        }
+        Faults { seed: 1, rules: rules.into_iter().collect() }
     }
 }
 
@@ -321,11 +315,7 @@ impl FaultState {
     /// Starts a script from its beginning.
     pub fn new(faults: Faults) -> Self {
         let rules = faults.rules.len();
-        FaultState {
-            faults,
-            seen: vec![0; rules],
-            per_id: HashMap::new(),
-        }
+        FaultState { faults, seen: vec![0; rules], per_id: HashMap::new() }
     }
 
     /// The script.
@@ -340,33 +330,22 @@ impl FaultState {
 
     /// What befalls a whole request.
     pub fn on_request(&mut self, request: RequestFacts<'_>) -> Option<Rule> {
-        self.on_request_where(request, |fault| {
-            !fault.is_item() && fault != Fault::ResetBeforeBody
-        })
+        self.on_request_where(request, |fault| !fault.is_item() && fault != Fault::ResetBeforeBody)
     }
 
-    fn on_request_where(
-        &mut self,
-        request: RequestFacts<'_>,
-        wanted: impl Fn(Fault) -> bool,
-    ) -> Option<Rule> {
+    fn on_request_where(&mut self, request: RequestFacts<'_>, wanted: impl Fn(Fault) -> bool) -> Option<Rule> {
         for number in 0..self.faults.rules.len() {
             let rule = &self.faults.rules[number];
             let path_fits = match &rule.path {
                 Some(text) => request.path.contains(text.as_str()),
                 None => request.path.ends_with("/_bulk"),
             };
-            let looks_at_items =
-                !rule.ids.is_empty() || rule.index.is_some() || rule.containing.is_some();
+            let looks_at_items = !rule.ids.is_empty() || rule.index.is_some() || rule.containing.is_some();
             let fits = wanted(rule.fault)
                 && path_fits
                 && rule.node.is_none_or(|node| node == request.node)
-                && rule
-                    .min_items
-                    .is_none_or(|items| request.ops.len() >= items)
-                && rule
-                    .min_body_bytes
-                    .is_none_or(|bytes| request.body_bytes >= bytes)
+                && rule.min_items.is_none_or(|items| request.ops.len() >= items)
+                && rule.min_body_bytes.is_none_or(|bytes| request.body_bytes >= bytes)
                 && (!looks_at_items || request.ops.iter().any(|op| rule.fits_op(op)));
             if fits && self.counts(number) {
                 return Some(self.faults.rules[number].clone());
@@ -381,23 +360,14 @@ impl FaultState {
             let rule = &self.faults.rules[number];
             let fits = rule.fault.is_item()
                 && rule.node.is_none_or(|node| node == request.node)
-                && rule
-                    .min_items
-                    .is_none_or(|items| request.ops.len() >= items)
-                && rule
-                    .min_body_bytes
-                    .is_none_or(|bytes| request.body_bytes >= bytes)
+                && rule.min_items.is_none_or(|items| request.ops.len() >= items)
+                && rule.min_body_bytes.is_none_or(|bytes| request.body_bytes >= bytes)
                 && rule.fits_op(op);
             if !fits {
                 continue;
             }
             if let Some(times) = rule.times_per_id {
-                let key = (
-                    number,
-                    op.id
-                        .clone()
-                        .unwrap_or_else(|| String::from_utf8_lossy(&op.source).into_owned()),
-                );
+                let key = (number, op.id.clone().unwrap_or_else(|| String::from_utf8_lossy(&op.source).into_owned()));
                 let seen = self.per_id.entry(key).or_insert(0);
                 *seen += 1;
                 if *seen > times {
@@ -416,10 +386,7 @@ impl FaultState {
         let rule = &self.faults.rules[number];
         let before = self.seen[number];
         self.seen[number] += 1;
-        let Some(nth) = (before + 1)
-            .checked_sub(rule.after.unwrap_or(0))
-            .filter(|nth| *nth > 0)
-        else {
+        let Some(nth) = (before + 1).checked_sub(rule.after.unwrap_or(0)).filter(|nth| *nth > 0) else {
             return false;
         };
         let rule_seed = mix(self.faults.seed ^ mix(number as u64 + 1));
@@ -482,11 +449,9 @@ pub fn request_error(flavor: &Flavor, fault: Fault) -> Option<EsError> {
             "security_exception",
             "no permissions for [indices:data/write/bulk] and User [name=test, backend_roles=[], requestedTenant=null]",
         )),
-        Fault::Unavailable => Some(EsError::new(
-            503,
-            "cluster_block_exception",
-            "blocked by: [SERVICE_UNAVAILABLE/2/no master];",
-        )),
+        Fault::Unavailable => {
+            Some(EsError::new(503, "cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/2/no master];"))
+        }
         Fault::BreakerPermanent => Some(breaker("PERMANENT")),
         Fault::BreakerTransient => Some(breaker("TRANSIENT")),
         _ => None,
@@ -495,11 +460,7 @@ pub fn request_error(flavor: &Flavor, fault: Fault) -> Option<EsError> {
 
 /// The 401 of a request without the right credentials.
 pub fn unauthorized() -> EsError {
-    EsError::new(
-        401,
-        "security_exception",
-        "missing authentication credentials for REST request [/]",
-    )
+    EsError::new(401, "security_exception", "missing authentication credentials for REST request [/]")
 }
 
 fn breaker(durability: &str) -> EsError {
@@ -544,19 +505,12 @@ mod tests {
     }
 
     fn request<'a>(path: &'a str, ops: &'a [Op]) -> RequestFacts<'a> {
-        RequestFacts {
-            path,
-            node: 0,
-            body_bytes: 100,
-            ops,
-        }
+        RequestFacts { path, node: 0, body_bytes: 100, ops }
     }
 
     fn hits(rule: Rule, times: usize) -> Vec<usize> {
         let mut state = FaultState::new(rule.into());
-        (1..=times)
-            .filter(|_| state.on_item(request("/_bulk", &[]), &op("1")).is_some())
-            .collect()
+        (1..=times).filter(|_| state.on_item(request("/_bulk", &[]), &op("1")).is_some()).collect()
     }
 
     #[test]
@@ -571,10 +525,7 @@ mod tests {
         assert_eq!(hits(rule.clone().containing("\"x\":1"), 2), [1, 2]);
         let share = hits(rule.clone().probability(0.3), 10_000).len();
         assert!((2_800..3_200).contains(&share), "{share}");
-        assert_eq!(
-            hits(rule.clone().probability(0.3), 100),
-            hits(rule.probability(0.3), 100)
-        );
+        assert_eq!(hits(rule.clone().probability(0.3), 100), hits(rule.probability(0.3), 100));
     }
 
     #[test]
@@ -583,12 +534,7 @@ mod tests {
         let mut state = FaultState::new(Rule::new(Fault::RequestRejected).ids(["1"]).into());
         assert_eq!(state.on_request(request("/a/_count", &ops)), None);
         assert_eq!(state.on_request(request("/a/_bulk", &[])), None);
-        assert_eq!(
-            state
-                .on_request(request("/a/_bulk", &ops))
-                .map(|rule| rule.fault),
-            Some(Fault::RequestRejected)
-        );
+        assert_eq!(state.on_request(request("/a/_bulk", &ops)).map(|rule| rule.fault), Some(Fault::RequestRejected));
         let mut state = FaultState::new(Rule::new(Fault::Unavailable).path("_refresh").into());
         assert!(state.on_request(request("/a/_refresh", &[])).is_some());
     }
@@ -596,17 +542,10 @@ mod tests {
     #[test]
     fn scripts_are_read_from_toml_and_json() {
         let script: Faults =
-            toml::from_str("seed = 7\n[[rules]]\nfault = \"item_rejected\"\nprobability = 0.3\n")
-                .expect("toml");
-        assert_eq!(
-            script.rules,
-            [Rule::new(Fault::ItemRejected).probability(0.3)]
-        );
+            toml::from_str("seed = 7\n[[rules]]\nfault = \"item_rejected\"\nprobability = 0.3\n").expect("toml");
+        assert_eq!(script.rules, [Rule::new(Fault::ItemRejected).probability(0.3)]);
         let json = serde_json::to_string(&script).expect("json");
         assert_eq!(serde_json::from_str::<Faults>(&json).expect("json"), script);
-        assert!(
-            toml::from_str::<Faults>("[[rules]]\nfault = \"item_rejected\"\nprobabilty = 0.3\n")
-                .is_err()
-        );
+        assert!(toml::from_str::<Faults>("[[rules]]\nfault = \"item_rejected\"\nprobabilty = 0.3\n").is_err());
     }
 }

@@ -133,21 +133,9 @@ mod tests {
 
     #[test]
     fn merge_tells_whether_anything_changed() {
-        let mut target = json!({"a": {"b": 1}, "c": 2})
-            .as_object()
-            .expect("object")
-            .clone();
-        assert!(!merge(
-            &mut target,
-            json!({"a": {"b": 1}}).as_object().expect("object")
-        ));
-        assert!(merge(
-            &mut target,
-            json!({"a": {"d": 1}}).as_object().expect("object")
-        ));
-        assert_eq!(
-            Value::Object(target),
-            json!({"a": {"b": 1, "d": 1}, "c": 2})
-        );
+        let mut target = json!({"a": {"b": 1}, "c": 2}).as_object().expect("object").clone();
+        assert!(!merge(&mut target, json!({"a": {"b": 1}}).as_object().expect("object")));
+        assert!(merge(&mut target, json!({"a": {"d": 1}}).as_object().expect("object")));
+        assert_eq!(Value::Object(target), json!({"a": {"b": 1, "d": 1}, "c": 2}));
     }
 }

@@ -11,6 +11,7 @@ pub mod faults;
 mod json;
 mod mapping;
 mod model;
+pub mod null;
 mod pattern;
 mod pipeline;
 mod product;

@@ -1,2 +1,151 @@
-//! placeholder
-fn main() {}
+//! `inrush-testbed`: the fake cluster, the null server and the conformance suite from a command line.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand, ValueEnum};
+use inrush_testbed::null::{NullServer, ReplyKind};
+use inrush_testbed::{FakeCluster, FakeConfig, Faults, Flavor, Product};
+use tokio::signal::unix::{SignalKind, signal};
+
+#[derive(Parser)]
+#[command(version, about = "What inrush is tested against")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a fake cluster until stdin closes or a signal comes; its URLs are the first lines of stdout
+    Fake(FakeArgs),
+    /// Run a server that only counts, until stdin closes or a signal comes; its URL is the first line of stdout
+    Null(NullArgs),
+}
+
+#[derive(clap::Args)]
+struct FakeArgs {
+    /// Product to imitate: opensearch or elasticsearch
+    #[arg(long, default_value = "opensearch")]
+    product: Product,
+    /// Version to imitate [default: 3.6.0 or 8.19.21]
+    #[arg(long)]
+    version: Option<String>,
+    /// Port of the first node, 0 for a free one; further nodes take free ports
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Nodes, each a port
+    #[arg(long, default_value_t = 1)]
+    nodes: usize,
+    /// Script of faults, TOML or JSON
+    #[arg(long)]
+    faults: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct NullArgs {
+    /// Port, 0 for a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// What a bulk request is answered with
+    #[arg(long, value_enum, default_value_t = RepliesArg::Items)]
+    replies: RepliesArg,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum RepliesArg {
+    /// As the request's filter_path asks for
+    Items,
+    /// took and errors only
+    Summary,
+}
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    match args.command {
+        Command::Fake(args) => runtime()?.block_on(fake(args)),
+        Command::Null(args) => null(&args),
+    }
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+}
+
+async fn fake(args: FakeArgs) -> anyhow::Result<()> {
+    let version = args.version.unwrap_or_else(|| match args.product {
+        Product::OpenSearch => Flavor::opensearch_3().version,
+        Product::Elasticsearch => Flavor::elasticsearch_8().version,
+    });
+    let faults = match &args.faults {
+        Some(path) => read_faults(path)?,
+        None => Faults::default(),
+    };
+    let config = FakeConfig {
+        flavor: Flavor::new(args.product, version),
+        nodes: args.nodes,
+        ports: vec![args.port],
+        faults,
+        ..FakeConfig::default()
+    };
+    let cluster = FakeCluster::start(config).await.with_context(|| format!("cannot listen on port {}", args.port))?;
+    print_lines(&cluster.urls())?;
+    until_told_to_stop().await?;
+    cluster.shutdown().await;
+    Ok(())
+}
+
+fn read_faults(path: &PathBuf) -> anyhow::Result<Faults> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if text.trim_start().starts_with('{') {
+        serde_json::from_str(&text).with_context(|| format!("{} is no fault script", path.display()))
+    } else {
+        toml::from_str(&text).with_context(|| format!("{} is no fault script", path.display()))
+    }
+}
+
+fn null(args: &NullArgs) -> anyhow::Result<()> {
+    let kind = match args.replies {
+        RepliesArg::Items => ReplyKind::Items,
+        RepliesArg::Summary => ReplyKind::Summary,
+    };
+    let server = NullServer::start(args.port, kind).with_context(|| format!("cannot listen on port {}", args.port))?;
+    print_lines(&[server.url()])?;
+    // No worker threads: the counting threads are the server's own.
+    let waiting =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
+    waiting.block_on(until_told_to_stop())?;
+    server.stop();
+    Ok(())
+}
+
+fn print_lines(lines: &[String]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Stdin that closes means whoever started this has gone.
+async fn until_told_to_stop() -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let (closed, on_closed) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
+        let _ = closed.send(());
+    });
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        _ = on_closed => {}
+    }
+    Ok(())
+}

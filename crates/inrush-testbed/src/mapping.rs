@@ -65,11 +65,7 @@ impl Mapping {
     /// 400 when a field would change its type; nothing is changed then.
     pub fn put(&mut self, body: &Value) -> Result<(), EsError> {
         let Value::Object(body) = body else {
-            return Err(EsError::new(
-                400,
-                "mapper_parsing_exception",
-                "Failed to parse mapping: expected an object",
-            ));
+            return Err(EsError::new(400, "mapper_parsing_exception", "Failed to parse mapping: expected an object"));
         };
         let mut fields = self.fields.clone();
         if let Some(properties) = body.get("properties") {
@@ -102,16 +98,8 @@ impl Mapping {
     /// # Errors
     ///
     /// 400 with the server's type and reason; the mapping is unchanged then.
-    pub fn accept(
-        &mut self,
-        document: &Map<String, Value>,
-        context: &DocumentContext<'_>,
-    ) -> Result<(), EsError> {
-        let mut walk = Walk {
-            mapping: self,
-            context,
-            additions: Vec::new(),
-        };
+    pub fn accept(&mut self, document: &Map<String, Value>, context: &DocumentContext<'_>) -> Result<(), EsError> {
+        let mut walk = Walk { mapping: self, context, additions: Vec::new() };
         let dynamic = walk.mapping.source.get("dynamic").cloned();
         walk.object("", document, dynamic.as_ref())?;
         let additions = walk.additions;
@@ -133,41 +121,23 @@ impl Mapping {
 fn limit_error(context: &DocumentContext<'_>, added: usize) -> EsError {
     let limit = context.total_fields_limit;
     if !context.flavor.is_elasticsearch() {
-        return EsError::illegal_argument(format!(
-            "Limit of total fields [{limit}] has been exceeded"
-        ));
+        return EsError::illegal_argument(format!("Limit of total fields [{limit}] has been exceeded"));
     }
-    let reason = format!(
-        "Limit of total fields [{limit}] has been exceeded while adding new fields [{added}]"
-    );
+    let reason = format!("Limit of total fields [{limit}] has been exceeded while adding new fields [{added}]");
     if context.flavor.is_elasticsearch_8() {
-        EsError::new(
-            400,
-            "document_parsing_exception",
-            format!("[1:2] failed to parse: {reason}"),
-        )
-        .caused_by("illegal_argument_exception", reason)
+        EsError::new(400, "document_parsing_exception", format!("[1:2] failed to parse: {reason}"))
+            .caused_by("illegal_argument_exception", reason)
     } else {
         EsError::illegal_argument(reason)
     }
 }
 
 fn field_of(definition: &Map<String, Value>) -> Field {
-    let kind = definition
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or("object")
-        .to_owned();
-    let multi_fields = definition
-        .get("fields")
-        .and_then(Value::as_object)
-        .map_or(0, Map::len);
+    let kind = definition.get("type").and_then(Value::as_str).unwrap_or("object").to_owned();
+    let multi_fields = definition.get("fields").and_then(Value::as_object).map_or(0, Map::len);
     Field {
         kind,
-        format: definition
-            .get("format")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
+        format: definition.get("format").and_then(Value::as_str).map(str::to_owned),
         ignore_malformed: definition.get("ignore_malformed") == Some(&json!(true)),
         enabled: definition.get("enabled") != Some(&json!(false)),
         dynamic: definition.get("dynamic").cloned(),
@@ -175,17 +145,9 @@ fn field_of(definition: &Map<String, Value>) -> Field {
     }
 }
 
-fn collect(
-    fields: &mut BTreeMap<String, Field>,
-    prefix: &str,
-    properties: &Value,
-) -> Result<(), EsError> {
+fn collect(fields: &mut BTreeMap<String, Field>, prefix: &str, properties: &Value) -> Result<(), EsError> {
     let Value::Object(properties) = properties else {
-        return Err(EsError::new(
-            400,
-            "mapper_parsing_exception",
-            "Expected map for property [properties]",
-        ));
+        return Err(EsError::new(400, "mapper_parsing_exception", "Expected map for property [properties]"));
     };
     for (name, definition) in properties {
         let path = join(prefix, name);
@@ -193,9 +155,7 @@ fn collect(
             return Err(EsError::new(
                 400,
                 "mapper_parsing_exception",
-                format!(
-                    "Expected map for property [fields] on field [{path}] but got a class java.lang.String"
-                ),
+                format!("Expected map for property [fields] on field [{path}] but got a class java.lang.String"),
             ));
         };
         let field = field_of(definition);
@@ -213,9 +173,7 @@ fn collect(
 }
 
 fn type_change(path: &str, from: &str, to: &str) -> EsError {
-    EsError::illegal_argument(format!(
-        "mapper [{path}] cannot be changed from type [{from}] to [{to}]"
-    ))
+    EsError::illegal_argument(format!("mapper [{path}] cannot be changed from type [{from}] to [{to}]"))
 }
 
 fn merge_properties(old: &mut Value, new: &Value) {
@@ -266,11 +224,7 @@ fn insert_definition(source: &mut Map<String, Value>, path: &str, definition: Va
 }
 
 fn join(prefix: &str, name: &str) -> String {
-    if prefix.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{prefix}.{name}")
-    }
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }
 
 struct Walk<'a, 'b> {
@@ -282,20 +236,13 @@ struct Walk<'a, 'b> {
 
 impl Walk<'_, '_> {
     fn find(&self, path: &str) -> Option<&Field> {
-        self.mapping.fields.get(path).or_else(|| {
-            self.additions
-                .iter()
-                .find(|(added, _, _)| added == path)
-                .map(|(_, field, _)| field)
-        })
+        self.mapping
+            .fields
+            .get(path)
+            .or_else(|| self.additions.iter().find(|(added, _, _)| added == path).map(|(_, field, _)| field))
     }
 
-    fn object(
-        &mut self,
-        prefix: &str,
-        object: &Map<String, Value>,
-        dynamic: Option<&Value>,
-    ) -> Result<(), EsError> {
+    fn object(&mut self, prefix: &str, object: &Map<String, Value>, dynamic: Option<&Value>) -> Result<(), EsError> {
         for (name, value) in object {
             if name.is_empty() {
                 return Err(self.failed_to_parse("field name cannot be an empty string"));
@@ -311,10 +258,7 @@ impl Walk<'_, '_> {
             let last = parts.pop().unwrap_or_default();
             for part in parts {
                 parent = join(&parent, part);
-                if self.find(&parent).is_none()
-                    && !self.introduces_nothing(dynamic)
-                    && !value.is_null()
-                {
+                if self.find(&parent).is_none() && !self.introduces_nothing(dynamic) && !value.is_null() {
                     self.add(&parent, json!({}));
                 }
             }
@@ -330,14 +274,8 @@ impl Walk<'_, '_> {
     fn value(&mut self, path: &str, value: &Value, dynamic: Option<&Value>) -> Result<(), EsError> {
         match value {
             Value::Null => return Ok(()),
-            Value::Array(items)
-                if !self
-                    .find(path)
-                    .is_some_and(|field| takes_arrays(&field.kind)) =>
-            {
-                return items
-                    .iter()
-                    .try_for_each(|item| self.value(path, item, dynamic));
+            Value::Array(items) if !self.find(path).is_some_and(|field| takes_arrays(&field.kind)) => {
+                return items.iter().try_for_each(|item| self.value(path, item, dynamic));
             }
             _ => {}
         }
@@ -356,37 +294,22 @@ impl Walk<'_, '_> {
             ("object" | "nested", _) => Err(self.not_an_object(path)),
             // Within one document the servers infer both types and then fail to merge them.
             (kind, value) if added_here && infer(value).0 != kind => {
-                Err(type_change(path, kind, infer(value).0))
-                    .map_err(|error| self.as_document_error(error))
+                Err(type_change(path, kind, infer(value).0)).map_err(|error| self.as_document_error(error))
             }
             (kind, value) => match check_scalar(kind, field.format.as_deref(), value) {
                 Ok(()) => Ok(()),
-                Err(_)
-                    if (field.ignore_malformed || self.context.ignore_malformed)
-                        && !value.is_object() =>
-                {
-                    Ok(())
-                }
+                Err(_) if (field.ignore_malformed || self.context.ignore_malformed) && !value.is_object() => Ok(()),
                 Err(cause) => Err(self.field_error(path, kind, value, &cause)),
             },
         }
     }
 
-    fn introduce(
-        &mut self,
-        path: &str,
-        value: &Value,
-        dynamic: Option<&Value>,
-    ) -> Result<(), EsError> {
+    fn introduce(&mut self, path: &str, value: &Value, dynamic: Option<&Value>) -> Result<(), EsError> {
         match dynamic_mode(dynamic) {
             Dynamic::Ignored => return Ok(()),
             Dynamic::Strict => {
                 let (parent, name) = path.rsplit_once('.').unwrap_or(("_doc", path));
-                let position = if self.context.flavor.is_elasticsearch_8() {
-                    "[1:2] "
-                } else {
-                    ""
-                };
+                let position = if self.context.flavor.is_elasticsearch_8() { "[1:2] " } else { "" };
                 return Err(EsError::new(
                     400,
                     "strict_dynamic_mapping_exception",
@@ -406,10 +329,7 @@ impl Walk<'_, '_> {
     }
 
     fn add(&mut self, path: &str, definition: Value) {
-        let field = definition
-            .as_object()
-            .map(field_of)
-            .unwrap_or_else(|| field_of(&Map::new()));
+        let field = definition.as_object().map(field_of).unwrap_or_else(|| field_of(&Map::new()));
         self.additions.push((path.to_owned(), field, definition));
     }
 
@@ -418,12 +338,8 @@ impl Walk<'_, '_> {
             return error;
         }
         let reason = error.reason;
-        EsError::new(
-            400,
-            "document_parsing_exception",
-            format!("[1:2] failed to parse: {reason}"),
-        )
-        .caused_by("illegal_argument_exception", reason)
+        EsError::new(400, "document_parsing_exception", format!("[1:2] failed to parse: {reason}"))
+            .caused_by("illegal_argument_exception", reason)
     }
 
     fn failed_to_parse(&self, reason: &str) -> EsError {
@@ -431,11 +347,7 @@ impl Walk<'_, '_> {
     }
 
     fn not_an_object(&self, path: &str) -> EsError {
-        let position = if self.context.flavor.is_elasticsearch_8() {
-            "[1:2] "
-        } else {
-            ""
-        };
+        let position = if self.context.flavor.is_elasticsearch_8() { "[1:2] " } else { "" };
         EsError::new(
             400,
             self.context.flavor.mapper_error_type(),
@@ -445,18 +357,8 @@ impl Walk<'_, '_> {
         )
     }
 
-    fn field_error(
-        &self,
-        path: &str,
-        kind: &str,
-        value: &Value,
-        cause: &(String, String),
-    ) -> EsError {
-        let position = if self.context.flavor.is_elasticsearch_8() {
-            "[1:6] "
-        } else {
-            ""
-        };
+    fn field_error(&self, path: &str, kind: &str, value: &Value, cause: &(String, String)) -> EsError {
+        let position = if self.context.flavor.is_elasticsearch_8() { "[1:6] " } else { "" };
         EsError::new(
             400,
             self.context.flavor.mapper_error_type(),
@@ -500,10 +402,7 @@ fn preview(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Object(object) => {
-            let fields: Vec<String> = object
-                .iter()
-                .map(|(key, value)| format!("{key}={}", preview(value)))
-                .collect();
+            let fields: Vec<String> = object.iter().map(|(key, value)| format!("{key}={}", preview(value))).collect();
             format!("{{{}}}", fields.join(", "))
         }
         Value::Array(items) => {
@@ -515,10 +414,7 @@ fn preview(value: &Value) -> String {
 }
 
 fn takes_arrays(kind: &str) -> bool {
-    matches!(
-        kind,
-        "geo_point" | "dense_vector" | "knn_vector" | "completion" | "flattened" | "flat_object"
-    )
+    matches!(kind, "geo_point" | "dense_vector" | "knn_vector" | "completion" | "flattened" | "flat_object")
 }
 
 /// What dynamic mapping makes of a first value.
@@ -527,18 +423,14 @@ fn infer(value: &Value) -> (&'static str, Value) {
         Value::Bool(_) => ("boolean", json!({"type": "boolean"})),
         Value::Number(number) if number.is_f64() => ("float", json!({"type": "float"})),
         Value::Number(_) => ("long", json!({"type": "long"})),
-        Value::String(text) if is_slashed_date(text) => (
-            "date",
-            json!({"type": "date", "format": "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis"}),
-        ),
-        // A bare year is no date for dynamic mapping: the servers want a `-` or a `:` in it.
-        Value::String(text) if text.contains('-') && is_iso_date(text) => {
-            ("date", json!({"type": "date"}))
+        Value::String(text) if is_slashed_date(text) => {
+            ("date", json!({"type": "date", "format": "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis"}))
         }
-        Value::String(_) => (
-            "text",
-            json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}}),
-        ),
+        // A bare year is no date for dynamic mapping: the servers want a `-` or a `:` in it.
+        Value::String(text) if text.contains('-') && is_iso_date(text) => ("date", json!({"type": "date"})),
+        Value::String(_) => {
+            ("text", json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}}))
+        }
         Value::Object(object) if object.is_empty() => ("object", json!({"type": "object"})),
         Value::Object(_) | Value::Array(_) | Value::Null => ("object", json!({})),
     }
@@ -546,12 +438,7 @@ fn infer(value: &Value) -> (&'static str, Value) {
 
 /// Whether a value fits a type; the error is the cause's type and reason.
 fn check_scalar(kind: &str, format: Option<&str>, value: &Value) -> Result<(), (String, String)> {
-    let no_text = || {
-        (
-            "illegal_state_exception".to_owned(),
-            "Can't get text on a START_OBJECT at 1:6".to_owned(),
-        )
-    };
+    let no_text = || ("illegal_state_exception".to_owned(), "Can't get text on a START_OBJECT at 1:6".to_owned());
     match kind {
         "integer" | "short" | "byte" | "long" | "unsigned_long" => check_integer(kind, value),
         "float" | "double" | "half_float" | "scaled_float" => check_float(value),
@@ -562,18 +449,14 @@ fn check_scalar(kind: &str, format: Option<&str>, value: &Value) -> Result<(), (
                 "illegal_argument_exception".into(),
                 format!("Failed to parse value [{text}] as only [true] or [false] are allowed."),
             )),
-            _ => Err((
-                "json_parse_exception".into(),
-                "Current token not of boolean type".into(),
-            )),
+            _ => Err(("json_parse_exception".into(), "Current token not of boolean type".into())),
         },
         "date" | "date_nanos" => check_date(format, value),
         "ip" => match value {
             Value::String(text) if text.parse::<std::net::IpAddr>().is_ok() => Ok(()),
-            other => Err((
-                "illegal_argument_exception".into(),
-                format!("'{}' is not an IP string literal.", preview(other)),
-            )),
+            other => {
+                Err(("illegal_argument_exception".into(), format!("'{}' is not an IP string literal.", preview(other))))
+            }
         },
         "text" | "keyword" | "wildcard" | "match_only_text" if value.is_object() => Err(no_text()),
         _ => Ok(()),
@@ -581,11 +464,7 @@ fn check_scalar(kind: &str, format: Option<&str>, value: &Value) -> Result<(), (
 }
 
 fn number_format(text: &str, kind: &str) -> (String, String) {
-    let cause = if kind == "long" {
-        "illegal_argument_exception"
-    } else {
-        "number_format_exception"
-    };
+    let cause = if kind == "long" { "illegal_argument_exception" } else { "number_format_exception" };
     (cause.into(), format!("For input string: \"{text}\""))
 }
 
@@ -596,10 +475,7 @@ fn not_numeric(value: &Value) -> (String, String) {
         Value::Bool(false) => "VALUE_FALSE",
         _ => "VALUE_NULL",
     };
-    (
-        "json_parse_exception".into(),
-        format!("Current token ({token}) not numeric, can not use numeric value accessors"),
-    )
+    ("json_parse_exception".into(), format!("Current token ({token}) not numeric, can not use numeric value accessors"))
 }
 
 fn check_integer(kind: &str, value: &Value) -> Result<(), (String, String)> {
@@ -614,10 +490,7 @@ fn check_integer(kind: &str, value: &Value) -> Result<(), (String, String)> {
         Value::Number(number) => number.as_f64().unwrap_or(f64::NAN),
         // `coerce` is on by default: numbers in strings are numbers, and an empty string is nothing.
         Value::String(text) if text.is_empty() => return Ok(()),
-        Value::String(text) => text
-            .trim()
-            .parse::<f64>()
-            .map_err(|_| number_format(text, kind))?,
+        Value::String(text) => text.trim().parse::<f64>().map_err(|_| number_format(text, kind))?,
         other => return Err(not_numeric(other)),
     };
     // 2^63 itself is not representable apart from 2^63 - 1 in a double; the servers refuse it, so does `>=`.
@@ -642,11 +515,7 @@ fn check_float(value: &Value) -> Result<(), (String, String)> {
     match value {
         Value::Number(_) => Ok(()),
         Value::String(text) if text.is_empty() => Ok(()),
-        Value::String(text) => text
-            .trim()
-            .parse::<f64>()
-            .map(|_| ())
-            .map_err(|_| number_format(text, "float")),
+        Value::String(text) => text.trim().parse::<f64>().map(|_| ()).map_err(|_| number_format(text, "float")),
         other => Err(not_numeric(other)),
     }
 }
@@ -656,29 +525,22 @@ fn check_date(format: Option<&str>, value: &Value) -> Result<(), (String, String
     let text = match value {
         Value::Number(number) => number.to_string(),
         Value::String(text) if text.is_empty() => {
-            return Err((
-                "illegal_argument_exception".into(),
-                "cannot parse empty date".into(),
-            ));
+            return Err(("illegal_argument_exception".into(), "cannot parse empty date".into()));
         }
         Value::String(text) => text.clone(),
         other => preview(other),
     };
     let fits = format.split("||").any(|one| match one {
         "epoch_millis" | "epoch_second" => text.parse::<f64>().is_ok(),
-        "strict_date_optional_time"
-        | "date_optional_time"
-        | "strict_date_optional_time_nanos"
-        | "iso8601" => is_iso_date(&text),
+        "strict_date_optional_time" | "date_optional_time" | "strict_date_optional_time_nanos" | "iso8601" => {
+            is_iso_date(&text)
+        }
         pattern => fits_pattern(pattern, &text),
     });
     if fits && !value.is_boolean() && !value.is_object() {
         return Ok(());
     }
-    Err((
-        "illegal_argument_exception".into(),
-        format!("failed to parse date field [{text}] with format [{format}]"),
-    ))
+    Err(("illegal_argument_exception".into(), format!("failed to parse date field [{text}] with format [{format}]")))
 }
 
 fn is_slashed_date(text: &str) -> bool {
@@ -693,13 +555,10 @@ fn fits_pattern(pattern: &str, text: &str) -> bool {
         return text.chars().any(|c| c.is_ascii_digit());
     }
     pattern.len() == text.len()
-        && pattern.chars().zip(text.chars()).all(|(p, t)| {
-            if p.is_ascii_alphabetic() && p != 'T' {
-                t.is_ascii_digit()
-            } else {
-                p == t
-            }
-        })
+        && pattern
+            .chars()
+            .zip(text.chars())
+            .all(|(p, t)| if p.is_ascii_alphabetic() && p != 'T' { t.is_ascii_digit() } else { p == t })
 }
 
 /// `strict_date_optional_time`: `yyyy`, `yyyy-MM`, `yyyy-MM-dd`, then optionally `T` and a time with a zone.
@@ -735,12 +594,10 @@ fn is_iso_time(time: &str) -> bool {
     let (clock, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, "0"));
     let parts: Vec<&str> = clock.split(':').collect();
     parts.len() <= 3
-        && parts.iter().enumerate().all(|(i, part)| {
-            part.len() == 2
-                && part
-                    .parse::<u32>()
-                    .is_ok_and(|n| n < if i == 0 { 24 } else { 60 })
-        })
+        && parts
+            .iter()
+            .enumerate()
+            .all(|(i, part)| part.len() == 2 && part.parse::<u32>().is_ok_and(|n| n < if i == 0 { 24 } else { 60 }))
         && !fraction.is_empty()
         && fraction.len() <= 9
         && fraction.bytes().all(|b| b.is_ascii_digit())
@@ -751,12 +608,8 @@ mod tests {
     use super::*;
 
     fn accept(mapping: &mut Mapping, flavor: &Flavor, document: Value) -> Result<(), EsError> {
-        let context = DocumentContext {
-            flavor,
-            id: "1",
-            total_fields_limit: TOTAL_FIELDS_LIMIT,
-            ignore_malformed: false,
-        };
+        let context =
+            DocumentContext { flavor, id: "1", total_fields_limit: TOTAL_FIELDS_LIMIT, ignore_malformed: false };
         mapping.accept(document.as_object().expect("object"), &context)
     }
 
@@ -767,11 +620,8 @@ mod tests {
         let first = json!({"l": 1, "f": 1.5, "s": "a", "b": true, "o": {"x": 1}, "d": "2024-01-02", "y": "2024",
             "d2": "2024/01/02 10:11:12", "arr": [1, 2], "nul": null, "e": [], "eo": {}, "p.q": 3});
         accept(&mut mapping, &flavor, first).expect("first document");
-        let types: Vec<(&str, &str)> = mapping
-            .fields
-            .iter()
-            .map(|(path, field)| (path.as_str(), field.kind.as_str()))
-            .collect();
+        let types: Vec<(&str, &str)> =
+            mapping.fields.iter().map(|(path, field)| (path.as_str(), field.kind.as_str())).collect();
         assert_eq!(
             types,
             [
@@ -790,31 +640,18 @@ mod tests {
                 ("y", "text")
             ]
         );
-        let error =
-            accept(&mut mapping, &flavor, json!({"l": "x"})).expect_err("a string is no long");
+        let error = accept(&mut mapping, &flavor, json!({"l": "x"})).expect_err("a string is no long");
         assert_eq!(error.kind, "mapper_parsing_exception");
         assert_eq!(
             error.reason,
             "failed to parse field [l] of type [long] in document with id '1'. Preview of field's value: 'x'"
         );
         let error = accept(&mut mapping, &flavor, json!({"o": 1})).expect_err("no object");
-        assert!(
-            error
-                .reason
-                .starts_with("object mapping for [o] tried to parse field [o] as object"),
-            "{error:?}"
-        );
+        assert!(error.reason.starts_with("object mapping for [o] tried to parse field [o] as object"), "{error:?}");
         let error = accept(&mut mapping, &flavor, json!({"s": {"x": 1}})).expect_err("no text");
-        assert!(
-            error.reason.ends_with("Preview of field's value: '{x=1}'"),
-            "{error:?}"
-        );
-        let error =
-            accept(&mut mapping, &flavor, json!({"new": ["a", 1]})).expect_err("two types at once");
-        assert_eq!(
-            error.reason,
-            "mapper [new] cannot be changed from type [text] to [long]"
-        );
+        assert!(error.reason.ends_with("Preview of field's value: '{x=1}'"), "{error:?}");
+        let error = accept(&mut mapping, &flavor, json!({"new": ["a", 1]})).expect_err("two types at once");
+        assert_eq!(error.reason, "mapper [new] cannot be changed from type [text] to [long]");
         assert_eq!(mapping.type_of("new"), None);
     }
 
@@ -842,32 +679,18 @@ mod tests {
             ("ip", json!("10.0.0"), false),
             ("keyword", json!(5), true),
         ] {
-            assert_eq!(
-                check_scalar(kind, None, &value).is_ok(),
-                fits,
-                "{kind} {value}"
-            );
+            assert_eq!(check_scalar(kind, None, &value).is_ok(), fits, "{kind} {value}");
         }
     }
 
     #[test]
     fn meta_is_replaced_as_a_whole_and_types_stay() {
-        let mut mapping = Mapping::new(
-            &json!({"_meta": {"a": 1, "b": 2}, "properties": {"z": {"type": "long"}}}),
-        )
-        .expect("mapping");
+        let mut mapping =
+            Mapping::new(&json!({"_meta": {"a": 1, "b": 2}, "properties": {"z": {"type": "long"}}})).expect("mapping");
         mapping.put(&json!({"_meta": {"d": 1}})).expect("put");
-        assert_eq!(
-            mapping.to_value(),
-            json!({"_meta": {"d": 1}, "properties": {"z": {"type": "long"}}})
-        );
-        let error = mapping
-            .put(&json!({"_meta": {}, "properties": {"z": {"type": "text"}}}))
-            .expect_err("type change");
-        assert_eq!(
-            error.reason,
-            "mapper [z] cannot be changed from type [long] to [text]"
-        );
+        assert_eq!(mapping.to_value(), json!({"_meta": {"d": 1}, "properties": {"z": {"type": "long"}}}));
+        let error = mapping.put(&json!({"_meta": {}, "properties": {"z": {"type": "text"}}})).expect_err("type change");
+        assert_eq!(error.reason, "mapper [z] cannot be changed from type [long] to [text]");
         assert_eq!(mapping.to_value()["_meta"], json!({"d": 1}));
     }
 
@@ -875,24 +698,13 @@ mod tests {
     fn the_field_limit_holds() {
         let flavor = Flavor::elasticsearch_8();
         let mut mapping = Mapping::default();
-        let context = DocumentContext {
-            flavor: &flavor,
-            id: "1",
-            total_fields_limit: 3,
-            ignore_malformed: false,
-        };
+        let context = DocumentContext { flavor: &flavor, id: "1", total_fields_limit: 3, ignore_malformed: false };
         let document = |value: Value| value.as_object().expect("object").clone();
-        mapping
-            .accept(&document(json!({"a": 1, "b": 2})), &context)
-            .expect("two fields");
+        mapping.accept(&document(json!({"a": 1, "b": 2})), &context).expect("two fields");
         // A string counts twice: the text and its keyword.
-        let error = mapping
-            .accept(&document(json!({"s": "x"})), &context)
-            .expect_err("limit");
+        let error = mapping.accept(&document(json!({"s": "x"})), &context).expect_err("limit");
         assert!(
-            error.reason.contains(
-                "Limit of total fields [3] has been exceeded while adding new fields [2]"
-            ),
+            error.reason.contains("Limit of total fields [3] has been exceeded while adding new fields [2]"),
             "{error:?}"
         );
         assert_eq!(mapping.total_fields(), 2);

@@ -229,11 +229,7 @@ impl Cluster {
             .with("index", name));
         }
         if self.data_streams.contains_key(name) || self.has_alias(name) {
-            let what = if self.data_streams.contains_key(name) {
-                "data stream"
-            } else {
-                "alias"
-            };
+            let what = if self.data_streams.contains_key(name) { "data stream" } else { "alias" };
             return Err(EsError::new(
                 400,
                 "invalid_index_name_exception",
@@ -250,19 +246,14 @@ impl Cluster {
                 "cannot create index with name [{name}], because it matches with template [{template_name}] that creates data streams only, use create data stream api instead"
             )));
         }
-        let template = template
-            .and_then(|(_, template)| template.get("template").cloned())
-            .unwrap_or_default();
+        let template = template.and_then(|(_, template)| template.get("template").cloned()).unwrap_or_default();
         let mut settings = Settings::default();
         let mut given = Settings::parse(template.get("settings").unwrap_or(&json!({})));
         given.extend(Settings::parse(body.get("settings").unwrap_or(&json!({}))));
         settings.set("index.number_of_shards", "1");
         settings.set("index.number_of_replicas", "1");
         if self.flavor.is_elasticsearch() {
-            settings.set(
-                "index.routing.allocation.include._tier_preference",
-                "data_content",
-            );
+            settings.set("index.routing.allocation.include._tier_preference", "data_content");
         } else {
             settings.set("index.replication.type", "DOCUMENT");
         }
@@ -271,23 +262,13 @@ impl Cluster {
         settings.set("index.uuid", uuid.clone());
         settings.set("index.creation_date", millis_now().to_string());
         settings.set("index.provided_name", name);
-        settings.set(
-            "index.version.created",
-            if self.flavor.is_elasticsearch() {
-                "8537000"
-            } else {
-                "137277827"
-            },
-        );
+        settings.set("index.version.created", if self.flavor.is_elasticsearch() { "8537000" } else { "137277827" });
         let mut mapping = Mapping::new(template.get("mappings").unwrap_or(&json!({})))?;
         mapping.put(body.get("mappings").unwrap_or(&json!({})))?;
         let mut aliases = BTreeMap::new();
         for source in [template.get("aliases"), body.get("aliases")] {
             for (alias, options) in source.and_then(Value::as_object).into_iter().flatten() {
-                aliases.insert(
-                    alias.clone(),
-                    options.as_object().cloned().unwrap_or_default(),
-                );
+                aliases.insert(alias.clone(), options.as_object().cloned().unwrap_or_default());
             }
         }
         let shards = u32::try_from(settings.number("index.number_of_shards", 1)).unwrap_or(1);
@@ -311,9 +292,7 @@ impl Cluster {
 
     /// Whether any index carries this alias.
     pub fn has_alias(&self, alias: &str) -> bool {
-        self.indices
-            .values()
-            .any(|index| index.aliases.contains_key(alias))
+        self.indices.values().any(|index| index.aliases.contains_key(alias))
     }
 
     fn template_for(&self, name: &str) -> Option<(String, Value)> {
@@ -321,18 +300,9 @@ impl Cluster {
             .iter()
             .filter(|(_, template)| {
                 let patterns = template.get("index_patterns").and_then(Value::as_array);
-                patterns.is_some_and(|all| {
-                    all.iter()
-                        .filter_map(Value::as_str)
-                        .any(|one| pattern::matches(one, name))
-                })
+                patterns.is_some_and(|all| all.iter().filter_map(Value::as_str).any(|one| pattern::matches(one, name)))
             })
-            .max_by_key(|(_, template)| {
-                template
-                    .get("priority")
-                    .and_then(Value::as_u64)
-                    .unwrap_or(0)
-            })
+            .max_by_key(|(_, template)| template.get("priority").and_then(Value::as_u64).unwrap_or(0))
             .map(|(name, template)| (name.clone(), template.clone()))
     }
 
@@ -349,9 +319,7 @@ impl Cluster {
                 format!("data_stream [{name}] already exists"),
             ));
         }
-        let Some((template, body)) = self
-            .template_for(name)
-            .filter(|(_, body)| body.get("data_stream").is_some())
+        let Some((template, body)) = self.template_for(name).filter(|(_, body)| body.get("data_stream").is_some())
         else {
             return Err(EsError::illegal_argument(format!(
                 "no matching index template found for data stream [{name}]"
@@ -371,13 +339,7 @@ impl Cluster {
             }))?;
             index.settings.set("index.hidden", "true");
         }
-        self.data_streams.insert(
-            name.to_owned(),
-            DataStream {
-                indices: vec![backing],
-                template,
-            },
-        );
+        self.data_streams.insert(name.to_owned(), DataStream { indices: vec![backing], template });
         Ok(())
     }
 
@@ -392,24 +354,16 @@ impl Cluster {
                 return self.item(&op, &op.index, Some(&id), |item| {
                     item.insert("_version".into(), json!(-3));
                     item.insert("result".into(), json!("noop"));
-                    item.insert(
-                        "_shards".into(),
-                        json!({"total": 0, "successful": 0, "failed": 0}),
-                    );
+                    item.insert("_shards".into(), json!({"total": 0, "successful": 0, "failed": 0}));
                     item.insert("status".into(), json!(200));
                 });
             }
             Err(error) => {
-                let id = if auto_id {
-                    Some("auto-generated".to_owned())
-                } else {
-                    op.id.clone()
-                };
+                let id = if auto_id { Some("auto-generated".to_owned()) } else { op.id.clone() };
                 return match self.resolve(&op) {
-                    Ok(Target {
-                        data_stream: Some(stream),
-                        ..
-                    }) if self.failure_store => self.store_failure(&op, &stream, &error),
+                    Ok(Target { data_stream: Some(stream), .. }) if self.failure_store => {
+                        self.store_failure(&op, &stream, &error)
+                    }
                     _ => self.error_item(&op, &op.index, id.as_deref(), &error),
                 };
             }
@@ -430,9 +384,7 @@ impl Cluster {
         match self.write(&op, &id, &target) {
             Ok(item) => item,
             Err(error) => match &target.data_stream {
-                Some(stream)
-                    if self.failure_store && error.status == 400 && op.action == Action::Create =>
-                {
+                Some(stream) if self.failure_store && error.status == 400 && op.action == Action::Create => {
                     self.store_failure(&op, stream, &error)
                 }
                 _ => self.error_item(&op, &target.index, Some(&id), &error),
@@ -442,9 +394,7 @@ impl Cluster {
 
     /// An item that was refused before it was applied.
     pub fn refuse(&self, op: &Op, error: &EsError) -> Value {
-        let index = self
-            .resolve_existing(op)
-            .unwrap_or_else(|| op.index.clone());
+        let index = self.resolve_existing(op).unwrap_or_else(|| op.index.clone());
         self.error_item(op, &index, op.id.as_deref(), error)
     }
 
@@ -452,27 +402,15 @@ impl Cluster {
         if !matches!(op.action, Action::Index | Action::Create) {
             return Ok(Piped::Kept);
         }
-        let index = self
-            .resolve_existing(op)
-            .and_then(|name| self.indices.get(&name));
-        let setting = |name: &str| {
-            index
-                .and_then(|index| index.settings.get(name))
-                .map(str::to_owned)
-        };
-        let first = op
-            .pipeline
-            .clone()
-            .or_else(|| setting("index.default_pipeline"));
+        let index = self.resolve_existing(op).and_then(|name| self.indices.get(&name));
+        let setting = |name: &str| index.and_then(|index| index.settings.get(name)).map(str::to_owned);
+        let first = op.pipeline.clone().or_else(|| setting("index.default_pipeline"));
         let last = setting("index.final_pipeline");
-        for name in [first, last]
-            .into_iter()
-            .flatten()
-            .filter(|name| name != "_none")
-        {
-            let pipeline = self.pipelines.get(&name).ok_or_else(|| {
-                EsError::illegal_argument(format!("pipeline with id [{name}] does not exist"))
-            })?;
+        for name in [first, last].into_iter().flatten().filter(|name| name != "_none") {
+            let pipeline = self
+                .pipelines
+                .get(&name)
+                .ok_or_else(|| EsError::illegal_argument(format!("pipeline with id [{name}] does not exist")))?;
             if let Piped::Dropped = pipeline.run(op, &self.flavor)? {
                 return Ok(Piped::Dropped);
             }
@@ -482,53 +420,35 @@ impl Cluster {
 
     /// The index a write would go to, if everything needed is there already.
     pub fn resolve_existing(&self, op: &Op) -> Option<String> {
-        self.write_index(&op.index)
-            .ok()
-            .flatten()
-            .map(|target| target.index)
+        self.write_index(&op.index).ok().flatten().map(|target| target.index)
     }
 
     fn write_index(&self, name: &str) -> Result<Option<Target>, EsError> {
         if self.indices.contains_key(name) {
-            let stream = self
-                .data_streams
-                .iter()
-                .find(|(_, stream)| stream.indices.iter().any(|index| index == name));
-            return Ok(Some(Target {
-                index: name.to_owned(),
-                data_stream: stream.map(|(name, _)| name.clone()),
-            }));
+            let stream = self.data_streams.iter().find(|(_, stream)| stream.indices.iter().any(|index| index == name));
+            return Ok(Some(Target { index: name.to_owned(), data_stream: stream.map(|(name, _)| name.clone()) }));
         }
         if let Some(stream) = self.data_streams.get(name) {
-            return Ok(stream.indices.last().map(|index| Target {
-                index: index.clone(),
-                data_stream: Some(name.to_owned()),
-            }));
+            return Ok(stream
+                .indices
+                .last()
+                .map(|index| Target { index: index.clone(), data_stream: Some(name.to_owned()) }));
         }
         let carriers: Vec<(&String, Option<bool>)> = self
             .indices
             .iter()
             .filter_map(|(index, state)| {
                 let options = state.aliases.get(name)?;
-                Some((
-                    index,
-                    options.get("is_write_index").and_then(Value::as_bool),
-                ))
+                Some((index, options.get("is_write_index").and_then(Value::as_bool)))
             })
             .collect();
         let chosen = match carriers.as_slice() {
             [] => return Ok(None),
             [(index, flag)] if *flag != Some(false) => Some(*index),
-            many => many
-                .iter()
-                .find(|(_, flag)| *flag == Some(true))
-                .map(|(index, _)| *index),
+            many => many.iter().find(|(_, flag)| *flag == Some(true)).map(|(index, _)| *index),
         };
         match chosen {
-            Some(index) => Ok(Some(Target {
-                index: index.clone(),
-                data_stream: None,
-            })),
+            Some(index) => Ok(Some(Target { index: index.clone(), data_stream: None })),
             None => Err(EsError::illegal_argument(format!(
                 "no write index is defined for alias [{name}]. The write index may be explicitly disabled using is_write_index=false or the alias points to multiple indices without one being designated as a write index"
             ))),
@@ -542,28 +462,23 @@ impl Cluster {
             return Err(EsError::new(
                 404,
                 "index_not_found_exception",
-                format!("no such index [{name}] and [require_alias] request flag is [true] and [{name}] is not an alias"),
+                format!(
+                    "no such index [{name}] and [require_alias] request flag is [true] and [{name}] is not an alias"
+                ),
             )
             .with("index_uuid", "_na_")
             .with("index", name));
         }
-        if self
-            .denied_indices
-            .iter()
-            .any(|denied| pattern::matches(denied, name))
-        {
+        if self.denied_indices.iter().any(|denied| pattern::matches(denied, name)) {
             return Err(EsError::new(
                 403,
                 "security_exception",
-                format!(
-                    "action [indices:data/write/bulk[s]] is unauthorized for user [test] on indices [{name}]"
-                ),
+                format!("action [indices:data/write/bulk[s]] is unauthorized for user [test] on indices [{name}]"),
             ));
         }
         if let Some(target) = self.write_index(name)? {
-            let stream_needs_create = target.data_stream.is_some()
-                && op.action != Action::Create
-                && !name.starts_with(".ds-");
+            let stream_needs_create =
+                target.data_stream.is_some() && op.action != Action::Create && !name.starts_with(".ds-");
             if stream_needs_create {
                 return Err(EsError::illegal_argument(
                     "only write ops with an op_type of create are allowed in data streams",
@@ -572,24 +487,16 @@ impl Cluster {
             return Ok(target);
         }
         check_index_name(name)?;
-        let resource_type = if self.flavor.is_elasticsearch() {
-            "index_or_alias"
-        } else {
-            "index_expression"
-        };
+        let resource_type = if self.flavor.is_elasticsearch() { "index_or_alias" } else { "index_expression" };
         if op.action == Action::Delete && op.version_type == VersionType::Internal {
             return Err(EsError::index_not_found(name, resource_type));
         }
         if !self.auto_create_index {
             let mut error = EsError::index_not_found(name, resource_type);
-            error.reason =
-                format!("no such index [{name}] and [action.auto_create_index] is [false]");
+            error.reason = format!("no such index [{name}] and [action.auto_create_index] is [false]");
             return Err(error);
         }
-        if self
-            .template_for(name)
-            .is_some_and(|(_, template)| template.get("data_stream").is_some())
-        {
+        if self.template_for(name).is_some_and(|(_, template)| template.get("data_stream").is_some()) {
             if op.action != Action::Create {
                 return Err(EsError::illegal_argument(
                     "only write ops with an op_type of create are allowed in data streams",
@@ -599,8 +506,7 @@ impl Cluster {
         } else {
             self.create_index(name, &json!({}))?;
         }
-        self.write_index(name)?
-            .ok_or_else(|| EsError::index_not_found(name, resource_type))
+        self.write_index(name)?.ok_or_else(|| EsError::index_not_found(name, resource_type))
     }
 
     fn write(&mut self, op: &Op, id: &str, target: &Target) -> Result<Value, EsError> {
@@ -624,9 +530,7 @@ impl Cluster {
         let context = DocumentContext {
             flavor: &flavor,
             id,
-            total_fields_limit: index
-                .settings
-                .number("index.mapping.total_fields.limit", TOTAL_FIELDS_LIMIT),
+            total_fields_limit: index.settings.number("index.mapping.total_fields.limit", TOTAL_FIELDS_LIMIT),
             ignore_malformed: index.settings.is_true("index.mapping.ignore_malformed"),
         };
         let (source, result, status) = match op.action {
@@ -636,11 +540,7 @@ impl Cluster {
                     check_timestamp(&flavor, &document)?;
                 }
                 index.mapping.accept(&document, &context)?;
-                let (result, status) = if live.is_some() {
-                    ("updated", 200)
-                } else {
-                    ("created", 201)
-                };
+                let (result, status) = if live.is_some() { ("updated", 200) } else { ("created", 201) };
                 (Some(op.source.clone()), result, status)
             }
             Action::Update => {
@@ -658,8 +558,7 @@ impl Cluster {
                     }
                     Updated::Noop => {
                         // A noop is only answered for a document that is there.
-                        let (version, seq_no) =
-                            live.map_or((1, 0), |doc| (doc.version, doc.seq_no));
+                        let (version, seq_no) = live.map_or((1, 0), |doc| (doc.version, doc.seq_no));
                         let shards = index.shards_value(copies);
                         return Ok(self.item(op, name, Some(id), |item| {
                             success(item, version, "noop", shards, seq_no, 200);
@@ -667,11 +566,7 @@ impl Cluster {
                     }
                     Updated::Document(document) => {
                         index.mapping.accept(&document, &context)?;
-                        let (result, status) = if live.is_some() {
-                            ("updated", 200)
-                        } else {
-                            ("created", 201)
-                        };
+                        let (result, status) = if live.is_some() { ("updated", 200) } else { ("created", 201) };
                         let bytes = serde_json::to_vec(&document).unwrap_or_default();
                         (Some(Bytes::from(bytes)), result, status)
                     }
@@ -692,19 +587,9 @@ impl Cluster {
         let seq_no = index.next_seq_no[shard as usize];
         index.next_seq_no[shard as usize] += 1;
         index.indexing_total += 1;
-        index.docs.insert(
-            key,
-            Doc {
-                source,
-                version,
-                seq_no,
-                routing: op.routing.clone(),
-            },
-        );
+        index.docs.insert(key, Doc { source, version, seq_no, routing: op.routing.clone() });
         let shards = index.shards_value(copies);
-        Ok(self.item(op, name, Some(id), |item| {
-            success(item, version, result, shards, seq_no, status)
-        }))
+        Ok(self.item(op, name, Some(id), |item| success(item, version, result, shards, seq_no, status)))
     }
 
     /// Elasticsearch's failure store: the document goes aside, the item is a success that says so.
@@ -729,15 +614,7 @@ impl Cluster {
             index.live_count += 1;
             shards = index.shards_value(copies);
             let source = Some(Bytes::from(document.to_string()));
-            index.docs.insert(
-                (0, id.clone()),
-                Doc {
-                    source,
-                    version: 1,
-                    seq_no,
-                    routing: None,
-                },
-            );
+            index.docs.insert((0, id.clone()), Doc { source, version: 1, seq_no, routing: None });
         }
         self.item(op, &name, Some(&id), |item| {
             success(item, 1, "created", shards, seq_no, 201);
@@ -745,13 +622,7 @@ impl Cluster {
         })
     }
 
-    fn item(
-        &self,
-        op: &Op,
-        index: &str,
-        id: Option<&str>,
-        fill: impl FnOnce(&mut Map<String, Value>),
-    ) -> Value {
+    fn item(&self, op: &Op, index: &str, id: Option<&str>, fill: impl FnOnce(&mut Map<String, Value>)) -> Value {
         let mut item = Map::new();
         item.insert("_index".into(), json!(index));
         if self.flavor.has_types() {
@@ -771,6 +642,25 @@ impl Cluster {
         })
     }
 
+    /// Counts documents that are not kept, for the null server; creates what is missing.
+    ///
+    /// # Errors
+    ///
+    /// Where the name cannot be written to.
+    pub(crate) fn count_documents(&mut self, name: &str, count: usize) -> Result<(), EsError> {
+        let index = match self.write_index(name)? {
+            Some(target) => target.index,
+            None => {
+                self.create_index(name, &json!({}))?;
+                name.to_owned()
+            }
+        };
+        if let Some(index) = self.indices.get_mut(&index) {
+            index.live_count += count;
+        }
+        Ok(())
+    }
+
     /// Reads one document; `None` where it is not there.
     pub fn get(&self, index: &str, id: &str, routing: Option<&str>) -> Option<StoredDocument> {
         let index = self.indices.get(index)?;
@@ -783,11 +673,8 @@ impl Cluster {
 impl Index {
     /// All live documents, in the order in which each shard took them.
     pub fn documents(&self) -> Vec<StoredDocument> {
-        let mut all: Vec<(u32, StoredDocument)> = self
-            .docs
-            .iter()
-            .filter_map(|((shard, id), doc)| Some((*shard, stored(id, doc)?)))
-            .collect();
+        let mut all: Vec<(u32, StoredDocument)> =
+            self.docs.iter().filter_map(|((shard, id), doc)| Some((*shard, stored(id, doc)?))).collect();
         all.sort_by_key(|(shard, doc)| (doc.seq_no, *shard));
         all.into_iter().map(|(_, doc)| doc).collect()
     }
@@ -827,11 +714,7 @@ impl Index {
 
     /// Bytes of the documents, for `_stats`.
     pub fn store_bytes(&self) -> usize {
-        self.docs
-            .values()
-            .filter_map(|doc| doc.source.as_ref())
-            .map(Bytes::len)
-            .sum()
+        self.docs.values().filter_map(|doc| doc.source.as_ref()).map(Bytes::len).sum()
     }
 
     /// Copies of each shard: the primary and its replicas.
@@ -846,11 +729,7 @@ impl Index {
 
     fn check_write_block(&self, name: &str) -> Result<(), EsError> {
         let blocks = [
-            (
-                "index.blocks.read_only",
-                403,
-                "FORBIDDEN/5/index read-only (api)",
-            ),
+            ("index.blocks.read_only", 403, "FORBIDDEN/5/index read-only (api)"),
             ("index.blocks.write", 403, "FORBIDDEN/8/index write (api)"),
             (
                 "index.blocks.read_only_allow_delete",
@@ -858,41 +737,24 @@ impl Index {
                 "TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only-allow-delete block",
             ),
         ];
-        match blocks
-            .iter()
-            .find(|(setting, _, _)| self.settings.is_true(setting))
-        {
+        match blocks.iter().find(|(setting, _, _)| self.settings.is_true(setting)) {
             Some((_, status, block)) => Err(EsError::blocked(*status, name, block)),
             None => Ok(()),
         }
     }
 
-    fn check_version(
-        &self,
-        op: &Op,
-        id: &str,
-        name: &str,
-        shard: u32,
-        old: Option<&Doc>,
-    ) -> Result<(), EsError> {
+    fn check_version(&self, op: &Op, id: &str, name: &str, shard: u32, old: Option<&Doc>) -> Result<(), EsError> {
         let live = old.filter(|doc| doc.source.is_some());
         let conflict = |what: String| {
-            Err(EsError::new(
-                409,
-                "version_conflict_engine_exception",
-                format!("[{id}]: version conflict, {what}"),
-            )
-            .with("index_uuid", self.uuid.clone())
-            .with("shard", shard.to_string())
-            .with("index", name))
+            Err(EsError::new(409, "version_conflict_engine_exception", format!("[{id}]: version conflict, {what}"))
+                .with("index_uuid", self.uuid.clone())
+                .with("shard", shard.to_string())
+                .with("index", name))
         };
         if op.action == Action::Create
             && let Some(doc) = live
         {
-            return conflict(format!(
-                "document already exists (current version [{}])",
-                doc.version
-            ));
+            return conflict(format!("document already exists (current version [{}])", doc.version));
         }
         if let Some(wanted) = op.if_seq_no {
             return match live {
@@ -901,24 +763,16 @@ impl Index {
                     "required seqNo [{wanted}], primary term [1]. current document has seqNo [{}] and primary term [1]",
                     doc.seq_no
                 )),
-                None => conflict(format!(
-                    "required seqNo [{wanted}], primary term [1]. but no document was found"
-                )),
+                None => conflict(format!("required seqNo [{wanted}], primary term [1]. but no document was found")),
             };
         }
         // A deleted document keeps its version for `index.gc_deletes`, 60 s.
         match (op.version_type, op.version, old) {
             (VersionType::External, Some(given), Some(doc)) if given <= doc.version => {
-                conflict(format!(
-                    "current version [{}] is higher or equal to the one provided [{given}]",
-                    doc.version
-                ))
+                conflict(format!("current version [{}] is higher or equal to the one provided [{given}]", doc.version))
             }
             (VersionType::ExternalGte, Some(given), Some(doc)) if given < doc.version => {
-                conflict(format!(
-                    "current version [{}] is higher than the one provided [{given}]",
-                    doc.version
-                ))
+                conflict(format!("current version [{}] is higher than the one provided [{given}]", doc.version))
             }
             _ => Ok(()),
         }
@@ -935,14 +789,7 @@ fn stored(id: &str, doc: &Doc) -> Option<StoredDocument> {
     })
 }
 
-fn success(
-    item: &mut Map<String, Value>,
-    version: i64,
-    result: &str,
-    shards: Value,
-    seq_no: u64,
-    status: u16,
-) {
+fn success(item: &mut Map<String, Value>, version: i64, result: &str, shards: Value, seq_no: u64, status: u16) {
     item.insert("_version".into(), json!(version));
     item.insert("result".into(), json!(result));
     item.insert("_shards".into(), shards);
@@ -964,22 +811,12 @@ fn read_document(flavor: &Flavor, source: &[u8]) -> Result<Map<String, Value>, E
         }
         Some(b'{') => match parse_strict(source) {
             Ok(Value::Object(document)) => Ok(document),
-            Ok(_) => Err(failed_to_parse(
-                flavor,
-                "not_x_content_exception",
-                "not an object",
-            )),
-            Err(error) => Err(failed_to_parse(
-                flavor,
-                "json_parse_exception",
-                &error.to_string(),
-            )),
+            Ok(_) => Err(failed_to_parse(flavor, "not_x_content_exception", "not an object")),
+            Err(error) => Err(failed_to_parse(flavor, "json_parse_exception", &error.to_string())),
         },
-        Some(_) if flavor.is_elasticsearch_8() => Err(EsError::new(
-            400,
-            flavor.mapper_error_type(),
-            "Malformed content, must start with an object",
-        )),
+        Some(_) if flavor.is_elasticsearch_8() => {
+            Err(EsError::new(400, flavor.mapper_error_type(), "Malformed content, must start with an object"))
+        }
         Some(_) => Err(failed_to_parse(
             flavor,
             "not_x_content_exception",
@@ -989,10 +826,7 @@ fn read_document(flavor: &Flavor, source: &[u8]) -> Result<Map<String, Value>, E
 }
 
 fn check_timestamp(flavor: &Flavor, document: &Map<String, Value>) -> Result<(), EsError> {
-    if document
-        .get("@timestamp")
-        .is_some_and(|value| value.is_string() || value.is_number())
-    {
+    if document.get("@timestamp").is_some_and(|value| value.is_string() || value.is_number()) {
         return Ok(());
     }
     let reason = if flavor.is_elasticsearch() {
@@ -1000,11 +834,7 @@ fn check_timestamp(flavor: &Flavor, document: &Map<String, Value>) -> Result<(),
     } else {
         "documents must contain a single-valued timestamp field '@timestamp' of date type"
     };
-    Err(failed_to_parse(
-        flavor,
-        "illegal_argument_exception",
-        reason,
-    ))
+    Err(failed_to_parse(flavor, "illegal_argument_exception", reason))
 }
 
 enum Updated {
@@ -1015,15 +845,9 @@ enum Updated {
 
 fn updated(body: &Map<String, Value>, current: Option<&Bytes>) -> Result<Updated, EsError> {
     if body.contains_key("script") {
-        return Err(EsError::illegal_argument(
-            "failed to execute script: the fake cluster runs no scripts",
-        ));
+        return Err(EsError::illegal_argument("failed to execute script: the fake cluster runs no scripts"));
     }
-    let patch = body
-        .get("doc")
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default();
+    let patch = body.get("doc").and_then(Value::as_object).cloned().unwrap_or_default();
     let Some(current) = current else {
         let as_upsert = body.get("doc_as_upsert") == Some(&json!(true));
         return Ok(match body.get("upsert").and_then(Value::as_object) {
@@ -1036,11 +860,7 @@ fn updated(body: &Map<String, Value>, current: Option<&Bytes>) -> Result<Updated
     let mut document: Map<String, Value> = serde_json::from_slice(current).unwrap_or_default();
     let changed = merge(&mut document, &patch);
     let detect_noop = body.get("detect_noop") != Some(&json!(false));
-    Ok(if changed || !detect_noop {
-        Updated::Document(document)
-    } else {
-        Updated::Noop
-    })
+    Ok(if changed || !detect_noop { Updated::Document(document) } else { Updated::Noop })
 }
 
 fn check_index_name(name: &str) -> Result<(), EsError> {
@@ -1059,13 +879,9 @@ fn check_index_name(name: &str) -> Result<(), EsError> {
     } else {
         return Ok(());
     };
-    Err(EsError::new(
-        400,
-        "invalid_index_name_exception",
-        format!("Invalid index name [{name}], {complaint}"),
-    )
-    .with("index_uuid", "_na_")
-    .with("index", name))
+    Err(EsError::new(400, "invalid_index_name_exception", format!("Invalid index name [{name}], {complaint}"))
+        .with("index_uuid", "_na_")
+        .with("index", name))
 }
 
 /// SplitMix64's finaliser: consecutive counters give ids that look unrelated.
@@ -1077,11 +893,7 @@ pub(crate) fn mix(counter: u64) -> u64 {
 }
 
 pub(crate) fn millis_now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| {
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-        })
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Today as `yyyy.MM.dd`, UTC, for the names of backing indices.
@@ -1090,16 +902,11 @@ fn date_now() -> String {
     let z = millis_now() / 86_400_000 + 719_468;
     let era = z / 146_097;
     let day_of_era = z % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     format!("{year:04}.{month:02}.{day:02}")
 }

@@ -54,37 +54,18 @@ impl Pipeline {
     ///
     /// 400 `parse_exception` for a processor the product does not have, or that the fake does not know.
     pub fn parse(body: &Value, flavor: &Flavor) -> Result<Self, EsError> {
-        let missing = || {
-            EsError::new(
-                400,
-                "parse_exception",
-                "[processors] required property is missing",
-            )
-        };
-        let list = body
-            .get("processors")
-            .and_then(Value::as_array)
-            .ok_or_else(missing)?;
+        let missing = || EsError::new(400, "parse_exception", "[processors] required property is missing");
+        let list = body.get("processors").and_then(Value::as_array).ok_or_else(missing)?;
         let mut processors = Vec::new();
         for one in list {
-            let Some((name, options)) = one.as_object().and_then(|object| object.iter().next())
-            else {
+            let Some((name, options)) = one.as_object().and_then(|object| object.iter().next()) else {
                 return Err(missing());
             };
-            let text = |key: &str| {
-                options
-                    .get(key)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned()
-            };
+            let text = |key: &str| options.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
             let step = match name.as_str() {
                 "drop" => Step::Drop,
                 "reroute" if flavor.is_elasticsearch_8() => Step::Reroute(text("destination")),
-                "set" => Step::Set(
-                    text("field"),
-                    options.get("value").cloned().unwrap_or_default(),
-                ),
+                "set" => Step::Set(text("field"), options.get("value").cloned().unwrap_or_default()),
                 "remove" => Step::Remove(text("field")),
                 "fail" => Step::Fail(text("message")),
                 other => {
@@ -102,10 +83,7 @@ impl Pipeline {
             };
             processors.push(Processor { condition, step });
         }
-        Ok(Pipeline {
-            body: body.clone(),
-            processors,
-        })
+        Ok(Pipeline { body: body.clone(), processors })
     }
 
     /// Runs the document through the processors.
@@ -117,25 +95,13 @@ impl Pipeline {
         let mut document: Map<String, Value> = match serde_json::from_slice(&op.source) {
             Ok(document) => document,
             Err(error) => {
-                let kind = if flavor.is_elasticsearch_8() {
-                    "x_content_parse_exception"
-                } else {
-                    "parse_exception"
-                };
-                return Err(EsError::new(
-                    400,
-                    kind,
-                    format!("Failed to parse content to map: {error}"),
-                ));
+                let kind = if flavor.is_elasticsearch_8() { "x_content_parse_exception" } else { "parse_exception" };
+                return Err(EsError::new(400, kind, format!("Failed to parse content to map: {error}")));
             }
         };
         let mut changed = false;
         for processor in &self.processors {
-            if processor
-                .condition
-                .as_ref()
-                .is_some_and(|condition| !condition.holds(&document))
-            {
+            if processor.condition.as_ref().is_some_and(|condition| !condition.holds(&document)) {
                 continue;
             }
             match &processor.step {
@@ -159,11 +125,7 @@ impl Pipeline {
                     changed = true;
                 }
                 Step::Fail(message) => {
-                    return Err(EsError::new(
-                        500,
-                        "fail_processor_exception",
-                        message.clone(),
-                    ));
+                    return Err(EsError::new(500, "fail_processor_exception", message.clone()));
                 }
             }
         }
@@ -187,24 +149,13 @@ impl Condition {
             (None, Some(sides)) => (false, sides),
             (None, None) => return Err(unknown()),
         };
-        let field = left
-            .trim()
-            .strip_prefix("ctx.")
-            .ok_or_else(unknown)?
-            .to_owned();
+        let field = left.trim().strip_prefix("ctx.").ok_or_else(unknown)?.to_owned();
         let right = right.trim();
-        let literal = match right
-            .strip_prefix('\'')
-            .and_then(|rest| rest.strip_suffix('\''))
-        {
+        let literal = match right.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
             Some(text) => Value::String(text.to_owned()),
             None => serde_json::from_str(right).map_err(|_| unknown())?,
         };
-        Ok(Condition {
-            field,
-            equal,
-            literal,
-        })
+        Ok(Condition { field, equal, literal })
     }
 
     fn holds(&self, document: &Map<String, Value>) -> bool {
@@ -226,11 +177,6 @@ mod tests {
         let error = Pipeline::parse(&reroute, &Flavor::opensearch_3()).expect_err("no reroute");
         assert_eq!(error.reason, "No processor type exists with name [reroute]");
         let script = json!({"processors": [{"drop": {"if": "ctx.n > 1"}}]});
-        assert_eq!(
-            Pipeline::parse(&script, &Flavor::opensearch_3())
-                .expect_err("script")
-                .kind,
-            "script_exception"
-        );
+        assert_eq!(Pipeline::parse(&script, &Flavor::opensearch_3()).expect_err("script").kind, "script_exception");
     }
 }

@@ -28,9 +28,7 @@ impl FromStr for Product {
         match s.to_ascii_lowercase().as_str() {
             "opensearch" => Ok(Product::OpenSearch),
             "elasticsearch" => Ok(Product::Elasticsearch),
-            other => Err(format!(
-                "unknown product {other:?}; expected opensearch or elasticsearch"
-            )),
+            other => Err(format!("unknown product {other:?}; expected opensearch or elasticsearch")),
         }
     }
 }
@@ -47,10 +45,7 @@ pub struct Flavor {
 impl Flavor {
     /// A product in a version.
     pub fn new(product: Product, version: impl Into<String>) -> Self {
-        Flavor {
-            product,
-            version: version.into(),
-        }
+        Flavor { product, version: version.into() }
     }
 
     /// OpenSearch 3.6.0, the default.
@@ -75,21 +70,12 @@ impl Flavor {
 
     /// The four servers the conformance suite is held against.
     pub fn all() -> [Flavor; 4] {
-        [
-            Flavor::opensearch_3(),
-            Flavor::opensearch_2(),
-            Flavor::elasticsearch_8(),
-            Flavor::elasticsearch_7(),
-        ]
+        [Flavor::opensearch_3(), Flavor::opensearch_2(), Flavor::elasticsearch_8(), Flavor::elasticsearch_7()]
     }
 
     /// The first number of the version; 0 where it cannot be read.
     pub fn major(&self) -> u32 {
-        self.version
-            .split('.')
-            .next()
-            .and_then(|n| n.parse().ok())
-            .unwrap_or(0)
+        self.version.split('.').next().and_then(|n| n.parse().ok()).unwrap_or(0)
     }
 
     /// Whether this is Elasticsearch.
@@ -112,11 +98,7 @@ impl Flavor {
 
     /// A document that does not fit the mapping, or is no JSON object.
     pub fn mapper_error_type(&self) -> &'static str {
-        if self.is_elasticsearch_8() {
-            "document_parsing_exception"
-        } else {
-            "mapper_parsing_exception"
-        }
+        if self.is_elasticsearch_8() { "document_parsing_exception" } else { "mapper_parsing_exception" }
     }
 
     /// Items of Elasticsearch 7 still carry `_type`.

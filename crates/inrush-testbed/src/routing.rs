@@ -22,10 +22,7 @@ fn murmur3_x86_32(bytes: &[u8]) -> u32 {
     let mut hash = 0_u32;
     let (chunks, tail) = bytes.as_chunks::<4>();
     for chunk in chunks {
-        hash = (hash ^ mix(u32::from_le_bytes(*chunk)))
-            .rotate_left(13)
-            .wrapping_mul(5)
-            .wrapping_add(0xe654_6b64);
+        hash = (hash ^ mix(u32::from_le_bytes(*chunk))).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64);
     }
     if !tail.is_empty() {
         let mut last = [0_u8; 4];

@@ -60,12 +60,7 @@ const DYNAMIC: [&str; 26] = [
 ];
 
 /// Settings the servers fill in themselves and that nobody may give.
-const FILLED_IN: [&str; 4] = [
-    "index.uuid",
-    "index.creation_date",
-    "index.provided_name",
-    "index.version.",
-];
+const FILLED_IN: [&str; 4] = ["index.uuid", "index.creation_date", "index.provided_name", "index.version."];
 
 impl Settings {
     /// Reads a settings body, nested or flat, with or without the `index.` prefix. Nulls stay nulls.
@@ -75,11 +70,7 @@ impl Settings {
         flatten("", body, &mut flat);
         flat.into_iter()
             .map(|(name, value)| {
-                let name = if name == "index" || name.starts_with("index.") {
-                    name
-                } else {
-                    format!("index.{name}")
-                };
+                let name = if name == "index" || name.starts_with("index.") { name } else { format!("index.{name}") };
                 (name, value)
             })
             .collect()
@@ -97,9 +88,7 @@ impl Settings {
 
     /// A number, or what the server assumes without the setting.
     pub fn number(&self, name: &str, default: usize) -> usize {
-        self.get(name)
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(default)
+        self.get(name).and_then(|text| text.parse().ok()).unwrap_or(default)
     }
 
     /// Sets without any check, for what the server fills in.
@@ -112,18 +101,11 @@ impl Settings {
     /// # Errors
     ///
     /// 400 for unknown settings.
-    pub fn create(
-        &mut self,
-        flavor: &Flavor,
-        given: BTreeMap<String, Value>,
-    ) -> Result<(), EsError> {
+    pub fn create(&mut self, flavor: &Flavor, given: BTreeMap<String, Value>) -> Result<(), EsError> {
         for (name, value) in given {
             check_name(flavor, &name)?;
             if name == "index.number_of_shards"
-                && value
-                    .as_str()
-                    .and_then(|n| n.parse::<u32>().ok())
-                    .is_none_or(|n| n == 0)
+                && value.as_str().and_then(|n| n.parse::<u32>().ok()).is_none_or(|n| n == 0)
             {
                 return Err(EsError::illegal_argument(format!(
                     "Failed to parse value [{}] for setting [{name}] must be >= 1",
@@ -177,18 +159,10 @@ impl Settings {
     /// As `GET _settings` shows them: nested, or flat with `flat_settings=true`; names limits what is shown.
     pub fn show(&self, flat: bool, names: Option<&[&str]>) -> Value {
         let shown = self.0.iter().filter(|(name, _)| {
-            names.is_none_or(|names| {
-                names
-                    .iter()
-                    .any(|pattern| crate::pattern::matches(pattern, name))
-            })
+            names.is_none_or(|names| names.iter().any(|pattern| crate::pattern::matches(pattern, name)))
         });
         if flat {
-            Value::Object(
-                shown
-                    .map(|(name, value)| (name.clone(), value.clone()))
-                    .collect(),
-            )
+            Value::Object(shown.map(|(name, value)| (name.clone(), value.clone())).collect())
         } else {
             nest(shown)
         }
@@ -196,11 +170,7 @@ impl Settings {
 
     /// What `include_defaults=true` adds, as far as loaders look at it.
     pub fn show_defaults(&self, flavor: &Flavor, flat: bool) -> Value {
-        let flush = if flavor.is_elasticsearch_8() {
-            "10gb"
-        } else {
-            "512mb"
-        };
+        let flush = if flavor.is_elasticsearch_8() { "10gb" } else { "512mb" };
         let defaults = [
             ("index.refresh_interval", "1s"),
             ("index.number_of_replicas", "1"),
@@ -217,11 +187,7 @@ impl Settings {
             .filter(|(name, _)| !self.0.contains_key(*name))
             .map(|(name, value)| (name.to_owned(), json!(value)))
             .collect();
-        if flat {
-            unset.into_iter().collect()
-        } else {
-            nest(unset.iter())
-        }
+        if flat { unset.into_iter().collect() } else { nest(unset.iter()) }
     }
 }
 
@@ -229,11 +195,7 @@ fn flatten(prefix: &str, value: &Value, flat: &mut BTreeMap<String, Value>) {
     match value {
         Value::Object(object) => {
             for (name, value) in object {
-                let path = if prefix.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{prefix}.{name}")
-                };
+                let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
                 flatten(&path, value, flat);
             }
         }
@@ -275,31 +237,19 @@ fn nest<'a>(settings: impl Iterator<Item = (&'a String, &'a Value)>) -> Value {
 }
 
 fn is_static(name: &str) -> bool {
-    STATIC
-        .iter()
-        .any(|known| name == *known || (known.ends_with('.') && name.starts_with(known)))
+    STATIC.iter().any(|known| name == *known || (known.ends_with('.') && name.starts_with(known)))
 }
 
 fn check_name(flavor: &Flavor, name: &str) -> Result<(), EsError> {
     let known = is_static(name)
         || name.starts_with("index.analysis.")
-        || DYNAMIC.iter().any(|known| {
-            name == *known || (known.ends_with(['.', '_']) && name.starts_with(known))
-        });
+        || DYNAMIC.iter().any(|known| name == *known || (known.ends_with(['.', '_']) && name.starts_with(known)));
     if known {
         return Ok(());
     }
-    let kind = if flavor.is_elasticsearch() {
-        "illegal_argument_exception"
-    } else {
-        "settings_exception"
-    };
+    let kind = if flavor.is_elasticsearch() { "illegal_argument_exception" } else { "settings_exception" };
     if FILLED_IN.iter().any(|filled| name.starts_with(filled)) {
-        return Err(EsError::new(
-            400,
-            kind,
-            format!("private index setting [{name}] can not be set explicitly"),
-        ));
+        return Err(EsError::new(400, kind, format!("private index setting [{name}] can not be set explicitly")));
     }
     Err(EsError::new(
         400,
@@ -325,9 +275,7 @@ fn check_value(name: &str, value: &Value) -> Result<(), EsError> {
     if fits {
         Ok(())
     } else {
-        Err(EsError::illegal_argument(format!(
-            "failed to parse value [{text}] for setting [{name}]"
-        )))
+        Err(EsError::illegal_argument(format!("failed to parse value [{text}] for setting [{name}]")))
     }
 }
 
@@ -350,9 +298,7 @@ mod tests {
         let flavor = Flavor::opensearch_3();
         let mut settings = Settings::default();
         let given = json!({"settings": {"number_of_shards": 2, "index": {"refresh_interval": "5s"}, "index.translog.durability": "async"}});
-        settings
-            .create(&flavor, Settings::parse(&given))
-            .expect("create");
+        settings.create(&flavor, Settings::parse(&given)).expect("create");
         assert_eq!(
             settings.show(false, None),
             json!({"index": {"number_of_shards": "2", "refresh_interval": "5s", "translog": {"durability": "async"}}})
@@ -361,25 +307,10 @@ mod tests {
         settings.update(&flavor, null, "i/u", true).expect("update");
         assert_eq!(settings.get("index.refresh_interval"), None);
         let error = settings
-            .update(
-                &flavor,
-                Settings::parse(&json!({"number_of_shards": 3})),
-                "i/u",
-                true,
-            )
+            .update(&flavor, Settings::parse(&json!({"number_of_shards": 3})), "i/u", true)
             .expect_err("static");
-        assert!(
-            error
-                .reason
-                .starts_with("Can't update non dynamic settings"),
-            "{error:?}"
-        );
-        let error = settings
-            .update(&flavor, Settings::parse(&json!({"foo": 3})), "i/u", true)
-            .expect_err("unknown");
-        assert!(
-            error.reason.starts_with("unknown setting [index.foo]"),
-            "{error:?}"
-        );
+        assert!(error.reason.starts_with("Can't update non dynamic settings"), "{error:?}");
+        let error = settings.update(&flavor, Settings::parse(&json!({"foo": 3})), "i/u", true).expect_err("unknown");
+        assert!(error.reason.starts_with("unknown setting [index.foo]"), "{error:?}");
     }
 }

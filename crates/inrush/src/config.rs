@@ -171,6 +171,8 @@ pub struct Limits {
     pub retry_for: Duration,
     /// How often one batch is tried again. Default 20.
     pub retries: u32,
+    /// How long to wait before a batch is sent again for the first time; doubled each further time, up to 30 s. Default 100 ms.
+    pub retry_wait: Duration,
     /// How long to wait for a condition of the whole index or cluster (write block, flood stage) to pass. Default 60 s.
     pub pause_max: Duration,
     /// How long to wait for requests under way after an interrupt. Default 30 s.
@@ -191,6 +193,7 @@ impl Default for Limits {
             request_timeout: Duration::from_secs(120),
             retry_for: Duration::from_secs(600),
             retries: 20,
+            retry_wait: Duration::from_millis(100),
             pause_max: Duration::from_secs(60),
             drain_max: Duration::from_secs(30),
             workers: std::thread::available_parallelism().map_or(2, usize::from).min(8),

@@ -169,6 +169,7 @@ impl Loader {
                 retry: RetryPolicy {
                     retries: config.limits.retries,
                     retry_for: config.limits.retry_for,
+                    first_wait: config.limits.retry_wait,
                     ..RetryPolicy::default()
                 },
                 pause_max: config.limits.pause_max,
@@ -360,7 +361,9 @@ async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>)
             TargetKind::Missing { .. } => {}
             TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::DataStream { .. } => {
                 if config.create.is_given() {
-                    tracing::warn!("{name} exists: --mapping, --settings, --shards and --replicas are left out; --recreate makes it anew");
+                    tracing::warn!(
+                        "{name} exists: --mapping, --settings, --shards and --replicas are left out; --recreate makes it anew"
+                    );
                 }
             }
             TargetKind::Hidden => {}

@@ -116,13 +116,7 @@ impl Drop for Watch<'_> {
     }
 }
 
-fn work(
-    reading: &Mutex<Reading>,
-    encoder: &Encoder,
-    gate: &Gate,
-    chunk_bytes: usize,
-    events: &UnboundedSender<Event>,
-) {
+fn work(reading: &Mutex<Reading>, encoder: &Encoder, gate: &Gate, chunk_bytes: usize, events: &UnboundedSender<Event>) {
     while gate.enter() {
         let (number, chunk) = {
             // A reader that panicked inside the source leaves it in an unknown state; the loop has been told.

@@ -50,7 +50,8 @@ impl BulkEndpoint {
         if let Ok(id) = HeaderValue::from_str(&self.opaque_id(request.id)) {
             headers.insert("x-opaque-id", id);
         }
-        let http = transport::Request { method: Method::POST, path_and_query: path.clone(), headers, body: request.body };
+        let http =
+            transport::Request { method: Method::POST, path_and_query: path.clone(), headers, body: request.body };
         let started = Instant::now();
         let result = transport.request(&http).await.result;
         let wall = started.elapsed();
@@ -71,11 +72,7 @@ impl BulkEndpoint {
     }
 }
 
-fn attempt(
-    result: Result<transport::Response, transport::HttpError>,
-    items: u32,
-    item_replies: bool,
-) -> Attempt {
+fn attempt(result: Result<transport::Response, transport::HttpError>, items: u32, item_replies: bool) -> Attempt {
     let response = match result {
         Ok(response) => response,
         Err(error) => {
@@ -90,10 +87,10 @@ fn attempt(
         return Attempt::Refused { status: response.status, error: ItemError::from_body(&response.body) };
     }
     match BulkReply::parse(&response.body) {
-        Ok(reply) if reply.items() == u64::from(items) || (!item_replies && reply.items() == 0) => Attempt::Replied(reply),
-        Ok(reply) => {
-            Attempt::Lost { reason: format!("the reply has {} entries for {items} items", reply.items()) }
+        Ok(reply) if reply.items() == u64::from(items) || (!item_replies && reply.items() == 0) => {
+            Attempt::Replied(reply)
         }
+        Ok(reply) => Attempt::Lost { reason: format!("the reply has {} entries for {items} items", reply.items()) },
         Err(e) => Attempt::Lost { reason: e.to_string() },
     }
 }

@@ -72,7 +72,10 @@ fn not_provable(detail: String) -> Verified {
 fn unprovable(target: &Target, indices: &BTreeMap<String, IndexCounts>) -> Option<String> {
     let elsewhere = |known: &dyn Fn(&str) -> bool| {
         indices.keys().find(|name| !known(name)).map(|name| {
-            format!("documents went to {name}, which is not part of {}: a pipeline or another alias sent them there", target.name)
+            format!(
+                "documents went to {name}, which is not part of {}: a pipeline or another alias sent them there",
+                target.name
+            )
         })
     };
     match &target.kind {
@@ -128,9 +131,15 @@ fn judge(
         return Verified { state: VerifiedState::Yes, detail };
     }
     let detail = if counted < exact {
-        format!("{name} holds {counted} documents, {} fewer than {sum}: something deleted or lost them", exact - counted)
+        format!(
+            "{name} holds {counted} documents, {} fewer than {sum}: something deleted or lost them",
+            exact - counted
+        )
     } else {
-        format!("{name} holds {counted} documents, {} more than {sum}: is something else writing to it?", counted - exact)
+        format!(
+            "{name} holds {counted} documents, {} more than {sum}: is something else writing to it?",
+            counted - exact
+        )
     };
     Verified { state: VerifiedState::No, detail }
 }

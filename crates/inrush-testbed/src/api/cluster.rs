@@ -25,10 +25,7 @@ pub(super) fn root(cluster: &Cluster, around: &Surroundings) -> ApiReply {
             };
         }
         403 => {
-            return ApiReply {
-                status: 403,
-                body: json!({"message": "Forbidden"}),
-            };
+            return ApiReply { status: 403, body: json!({"message": "Forbidden"}) };
         }
         _ => {}
     }
@@ -73,12 +70,7 @@ pub(super) fn health(cluster: &Cluster) -> ApiReply {
 
 /// Modules as the distribution has them that the conformance suite is run against.
 fn modules(cluster: &Cluster) -> Vec<&'static str> {
-    let mut all = vec![
-        "transport-netty4",
-        "ingest-common",
-        "lang-painless",
-        "reindex",
-    ];
+    let mut all = vec!["transport-netty4", "ingest-common", "lang-painless", "reindex"];
     if cluster.flavor.is_elasticsearch() {
         all.extend(["x-pack-core", "x-pack-security", "data-streams"]);
     }
@@ -86,15 +78,8 @@ fn modules(cluster: &Cluster) -> Vec<&'static str> {
 }
 
 pub(super) fn nodes(cluster: &Cluster, around: &Surroundings, rest: &[&str]) -> ApiReply {
-    let all = if rest.contains(&"_local") {
-        around.node..around.node + 1
-    } else {
-        0..cluster.nodes
-    };
-    let modules: Vec<Value> = modules(cluster)
-        .into_iter()
-        .map(|name| json!({"name": name}))
-        .collect();
+    let all = if rest.contains(&"_local") { around.node..around.node + 1 } else { 0..cluster.nodes };
+    let modules: Vec<Value> = modules(cluster).into_iter().map(|name| json!({"name": name})).collect();
     let nodes: Map<String, Value> = all
         .map(|node| {
             let value = json!({
@@ -111,7 +96,8 @@ pub(super) fn node_stats(cluster: &Cluster, around: &Surroundings) -> ApiReply {
     let available = around.disk_available_bytes;
     let nodes: Map<String, Value> = (0..cluster.nodes)
         .map(|node| {
-            let total = json!({"total_in_bytes": available * 2, "free_in_bytes": available, "available_in_bytes": available});
+            let total =
+                json!({"total_in_bytes": available * 2, "free_in_bytes": available, "available_in_bytes": available});
             (node_id(node), json!({"name": node_name(node), "roles": ["data", "ingest"], "fs": {"total": total}}))
         })
         .collect();
@@ -146,9 +132,8 @@ pub(super) fn cat_indices(cluster: &Cluster, expression: &str) -> Result<ApiRepl
 pub(super) fn tasks(cluster: &Cluster, request: &ApiRequest, around: &Surroundings) -> ApiReply {
     let action = "indices:data/write/bulk";
     let now = millis_now();
-    let wanted = request
-        .param("actions")
-        .is_none_or(|patterns| patterns.split(',').any(|one| pattern::matches(one, action)));
+    let wanted =
+        request.param("actions").is_none_or(|patterns| patterns.split(',').any(|one| pattern::matches(one, action)));
     let tasks: Vec<(String, Value)> = around
         .tasks
         .iter()
@@ -178,16 +163,9 @@ pub(super) fn tasks(cluster: &Cluster, request: &ApiRequest, around: &Surroundin
     let mut nodes = Map::new();
     for node in 0..cluster.nodes {
         let prefix = format!("{}:", node_id(node));
-        let own: Map<String, Value> = tasks
-            .iter()
-            .filter(|(id, _)| id.starts_with(&prefix))
-            .cloned()
-            .collect();
+        let own: Map<String, Value> = tasks.iter().filter(|(id, _)| id.starts_with(&prefix)).cloned().collect();
         if !own.is_empty() {
-            nodes.insert(
-                node_id(node),
-                json!({"name": node_name(node), "tasks": own}),
-            );
+            nodes.insert(node_id(node), json!({"name": node_name(node), "tasks": own}));
         }
     }
     ApiReply::ok(json!({"nodes": nodes}))
@@ -196,39 +174,21 @@ pub(super) fn tasks(cluster: &Cluster, request: &ApiRequest, around: &Surroundin
 pub(super) fn has_privileges(cluster: &Cluster, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let body = request.json()?;
     let texts = |value: Option<&Value>| -> Vec<String> {
-        value
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
+        value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     let mut all = true;
     let mut indices = Map::new();
-    for entry in body
-        .get("index")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
+    for entry in body.get("index").and_then(Value::as_array).into_iter().flatten() {
         for name in texts(entry.get("names")) {
-            let allowed = !cluster
-                .denied_indices
-                .iter()
-                .any(|denied| pattern::matches(denied, &name));
+            let allowed = !cluster.denied_indices.iter().any(|denied| pattern::matches(denied, &name));
             all &= allowed;
-            let privileges: Map<String, Value> = texts(entry.get("privileges"))
-                .into_iter()
-                .map(|privilege| (privilege, json!(allowed)))
-                .collect();
+            let privileges: Map<String, Value> =
+                texts(entry.get("privileges")).into_iter().map(|privilege| (privilege, json!(allowed))).collect();
             indices.insert(name, Value::Object(privileges));
         }
     }
-    let granted: Map<String, Value> = texts(body.get("cluster"))
-        .into_iter()
-        .map(|privilege| (privilege, json!(true)))
-        .collect();
+    let granted: Map<String, Value> =
+        texts(body.get("cluster")).into_iter().map(|privilege| (privilege, json!(true))).collect();
     Ok(ApiReply::ok(
         json!({"username": "test", "has_all_requested": all, "cluster": granted, "index": indices, "application": {}}),
     ))

@@ -8,50 +8,24 @@ use super::{ApiReply, ApiRequest, by_index, expand};
 use crate::error::EsError;
 use crate::model::{Action, Cluster, Op, StoredDocument, VersionType};
 
-pub(super) fn get(
-    cluster: &Cluster,
-    name: &str,
-    id: &str,
-    request: &ApiRequest,
-) -> Result<ApiReply, EsError> {
+pub(super) fn get(cluster: &Cluster, name: &str, id: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let index = single(cluster, name)?;
-    let (found, body) = document_value(
-        cluster,
-        &index,
-        id,
-        request.param("routing"),
-        request.param("_source") != Some("false"),
-    );
-    Ok(ApiReply {
-        status: if found { 200 } else { 404 },
-        body,
-    })
+    let (found, body) =
+        document_value(cluster, &index, id, request.param("routing"), request.param("_source") != Some("false"));
+    Ok(ApiReply { status: if found { 200 } else { 404 }, body })
 }
 
-pub(super) fn get_source(
-    cluster: &Cluster,
-    name: &str,
-    id: &str,
-    request: &ApiRequest,
-) -> Result<ApiReply, EsError> {
+pub(super) fn get_source(cluster: &Cluster, name: &str, id: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let index = single(cluster, name)?;
     match cluster.get(&index, id, request.param("routing")) {
         Some(document) => Ok(ApiReply::ok(document.json())),
-        None => Err(EsError::new(
-            404,
-            "resource_not_found_exception",
-            format!("Document not found [{index}]/[{id}]"),
-        )),
+        None => Err(EsError::new(404, "resource_not_found_exception", format!("Document not found [{index}]/[{id}]"))),
     }
 }
 
 /// The one index a single-document request goes to.
 fn single(cluster: &Cluster, name: &str) -> Result<String, EsError> {
-    let resource_type = if cluster.flavor.is_elasticsearch_8() {
-        "index_or_alias"
-    } else {
-        "index_expression"
-    };
+    let resource_type = if cluster.flavor.is_elasticsearch_8() { "index_or_alias" } else { "index_expression" };
     let names = expand(cluster, name).map_err(|_| EsError::index_not_found(name, resource_type))?;
     match names.as_slice() {
         [one] => Ok(one.clone()),
@@ -63,13 +37,7 @@ fn single(cluster: &Cluster, name: &str) -> Result<String, EsError> {
     }
 }
 
-fn document_value(
-    cluster: &Cluster,
-    index: &str,
-    id: &str,
-    routing: Option<&str>,
-    with_source: bool,
-) -> (bool, Value) {
+fn document_value(cluster: &Cluster, index: &str, id: &str, routing: Option<&str>, with_source: bool) -> (bool, Value) {
     let mut value = Map::new();
     value.insert("_index".into(), json!(index));
     if cluster.flavor.has_types() {
@@ -95,26 +63,11 @@ fn document_value(
     (found, Value::Object(value))
 }
 
-pub(super) fn mget(
-    cluster: &Cluster,
-    default_index: Option<&str>,
-    request: &ApiRequest,
-) -> Result<ApiReply, EsError> {
+pub(super) fn mget(cluster: &Cluster, default_index: Option<&str>, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let body = request.json()?;
-    let ids = body
-        .get("ids")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .map(|id| json!({"_id": id}));
-    let wanted: Vec<Value> = body
-        .get("docs")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .cloned()
-        .chain(ids)
-        .collect();
+    let ids = body.get("ids").and_then(Value::as_array).into_iter().flatten().map(|id| json!({"_id": id}));
+    let wanted: Vec<Value> =
+        body.get("docs").and_then(Value::as_array).into_iter().flatten().cloned().chain(ids).collect();
     if wanted.is_empty() {
         return Err(EsError::validation("no documents to get"));
     }
@@ -131,28 +84,17 @@ pub(super) fn mget(
         };
         match single(cluster, name) {
             Ok(index) => {
-                let routing = one
-                    .get("routing")
-                    .or_else(|| one.get("_routing"))
-                    .and_then(Value::as_str);
-                let with_source = one
-                    .get("_source")
-                    .map_or(with_source_by_default, |source| source != &json!(false));
+                let routing = one.get("routing").or_else(|| one.get("_routing")).and_then(Value::as_str);
+                let with_source = one.get("_source").map_or(with_source_by_default, |source| source != &json!(false));
                 docs.push(document_value(cluster, &index, &id, routing, with_source).1);
             }
-            Err(error) => {
-                docs.push(json!({"_index": name, "_id": id, "error": error.to_body()["error"]}))
-            }
+            Err(error) => docs.push(json!({"_index": name, "_id": id, "error": error.to_body()["error"]})),
         }
     }
     Ok(ApiReply::ok(json!({"docs": docs})))
 }
 
-pub(super) fn count(
-    cluster: &Cluster,
-    expression: &str,
-    request: &ApiRequest,
-) -> Result<ApiReply, EsError> {
+pub(super) fn count(cluster: &Cluster, expression: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let names = expand(cluster, expression)?;
     let body = request.json()?;
     let mut shards = 0;
@@ -210,19 +152,13 @@ pub(super) fn stats(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsE
     let mut total = (0, 0, 0);
     let indices = by_index(names, |name| {
         let index = cluster.indices.get(name)?;
-        let own = (
-            index.searchable_count(),
-            index.store_bytes(),
-            index.indexing_total,
-        );
+        let own = (index.searchable_count(), index.store_bytes(), index.indexing_total);
         total = (total.0 + own.0, total.1 + own.1, total.2 + own.2);
         let primaries = stats_value(own);
         Some(json!({"uuid": index.uuid, "primaries": primaries, "total": primaries}))
     });
     let all = stats_value(total);
-    Ok(ApiReply::ok(
-        json!({"_all": {"primaries": all, "total": all}, "indices": indices}),
-    ))
+    Ok(ApiReply::ok(json!({"_all": {"primaries": all, "total": all}, "indices": indices})))
 }
 
 fn stats_value((docs, bytes, indexed): (usize, usize, u64)) -> Value {
@@ -252,36 +188,26 @@ pub(super) fn write(
         index: index.to_owned(),
         id: id.map(str::to_owned),
         routing: request.param("routing").map(str::to_owned),
-        version: request
-            .param("version")
-            .and_then(|version| version.parse().ok()),
+        version: request.param("version").and_then(|version| version.parse().ok()),
         version_type: match request.param("version_type") {
             Some("external") => VersionType::External,
             Some("external_gte") => VersionType::ExternalGte,
             _ => VersionType::Internal,
         },
-        if_seq_no: request
-            .param("if_seq_no")
-            .and_then(|seq_no| seq_no.parse().ok()),
+        if_seq_no: request.param("if_seq_no").and_then(|seq_no| seq_no.parse().ok()),
         pipeline: request.param("pipeline").map(str::to_owned),
         require_alias: request.flag("require_alias"),
         source: request.body.clone(),
     };
     let item = cluster.apply(&op);
     let mut item = item.get(action.name()).cloned().unwrap_or_default();
-    let status = item
-        .get("status")
-        .and_then(Value::as_u64)
-        .and_then(|status| u16::try_from(status).ok())
-        .unwrap_or(500);
+    let status =
+        item.get("status").and_then(Value::as_u64).and_then(|status| u16::try_from(status).ok()).unwrap_or(500);
     if let Some(error) = item.get("error") {
         let body = json!({"error": {"root_cause": [error], "type": error["type"], "reason": error["reason"]}, "status": status});
         return Ok(ApiReply { status, body });
     }
-    if request
-        .param("refresh")
-        .is_some_and(|refresh| refresh != "false")
-    {
+    if request.param("refresh").is_some_and(|refresh| refresh != "false") {
         refresh(cluster, item["_index"].as_str().unwrap_or(index))?;
     }
     if let Some(object) = item.as_object_mut() {
@@ -290,21 +216,12 @@ pub(super) fn write(
     Ok(ApiReply { status, body: item })
 }
 
-pub(super) fn search(
-    cluster: &Cluster,
-    expression: &str,
-    request: &ApiRequest,
-) -> Result<ApiReply, EsError> {
+pub(super) fn search(cluster: &Cluster, expression: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let names = expand(cluster, expression)?;
     let body = request.json()?;
     let number = |name: &str, default: usize| {
-        let given = body
-            .get(name)
-            .and_then(Value::as_u64)
-            .and_then(|n| usize::try_from(n).ok());
-        given
-            .or_else(|| request.param(name).and_then(|n| n.parse().ok()))
-            .unwrap_or(default)
+        let given = body.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+        given.or_else(|| request.param(name).and_then(|n| n.parse().ok())).unwrap_or(default)
     };
     let (from, size) = (number("from", 0), number("size", 10));
     if from + size > 10_000 {
@@ -350,11 +267,7 @@ pub(super) fn search(
             hit
         })
         .collect();
-    let max_score = if hits.is_empty() {
-        Value::Null
-    } else {
-        json!(1.0)
-    };
+    let max_score = if hits.is_empty() { Value::Null } else { json!(1.0) };
     let mut reply = json!({
         "took": 1, "timed_out": false,
         "_shards": {"total": shards, "successful": shards, "skipped": 0, "failed": 0},
@@ -376,12 +289,7 @@ fn sort(hits: &mut [(String, StoredDocument, Value)], by: Option<&Value>) {
         Some(Value::String(field)) => (field.clone(), "asc".to_owned()),
         Some(Value::Object(object)) => match object.iter().next() {
             Some((field, order)) => {
-                let order = order
-                    .get("order")
-                    .unwrap_or(order)
-                    .as_str()
-                    .unwrap_or("asc")
-                    .to_owned();
+                let order = order.get("order").unwrap_or(order).as_str().unwrap_or("asc").to_owned();
                 (field.clone(), order)
             }
             None => return,
@@ -400,11 +308,7 @@ fn sort(hits: &mut [(String, StoredDocument, Value)], by: Option<&Value>) {
                 }
             }
         };
-        if order == "desc" {
-            ordering.reverse()
-        } else {
-            ordering
-        }
+        if order == "desc" { ordering.reverse() } else { ordering }
     });
 }
 
@@ -414,9 +318,7 @@ fn value_of<'a>(source: &'a Value, field: &str) -> Option<&'a Value> {
     if let Some(value) = source.get(field) {
         return Some(value);
     }
-    field
-        .split('.')
-        .try_fold(source, |value, part| value.get(part))
+    field.split('.').try_fold(source, |value, part| value.get(part))
 }
 
 fn values_of<'a>(source: &'a Value, field: &str) -> Vec<&'a Value> {
@@ -436,8 +338,7 @@ fn as_text(value: &Value) -> String {
 
 /// `match_all`, `ids`, `term`, `terms`, `exists`, `match` on whole values, and `bool` of these.
 fn fits(query: &Value, id: &str, source: &Value) -> Result<bool, EsError> {
-    let unknown =
-        |name: &str| EsError::new(400, "parsing_exception", format!("unknown query [{name}]"));
+    let unknown = |name: &str| EsError::new(400, "parsing_exception", format!("unknown query [{name}]"));
     let Some((name, options)) = query.as_object().and_then(|object| object.iter().next()) else {
         return Err(unknown(""));
     };
@@ -446,26 +347,16 @@ fn fits(query: &Value, id: &str, source: &Value) -> Result<bool, EsError> {
     Ok(match name.as_str() {
         "match_all" => true,
         "match_none" => false,
-        "ids" => list(options.get("values"))
-            .iter()
-            .any(|one| as_text(one) == id),
-        "exists" => options
-            .get("field")
-            .and_then(Value::as_str)
-            .is_some_and(|field| !values_of(source, field).is_empty()),
+        "ids" => list(options.get("values")).iter().any(|one| as_text(one) == id),
+        "exists" => {
+            options.get("field").and_then(Value::as_str).is_some_and(|field| !values_of(source, field).is_empty())
+        }
         "term" | "match" => field_and_value().is_some_and(|(field, wanted)| {
-            let wanted = as_text(
-                wanted
-                    .get("value")
-                    .or_else(|| wanted.get("query"))
-                    .unwrap_or(wanted),
-            );
+            let wanted = as_text(wanted.get("value").or_else(|| wanted.get("query")).unwrap_or(wanted));
             if field == "_id" {
                 wanted == id
             } else {
-                values_of(source, field)
-                    .into_iter()
-                    .any(|value| as_text(value) == wanted)
+                values_of(source, field).into_iter().any(|value| as_text(value) == wanted)
             }
         }),
         "terms" => field_and_value().is_some_and(|(field, wanted)| {
@@ -473,9 +364,7 @@ fn fits(query: &Value, id: &str, source: &Value) -> Result<bool, EsError> {
             if field == "_id" {
                 wanted.iter().any(|one| one == id)
             } else {
-                values_of(source, field)
-                    .into_iter()
-                    .any(|value| wanted.contains(&as_text(value)))
+                values_of(source, field).into_iter().any(|value| wanted.contains(&as_text(value)))
             }
         }),
         "bool" => {
@@ -508,24 +397,14 @@ fn fits(query: &Value, id: &str, source: &Value) -> Result<bool, EsError> {
 fn aggregate(aggregations: &Value, sources: &[&Value]) -> Result<Value, EsError> {
     let mut all = Map::new();
     for (name, definition) in aggregations.as_object().into_iter().flatten() {
-        let below = definition
-            .get("aggs")
-            .or_else(|| definition.get("aggregations"));
-        let kind = definition
-            .as_object()
-            .and_then(|object| object.iter().find(|(key, _)| !key.starts_with("agg")));
+        let below = definition.get("aggs").or_else(|| definition.get("aggregations"));
+        let kind = definition.as_object().and_then(|object| object.iter().find(|(key, _)| !key.starts_with("agg")));
         let Some((kind, options)) = kind else {
             continue;
         };
-        let field = options
-            .get("field")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let numbers: Vec<f64> = sources
-            .iter()
-            .flat_map(|source| values_of(source, field))
-            .filter_map(Value::as_f64)
-            .collect();
+        let field = options.get("field").and_then(Value::as_str).unwrap_or_default();
+        let numbers: Vec<f64> =
+            sources.iter().flat_map(|source| values_of(source, field)).filter_map(Value::as_f64).collect();
         let value = match kind.as_str() {
             "sum" => json!({"value": numbers.iter().sum::<f64>()}),
             "value_count" => {
@@ -537,11 +416,7 @@ fn aggregate(aggregations: &Value, sources: &[&Value]) -> Result<Value, EsError>
             "max" => json!({"value": numbers.iter().copied().reduce(f64::max)}),
             "terms" => terms(options, field, below, sources)?,
             other => {
-                return Err(EsError::new(
-                    400,
-                    "parsing_exception",
-                    format!("Unknown aggregation type [{other}]"),
-                ));
+                return Err(EsError::new(400, "parsing_exception", format!("Unknown aggregation type [{other}]")));
             }
         };
         all.insert(name.clone(), value);
@@ -549,35 +424,18 @@ fn aggregate(aggregations: &Value, sources: &[&Value]) -> Result<Value, EsError>
     Ok(Value::Object(all))
 }
 
-fn terms(
-    options: &Value,
-    field: &str,
-    below: Option<&Value>,
-    sources: &[&Value],
-) -> Result<Value, EsError> {
+fn terms(options: &Value, field: &str, below: Option<&Value>, sources: &[&Value]) -> Result<Value, EsError> {
     let mut groups: BTreeMap<String, (Value, Vec<&Value>)> = BTreeMap::new();
     for source in sources {
         for value in values_of(source, field) {
-            groups
-                .entry(as_text(value))
-                .or_insert_with(|| (value.clone(), Vec::new()))
-                .1
-                .push(source);
+            groups.entry(as_text(value)).or_insert_with(|| (value.clone(), Vec::new())).1.push(source);
         }
     }
     let mut groups: Vec<(Value, Vec<&Value>)> = groups.into_values().collect();
     // The sort is stable: equal counts stay ordered by key, as on the servers.
     groups.sort_by_key(|(_, members)| std::cmp::Reverse(members.len()));
-    let size = options
-        .get("size")
-        .and_then(Value::as_u64)
-        .and_then(|n| usize::try_from(n).ok())
-        .unwrap_or(10);
-    let other: usize = groups
-        .iter()
-        .skip(size)
-        .map(|(_, members)| members.len())
-        .sum();
+    let size = options.get("size").and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or(10);
+    let other: usize = groups.iter().skip(size).map(|(_, members)| members.len()).sum();
     let mut buckets = Vec::new();
     for (key, members) in groups.into_iter().take(size) {
         let mut bucket = json!({"key": key, "doc_count": members.len()});

@@ -66,10 +66,7 @@ impl Default for FakeConfig {
 
 impl fmt::Debug for FakeConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FakeConfig")
-            .field("flavor", &self.flavor)
-            .field("nodes", &self.nodes)
-            .finish_non_exhaustive()
+        f.debug_struct("FakeConfig").field("flavor", &self.flavor).field("nodes", &self.nodes).finish_non_exhaustive()
     }
 }
 

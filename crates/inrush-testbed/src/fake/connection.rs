@@ -20,12 +20,7 @@ use tokio::task::JoinSet;
 use super::serve::{Shared, serve};
 
 /// Accepts until the node is stopped, then waits for its connections to be gone.
-pub(super) async fn accept(
-    shared: Arc<Shared>,
-    node: usize,
-    listener: TcpListener,
-    stopped: watch::Receiver<bool>,
-) {
+pub(super) async fn accept(shared: Arc<Shared>, node: usize, listener: TcpListener, stopped: watch::Receiver<bool>) {
     let mut until = stopped.clone();
     let mut connections = JoinSet::new();
     loop {
@@ -43,20 +38,14 @@ pub(super) async fn accept(
     while connections.join_next().await.is_some() {}
 }
 
-async fn connection(
-    shared: Arc<Shared>,
-    node: usize,
-    stream: TcpStream,
-    mut stopped: watch::Receiver<bool>,
-) {
+async fn connection(shared: Arc<Shared>, node: usize, stream: TcpStream, mut stopped: watch::Receiver<bool>) {
     // Small replies must not wait for the acknowledgement of earlier ones.
     let _ = stream.set_nodelay(true);
     let reset = Arc::new(Notify::new());
     let service = {
         let (reset, stopped) = (Arc::clone(&reset), stopped.clone());
         service_fn(move |request| {
-            let (shared, reset, stopped) =
-                (Arc::clone(&shared), Arc::clone(&reset), stopped.clone());
+            let (shared, reset, stopped) = (Arc::clone(&shared), Arc::clone(&reset), stopped.clone());
             async move { Ok::<_, Infallible>(serve(shared, node, reset, stopped, request).await) }
         })
     };
@@ -80,11 +69,7 @@ pub(super) fn whole(bytes: Bytes) -> ReplyBody {
 
 /// A body that ends in an error after its bytes were sent: the connection closes in the middle of the reply.
 pub(super) fn truncated(bytes: Bytes) -> ReplyBody {
-    Truncated {
-        bytes: Some(bytes),
-        flushed: false,
-    }
-    .boxed()
+    Truncated { bytes: Some(bytes), flushed: false }.boxed()
 }
 
 struct Truncated {

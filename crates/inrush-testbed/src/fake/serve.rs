@@ -8,9 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE,
-};
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
@@ -107,9 +105,7 @@ impl From<ApiReply> for Outcome {
 impl Outcome {
     fn status(&self) -> u16 {
         match self {
-            Outcome::Json(status, _) | Outcome::Text(status, _) | Outcome::Truncated(status, _) => {
-                *status
-            }
+            Outcome::Json(status, _) | Outcome::Text(status, _) | Outcome::Truncated(status, _) => *status,
             Outcome::Reset | Outcome::Never => 0,
         }
     }
@@ -127,10 +123,7 @@ pub(super) async fn serve(
     let mut entry = RequestLog {
         node,
         method: parts.method.to_string(),
-        path: parts
-            .uri
-            .path_and_query()
-            .map_or_else(|| parts.uri.path().to_owned(), ToString::to_string),
+        path: parts.uri.path_and_query().map_or_else(|| parts.uri.path().to_owned(), ToString::to_string),
         opaque_id: header(&parts, "x-opaque-id").map(str::to_owned),
         status: 0,
         items: 0,
@@ -148,9 +141,7 @@ pub(super) async fn serve(
             let mut response = Response::new(whole(Bytes::from_static(text.as_bytes())));
             *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
             if !text.is_empty() {
-                response
-                    .headers_mut()
-                    .insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
+                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
             }
             response
         }
@@ -163,20 +154,14 @@ pub(super) async fn serve(
     let status = response.status().as_u16();
     let headers = response.headers_mut();
     if shared.config.flavor.is_elasticsearch() {
-        headers.insert(
-            "x-elastic-product",
-            HeaderValue::from_static("Elasticsearch"),
-        );
+        headers.insert("x-elastic-product", HeaderValue::from_static("Elasticsearch"));
     }
     if let Some(id) = opaque_id.and_then(|id| HeaderValue::from_str(&id).ok()) {
         headers.insert("x-opaque-id", id);
     }
     match status {
         401 => {
-            headers.insert(
-                WWW_AUTHENTICATE,
-                HeaderValue::from_static("Basic realm=\"security\" charset=\"UTF-8\""),
-            );
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"security\" charset=\"UTF-8\""));
         }
         413 => {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
@@ -187,11 +172,7 @@ pub(super) async fn serve(
 }
 
 fn json_response(status: u16, body: &Value, cut: bool) -> Response<ReplyBody> {
-    let mut bytes = if body.is_null() {
-        Bytes::new()
-    } else {
-        Bytes::from(body.to_string())
-    };
+    let mut bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
     let length = bytes.len();
     if cut {
         bytes.truncate(length / 2);
@@ -200,21 +181,14 @@ fn json_response(status: u16, body: &Value, cut: bool) -> Response<ReplyBody> {
     let mut response = Response::new(body);
     *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
     if length > 0 {
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
-    response
-        .headers_mut()
-        .insert(CONTENT_LENGTH, HeaderValue::from(length));
+    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     response
 }
 
 fn header<'a>(parts: &'a Parts, name: &str) -> Option<&'a str> {
-    parts
-        .headers
-        .get(name)
-        .and_then(|value| value.to_str().ok())
+    parts.headers.get(name).and_then(|value| value.to_str().ok())
 }
 
 async fn receive(
@@ -226,16 +200,9 @@ async fn receive(
     entry: &mut RequestLog,
 ) -> Outcome {
     let limit = shared.config.max_content_length_bytes;
-    let declared = header(parts, CONTENT_LENGTH.as_str())
-        .and_then(|length| length.parse::<usize>().ok())
-        .unwrap_or(0);
+    let declared = header(parts, CONTENT_LENGTH.as_str()).and_then(|length| length.parse::<usize>().ok()).unwrap_or(0);
     entry.body_bytes = declared;
-    let facts = RequestFacts {
-        path: parts.uri.path(),
-        node,
-        body_bytes: declared,
-        ops: &[],
-    };
+    let facts = RequestFacts { path: parts.uri.path(), node, body_bytes: declared, ops: &[] };
     if lock(&shared.faults).on_head(facts).is_some() {
         return Outcome::Reset;
     }
@@ -345,11 +312,7 @@ fn decode(parts: &Parts, wire: &Bytes) -> Result<Bytes, EsError> {
     match read {
         Ok(_) => Ok(Bytes::from(decoded)),
         // The servers drop what they cannot inflate and then miss the body.
-        Err(_) => Err(EsError::new(
-            400,
-            "parse_exception",
-            "request body is required",
-        )),
+        Err(_) => Err(EsError::new(400, "parse_exception", "request body is required")),
     }
 }
 
@@ -359,32 +322,22 @@ fn check_content_type(shared: &Shared, parts: &Parts, body: &[u8]) -> Option<Out
     }
     let given = header(parts, CONTENT_TYPE.as_str()).unwrap_or_default();
     let media = given.split(';').next().unwrap_or_default().trim();
-    let compatible = shared.config.flavor.is_elasticsearch_8()
-        && media.starts_with("application/vnd.elasticsearch+");
+    let compatible = shared.config.flavor.is_elasticsearch_8() && media.starts_with("application/vnd.elasticsearch+");
     if matches!(media, "application/json" | "application/x-ndjson") || compatible {
         return None;
     }
-    let body =
-        json!({"error": format!("Content-Type header [{given}] is not supported"), "status": 406});
+    let body = json!({"error": format!("Content-Type header [{given}] is not supported"), "status": 406});
     Some(Outcome::Json(406, body))
 }
 
 /// Everything but `_bulk`.
 async fn other(shared: &Shared, node: usize, request: &ApiRequest, wire_bytes: usize) -> Outcome {
-    let facts = RequestFacts {
-        path: &request.path,
-        node,
-        body_bytes: wire_bytes,
-        ops: &[],
-    };
+    let facts = RequestFacts { path: &request.path, node, body_bytes: wire_bytes, ops: &[] };
     let rule = lock(&shared.faults).on_request(facts);
     if let Some(refusal) = rule.as_ref().and_then(|rule| before(shared, rule)) {
         return refusal;
     }
-    if rule
-        .as_ref()
-        .is_some_and(|rule| rule.fault == Fault::HoldBeforeApplying)
-    {
+    if rule.as_ref().is_some_and(|rule| rule.fault == Fault::HoldBeforeApplying) {
         shared.hold().await;
     }
     let around = Surroundings {
@@ -405,10 +358,7 @@ async fn other(shared: &Shared, node: usize, request: &ApiRequest, wire_bytes: u
 fn before(shared: &Shared, rule: &Rule) -> Option<Outcome> {
     match rule.fault {
         Fault::RequestTooLarge => Some(Outcome::Text(413, "")),
-        Fault::BadGateway => Some(Outcome::Text(
-            502,
-            "<html><body><h1>502 Bad Gateway</h1></body></html>",
-        )),
+        Fault::BadGateway => Some(Outcome::Text(502, "<html><body><h1>502 Bad Gateway</h1></body></html>")),
         Fault::GatewayTimeout => Some(Outcome::Text(504, GATEWAY_TIMEOUT)),
         Fault::ResetBeforeApplying => Some(Outcome::Reset),
         fault => faults::request_error(&shared.config.flavor, fault).map(Outcome::from),
@@ -469,12 +419,7 @@ async fn bulk_request(
     let started = Instant::now();
     let parsed = bulk::parse(&shared.config.flavor, &request.body, &defaults);
     let ops = parsed.as_deref().unwrap_or_default();
-    let facts = RequestFacts {
-        path: &request.path,
-        node,
-        body_bytes: wire_bytes,
-        ops,
-    };
+    let facts = RequestFacts { path: &request.path, node, body_bytes: wire_bytes, ops };
     let rule = lock(&shared.faults).on_request(facts);
     if let Some(refusal) = rule.as_ref().and_then(|rule| before(&shared, rule)) {
         return (ops.len(), refusal);
@@ -484,43 +429,17 @@ async fn bulk_request(
         Err(error) => return (0, error.into()),
     };
     let id = shared.next_task.fetch_add(1, Ordering::Relaxed);
-    let description = format!(
-        "requests[{}], indices[{}]",
-        ops.len(),
-        ops.first().map_or("", |op| op.index.as_str())
-    );
-    lock(&shared.tasks).insert(
-        id,
-        Task {
-            id,
-            node,
-            opaque_id,
-            start_time_ms: millis_now(),
-            description,
-        },
-    );
-    let entry = TaskEntry {
-        tasks: &shared.tasks,
-        id,
-    };
-    if rule
-        .as_ref()
-        .is_some_and(|rule| rule.fault == Fault::HoldBeforeApplying)
-    {
+    let description = format!("requests[{}], indices[{}]", ops.len(), ops.first().map_or("", |op| op.index.as_str()));
+    lock(&shared.tasks).insert(id, Task { id, node, opaque_id, start_time_ms: millis_now(), description });
+    let entry = TaskEntry { tasks: &shared.tasks, id };
+    if rule.as_ref().is_some_and(|rule| rule.fault == Fault::HoldBeforeApplying) {
         shared.hold().await;
     }
     if *stopped.borrow() {
         return (ops.len(), Outcome::Reset);
     }
-    let items = apply(
-        &shared,
-        node,
-        wire_bytes,
-        &ops,
-        request
-            .param("refresh")
-            .is_some_and(|refresh| refresh != "false"),
-    );
+    let items =
+        apply(&shared, node, wire_bytes, &ops, request.param("refresh").is_some_and(|refresh| refresh != "false"));
     let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let mut body = bulk::reply(&shared.config.flavor, took_ms, items);
     if let Some(patterns) = request.param("filter_path") {
@@ -535,20 +454,14 @@ async fn bulk_request(
 }
 
 fn apply(shared: &Shared, node: usize, wire_bytes: usize, ops: &[Op], refresh: bool) -> Vec<Value> {
-    let facts = RequestFacts {
-        path: "/_bulk",
-        node,
-        body_bytes: wire_bytes,
-        ops,
-    };
+    let facts = RequestFacts { path: "/_bulk", node, body_bytes: wire_bytes, ops };
     let mut cluster = lock(&shared.cluster);
     let mut script = lock(&shared.faults);
     let items = ops
         .iter()
         .map(|op| {
-            let fault = script
-                .on_item(facts, op)
-                .and_then(|fault| faults::item_error(&shared.config.flavor, fault, op));
+            let fault =
+                script.on_item(facts, op).and_then(|fault| faults::item_error(&shared.config.flavor, fault, op));
             match fault {
                 Some(error) => cluster.refuse(op, &error),
                 None => cluster.apply(op),

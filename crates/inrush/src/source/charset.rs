@@ -141,7 +141,10 @@ impl Transcode {
         if replaced > 0 {
             let Report { source, encoding, warnings } = &self.report;
             warnings.add(source, "replaced_characters", "", replaced, || {
-                format!("bytes that are no {} became the replacement character U+FFFD; check --charset", encoding.name())
+                format!(
+                    "bytes that are no {} became the replacement character U+FFFD; check --charset",
+                    encoding.name()
+                )
             });
         }
         Ok(())

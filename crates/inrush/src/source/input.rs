@@ -20,6 +20,12 @@ pub(super) trait Bytes: Read + Send {
 
 impl Bytes for io::Cursor<Vec<u8>> {}
 
+impl Bytes for Box<dyn Bytes> {
+    fn ready_within(&mut self, timeout: Duration) -> bool {
+        (**self).ready_within(timeout)
+    }
+}
+
 /// An open file, pipe or terminal, with a count of the bytes that were read from it.
 pub(super) struct RawFile {
     file: File,

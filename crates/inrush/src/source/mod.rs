@@ -6,6 +6,16 @@
 //!
 //! [`open()`] makes a source of files and stdin, [`push::channel`] one that a program feeds.
 
+mod buffer;
+mod charset;
+mod compression;
+pub mod csv;
+mod cut;
+mod format;
+mod input;
+mod json_string;
+mod lines;
+mod open;
 pub mod push;
 mod warnings;
 
@@ -15,6 +25,9 @@ use bytes::Bytes;
 use inrush_core::block::Origin;
 use inrush_core::{DocBlock, SourceId};
 
+pub use charset::Charset;
+pub use format::{Format, FormatOptions};
+pub use open::{Files, SourceSpec, open};
 pub use warnings::{Warning, Warnings};
 
 /// Bytes of a source that begin where a record begins and end where one ends.

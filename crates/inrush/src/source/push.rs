@@ -81,13 +81,8 @@ pub struct PushSource {
 pub fn channel(memory: usize, linger: Duration) -> (Sender, PushSource) {
     let room = Arc::new(Semaphore::new(ROOM_MAX.min(memory.max(1))));
     let (sender, documents) = mpsc::unbounded_channel();
-    let source = PushSource {
-        documents,
-        room: Arc::clone(&room),
-        linger,
-        runtime: tokio::runtime::Handle::current(),
-        bytes: 0,
-    };
+    let source =
+        PushSource { documents, room: Arc::clone(&room), linger, runtime: tokio::runtime::Handle::current(), bytes: 0 };
     (Sender { documents: sender, room }, source)
 }
 

@@ -1,0 +1,332 @@
+//! Files, globs and stdin as one source.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use inrush_core::block::{Origin, Record};
+use inrush_core::{DocBlock, SourceId};
+
+use super::buffer::BufferPool;
+use super::charset::read_text;
+use super::compression::{Codec, MAGIC_LEN};
+use super::cut::{Boundary, CutError, Cutter, Piece};
+use super::format::{Format, FormatOptions, decide, separator_by_name};
+use super::input::{Input, RawFile};
+use super::lines::{NdjsonDecode, TextDecode};
+use super::warnings::Warnings;
+use super::{Chunk, Decode, RawChunk, Source, SourceError, csv, too_large};
+
+/// The largest chunk and the largest record, bytes: positions in a block are 32 bits, and what is decoded can be
+/// longer than what was read.
+const CHUNK_BYTES_MAX: usize = 1 << 30;
+
+/// Text that is looked at to tell the format, bytes.
+const GUESS_LEN: usize = 4096;
+
+/// Where to read, as a user says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceSpec {
+    /// `-`
+    Stdin,
+    /// A path, or a glob pattern (`*`, `?`, `[…]`, `**`) if no file has that very name.
+    Path(PathBuf),
+}
+
+impl SourceSpec {
+    /// `-` is stdin, anything else a path or a glob.
+    pub fn new(argument: impl Into<OsString>) -> Self {
+        let argument = argument.into();
+        if argument == "-" { SourceSpec::Stdin } else { SourceSpec::Path(argument.into()) }
+    }
+}
+
+/// Files and stdin, read one after another. Each file is a source of its own ([`SourceId`]) with one partition.
+pub struct Files {
+    names: Vec<String>,
+    waiting: VecDeque<(SourceId, Location)>,
+    bytes_total: Option<u64>,
+    current: Option<OpenFile>,
+    shared: Shared,
+}
+
+#[derive(Clone, Debug)]
+enum Location {
+    Stdin,
+    Path(PathBuf),
+}
+
+/// What all files of a job have in common.
+struct Shared {
+    options: FormatOptions,
+    warnings: Warnings,
+    /// Buffers that are read into.
+    chunks: Arc<BufferPool>,
+    /// Buffers that documents are written into.
+    documents: Arc<BufferPool>,
+}
+
+/// Finds the files of `specs` (a glob's in the order of their names) without reading them yet.
+///
+/// Fails if a file does not exist, is a directory, or a glob matches nothing.
+pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -> Result<Files, SourceError> {
+    let mut names = Vec::new();
+    let mut waiting = VecDeque::new();
+    let mut bytes_total = Some(0);
+    let mut add = |location: Location, bytes: Option<u64>| {
+        waiting.push_back((SourceId(names.len() as u32), location.clone()));
+        names.push(match location {
+            Location::Stdin => "-".to_owned(),
+            Location::Path(path) => path.display().to_string(),
+        });
+        bytes_total = bytes_total.zip(bytes).map(|(total, bytes)| total + bytes);
+    };
+    let mut stdin_seen = false;
+    for spec in specs {
+        match spec {
+            SourceSpec::Stdin if std::mem::replace(&mut stdin_seen, true) => {
+                return Err(SourceError::new("-", "stdin is given twice, and can be read only once"));
+            }
+            SourceSpec::Stdin => add(Location::Stdin, None),
+            SourceSpec::Path(path) => {
+                for path in expand(path)? {
+                    let bytes = file_len(&path)?;
+                    add(Location::Path(path), bytes);
+                }
+            }
+        }
+    }
+    let options = FormatOptions { document_bytes_max: options.document_bytes_max.clamp(1, CHUNK_BYTES_MAX), ..options };
+    let shared =
+        Shared { options, warnings: warnings.clone(), chunks: BufferPool::new(), documents: BufferPool::new() };
+    Ok(Files { names, waiting, bytes_total, current: None, shared })
+}
+
+/// The files a path stands for.
+fn expand(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let pattern = match path.to_str() {
+        // What exists under this very name is meant, whatever characters are in it.
+        Some(pattern) if pattern.contains(['*', '?', '[']) && path.symlink_metadata().is_err() => pattern,
+        _ => return Ok(vec![path.to_owned()]),
+    };
+    let matches = glob::glob(pattern).map_err(|e| {
+        SourceError::new(pattern, format!("is no valid glob pattern: {} at character {}", e.msg, e.pos))
+    })?;
+    let mut paths = Vec::new();
+    for found in matches {
+        let found = found.map_err(|e| {
+            let name = e.path().display().to_string();
+            SourceError::io(name, "cannot be looked into", e.into())
+        })?;
+        // Directories are not meant by `dir/*`.
+        if !found.is_dir() {
+            paths.push(found);
+        }
+    }
+    if paths.is_empty() {
+        return Err(SourceError::new(pattern, "matches no file"));
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The size, where the path is a regular file.
+fn file_len(path: &Path) -> Result<Option<u64>, SourceError> {
+    let name = || path.display().to_string();
+    let meta = path.metadata().map_err(|e| SourceError::io(name(), "cannot be opened", e))?;
+    if meta.is_dir() {
+        return Err(SourceError::new(name(), "is a directory; name its files with a glob such as 'DIR/*.ndjson'"));
+    }
+    Ok(meta.is_file().then_some(meta.len()))
+}
+
+impl Source for Files {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        let bytes = bytes.clamp(1, CHUNK_BYTES_MAX);
+        loop {
+            let Some(file) = &mut self.current else {
+                let Some((id, location)) = self.waiting.pop_front() else { return Ok(None) };
+                match self.shared.open(id, &self.names[id.0 as usize], &location) {
+                    Ok(file) => self.current = Some(file),
+                    Err(error) => return Err(self.end(error.of(id))),
+                }
+                continue;
+            };
+            match file.next_chunk(bytes) {
+                Ok(Some(chunk)) => return Ok(Some(chunk)),
+                Ok(None) => self.current = None,
+                Err(error) => return Err(self.end(error)),
+            }
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        self.bytes_total
+    }
+
+    fn warnings(&self) -> Option<Warnings> {
+        Some(self.shared.warnings.clone())
+    }
+}
+
+impl Files {
+    /// Nothing is read after an error.
+    fn end(&mut self, error: SourceError) -> SourceError {
+        self.current = None;
+        self.waiting.clear();
+        error
+    }
+}
+
+/// A file that is being read.
+struct OpenFile {
+    id: SourceId,
+    name: String,
+    codec: Option<Codec>,
+    cutter: Cutter,
+    /// Of the first chunk, where that is another one.
+    first: Option<Arc<dyn Decode>>,
+    decoder: Arc<dyn Decode>,
+    /// Bytes used of the file, and how many of them chunks have reported.
+    consumed: Arc<AtomicU64>,
+    reported: u64,
+    record_bytes_max: usize,
+}
+
+impl Shared {
+    fn open(&mut self, id: SourceId, name: &str, location: &Location) -> Result<OpenFile, SourceError> {
+        let (file, regular) = match location {
+            Location::Stdin => stdin().map_err(|e| SourceError::io(name, "cannot be opened", e))?,
+            Location::Path(path) => {
+                let file = File::open(path).map_err(|e| SourceError::io(name, "cannot be opened", e))?;
+                let regular = file.metadata().is_ok_and(|meta| meta.is_file());
+                (file, regular)
+            }
+        };
+        let consumed = Arc::new(AtomicU64::new(0));
+        let read = Arc::new(AtomicU64::new(0));
+        let mut raw = Input::new(RawFile::new(file, regular, Arc::clone(&read)));
+        let codec = Codec::detect(raw.peek(MAGIC_LEN, |_| false));
+        let (contents, consumed) = match codec {
+            None => (raw, read),
+            Some(codec) => {
+                let contents = codec
+                    .decompress(raw, Arc::clone(&consumed))
+                    .map_err(|e| SourceError::io(name, "cannot be decompressed", e))?;
+                (Input::new(contents), consumed)
+            }
+        };
+        let text = read_text(contents, self.options.charset, name, &self.warnings)
+            .map_err(|message| SourceError::new(name, message))?;
+        let mut input = text.input;
+        let head = input.peek(GUESS_LEN, |head| head.contains(&b'\n'));
+        let format = decide(&self.options, name, head).map_err(|message| SourceError::new(name, message))?;
+        let record_bytes_max = self.options.document_bytes_max;
+        let mut first = None;
+        let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
+            Format::Csv => {
+                let separator = self.options.csv.separator.unwrap_or_else(|| separator_by_name(name));
+                let sample = input.peek(csv::SAMPLE_BYTES, |_| false);
+                let whole = sample.len() < csv::SAMPLE_BYTES;
+                let decoders = csv::decoders(sample, whole, separator, name, &self.options.csv, &self.warnings)
+                    .map_err(|message| SourceError::new(name, message))?;
+                first = Some(decoders.first);
+                (Boundary::Csv { separator, quote: self.options.csv.quote }, decoders.others)
+            }
+            Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max))),
+            Format::Text => {
+                let (field, pool) = (&self.options.text_field, Arc::clone(&self.documents));
+                (Boundary::Line, Arc::new(TextDecode::new(field, record_bytes_max, text.valid, pool)))
+            }
+        };
+        let cutter = Cutter::new(input, boundary, text.bom_len, record_bytes_max, Arc::clone(&self.chunks));
+        Ok(OpenFile {
+            id,
+            name: name.to_owned(),
+            codec,
+            cutter,
+            first,
+            decoder,
+            consumed,
+            reported: 0,
+            record_bytes_max,
+        })
+    }
+}
+
+/// Stdin as a file, without the standard library's buffer.
+#[cfg(unix)]
+fn stdin() -> std::io::Result<(File, bool)> {
+    use std::os::fd::AsFd;
+    let file = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    let regular = file.metadata().is_ok_and(|meta| meta.is_file());
+    Ok((file, regular))
+}
+
+impl OpenFile {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        let piece = self.cutter.next(bytes);
+        let consumed = self.consumed.load(Ordering::Relaxed);
+        let bytes_read = consumed - std::mem::replace(&mut self.reported, consumed);
+        let origin = |first_byte| Origin { source: self.id, first_byte, ..Origin::default() };
+        match piece {
+            Ok(Some(Piece::Records { first_byte, data })) => {
+                let decoder = self.first.take().unwrap_or_else(|| Arc::clone(&self.decoder));
+                Ok(Some(Chunk::Raw(RawChunk { origin: origin(first_byte), data, bytes_read, decoder })))
+            }
+            Ok(Some(Piece::TooLarge { first_byte, head, bytes, lines })) => Ok(Some(Chunk::Docs(DocBlock {
+                origin: origin(first_byte),
+                lines,
+                records: vec![Record { start: 0, end: head.len() as u32, byte: 0, line: 0 }],
+                data: Bytes::from(head),
+                rejects: vec![too_large(0, bytes, self.record_bytes_max)],
+                meta: Vec::new(),
+                bytes_read,
+            }))),
+            // The end of a compressed file can be read after its last record.
+            Ok(None) if bytes_read > 0 => {
+                let origin = origin(self.cutter.offset());
+                Ok(Some(Chunk::Docs(DocBlock { origin, bytes_read, ..DocBlock::default() })))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => Err(self.explain(error, consumed).of(self.id)),
+        }
+    }
+
+    fn explain(&self, error: CutError, consumed: u64) -> SourceError {
+        let (error, content_bytes, dropped_bytes) = match error {
+            CutError::UnclosedQuote { first_byte, bytes } => {
+                return SourceError::new(
+                    &self.name,
+                    format!(
+                        "the record at byte {first_byte} has a quote that is not closed in the {bytes} bytes up to the \
+                         end; give --quote none if quotes have no meaning in this file"
+                    ),
+                );
+            }
+            CutError::Io { error, content_bytes, dropped_bytes } => (error, content_bytes, dropped_bytes),
+        };
+        let mut what = match self.codec {
+            Some(codec) if error.raw_os_error().is_none() => {
+                let codec = codec.name();
+                let state = if error.kind() == std::io::ErrorKind::UnexpectedEof { "is cut off" } else { "is damaged" };
+                format!(
+                    "the {codec} stream {state} at byte {consumed} of the file, after {content_bytes} bytes of content"
+                )
+            }
+            _ => format!("reading failed at byte {consumed}"),
+        };
+        if dropped_bytes > 0 {
+            what.push_str(&format!(" (the last {dropped_bytes} of them are part of a record and were left out)"));
+        }
+        SourceError::io(&self.name, &what, error)
+    }
+}

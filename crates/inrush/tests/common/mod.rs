@@ -1,0 +1,78 @@
+//! What the engine's tests share: a source of lines, and a load with small batches.
+#![allow(dead_code, missing_docs)]
+
+use std::time::Duration;
+
+use inrush::config::{DeadLetters, LoadConfig};
+use inrush::source::{Chunk, Source, SourceError};
+use inrush::{Loader, Report};
+use inrush_core::DocBlock;
+use inrush_core::block::{Origin, Record};
+
+/// Documents from memory, a few in each block.
+pub struct Lines {
+    lines: std::vec::IntoIter<String>,
+    byte: u64,
+}
+
+impl Lines {
+    pub fn new(lines: impl IntoIterator<Item = String>) -> Self {
+        Lines { lines: lines.into_iter().collect::<Vec<_>>().into_iter(), byte: 0 }
+    }
+}
+
+impl Source for Lines {
+    fn next_chunk(&mut self, _: usize) -> Result<Option<Chunk>, SourceError> {
+        let mut data = Vec::new();
+        let mut records = Vec::new();
+        for line in self.lines.by_ref().take(37) {
+            let start = data.len() as u32;
+            data.extend_from_slice(line.as_bytes());
+            records.push(Record { start, end: data.len() as u32, byte: start, line: records.len() as u32 });
+        }
+        let origin = Origin { first_byte: self.byte, ..Origin::default() };
+        self.byte += data.len() as u64;
+        let block = DocBlock {
+            origin,
+            lines: records.len() as u64,
+            bytes_read: data.len() as u64,
+            data: data.into(),
+            records,
+            ..DocBlock::default()
+        };
+        Ok((!block.records.is_empty()).then_some(Chunk::Docs(block)))
+    }
+
+    fn names(&self) -> Vec<String> {
+        vec!["lines".to_owned()]
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A job with batches so small that a test has many of them, and waits so short that it does not last.
+pub fn config(urls: Vec<String>, index: &str) -> (LoadConfig, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = LoadConfig::new(urls, index.parse().unwrap());
+    config.limits.batch_bytes = 4000;
+    config.limits.memory = 64_000;
+    config.limits.in_flight = 4;
+    config.limits.workers = 2;
+    config.limits.retry_wait = Duration::from_millis(2);
+    config.limits.linger = Duration::from_millis(20);
+    config.dead_letters = DeadLetters::File(folder.path().join("dead.ndjson"));
+    (config, folder)
+}
+
+pub async fn load(config: &LoadConfig, lines: impl IntoIterator<Item = String>) -> Report {
+    let report = Loader::new(config.clone()).unwrap().run(Lines::new(lines)).await.unwrap();
+    assert!(report.counts.add_up(), "{report:?}");
+    report
+}
+
+/// `{"id":…,"n":…}` for n below `count`, with an id that repeats after `ids`.
+pub fn documents(count: u64, ids: u64) -> impl Iterator<Item = String> {
+    (0..count).map(move |n| format!("{{\"id\":\"i{}\",\"n\":{n},\"text\":\"some words to fill it\"}}", n % ids))
+}

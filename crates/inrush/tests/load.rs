@@ -1,0 +1,337 @@
+//! The engine against the fake cluster, with faults.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use common::{config, documents, load};
+use inrush::config::{IndexPattern, MaxErrors, OnConflict, Replies};
+use inrush::{Action, Loader, Status, VerifiedState};
+use inrush_testbed::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
+
+async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
+    FakeCluster::start(FakeConfig { faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
+}
+
+/// What the index holds: the number `n` of each document, by id.
+fn numbers(fake: &FakeCluster, index: &str) -> BTreeMap<String, u64> {
+    fake.documents(index).iter().map(|d| (d.id.clone(), d.json()["n"].as_u64().unwrap())).collect()
+}
+
+/// What it has to hold: of each id the last one in the source.
+fn expected(count: u64, ids: u64) -> BTreeMap<String, u64> {
+    (0..count).map(|n| (format!("i{}", n % ids), n)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_are_in_and_counted() {
+    let fake = fake([]).await;
+    let (config, _folder) = config(fake.urls(), "docs");
+    let report = load(&config, documents(1000, 1000)).await;
+    assert_eq!(report.status, Status::Complete, "{report:?}");
+    assert_eq!((report.counts.docs_read, report.counts.docs_created), (1000, 1000));
+    assert_eq!(fake.documents("docs").len(), 1000);
+    assert_eq!(report.verified.state, VerifiedState::Yes, "{:?}", report.verified);
+    assert!(report.counts.requests > 10);
+    assert_eq!(report.dead_letters, None);
+    assert_eq!(report.sources[0].docs_settled, 1000);
+    // Once more: the index holds twice as many, and the count before is part of the sum.
+    let report = load(&config, documents(10, 10)).await;
+    assert!(report.verified.detail.contains("1000 before + 10 created"), "{:?}", report.verified);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_lost_and_with_ids_nothing_twice_and_the_last_one_wins() {
+    let troubles = [
+        Fault::ItemRejected,
+        Fault::ItemUnavailable,
+        Fault::RequestRejected,
+        Fault::BadGateway,
+        Fault::Unavailable,
+        Fault::GatewayTimeoutAfterApplying,
+        Fault::BreakerTransient,
+        Fault::ResetBeforeBody,
+        Fault::ResetBeforeApplying,
+        Fault::ResetAfterApplying,
+        Fault::ReplyTruncated,
+        Fault::ReplyNotJson,
+        Fault::ReplyItemMissing,
+        Fault::ReplyItemExtra,
+    ];
+    for fault in troubles {
+        let share = if fault.is_item() { 0.3 } else { 0.2 };
+        let fake = fake([Rule::new(fault).probability(share)]).await;
+        let (mut config, _folder) = config(fake.urls(), "docs");
+        config.id = Some("id".parse().unwrap());
+        let report = load(&config, documents(600, 200)).await;
+        assert_eq!(report.status, Status::Complete, "{fault:?}: {report:?}");
+        assert_eq!(numbers(&fake, "docs"), expected(600, 200), "{fault:?}");
+        assert_eq!(report.counts.possible_duplicates, 0, "{fault:?}");
+        assert_eq!(report.verified.state, VerifiedState::Yes, "{fault:?}: {:?}", report.verified);
+        fake.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_ids_duplicates_are_possible_and_counted() {
+    let fake = fake([Rule::new(Fault::ResetAfterApplying).probability(0.2)]).await;
+    let (config, _folder) = config(fake.urls(), "docs");
+    let report = load(&config, documents(1000, 1000)).await;
+    let there = fake.documents("docs").len() as u64;
+    let extra = there - 1000;
+    assert!(extra > 0 && extra <= report.counts.possible_duplicates, "{extra}: {report:?}");
+    assert_eq!(report.verified.state, VerifiedState::Yes, "{:?}", report.verified);
+    assert_eq!(report.status, Status::Complete);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_that_are_refused_are_dead_letters_with_their_place() {
+    let fake = fake([Rule::new(Fault::ItemBadRequest).containing("\"n\":77,")]).await;
+    let (config, folder) = config(fake.urls(), "docs");
+    let report = load(&config, documents(200, 200)).await;
+    assert_eq!(report.status, Status::Incomplete);
+    assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (199, 1));
+    let text = std::fs::read_to_string(folder.path().join("dead.ndjson")).unwrap();
+    let letter: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(letter["position"]["doc"], 77);
+    assert_eq!(letter["position"]["line"], 78);
+    assert_eq!(letter["document"]["n"], 77);
+    assert_eq!(letter["error"]["status"], 400);
+    assert_eq!(report.errors[0].count, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_spoils_its_request_is_found() {
+    let fake = fake([Rule::new(Fault::RequestBadRequest).containing("\"n\":13,")]).await;
+    let (config, _folder) = config(fake.urls(), "docs");
+    let report = load(&config, documents(200, 200)).await;
+    assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (199, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_stay_below_the_servers_limit_once_it_is_known() {
+    for fault in [Fault::RequestTooLarge, Fault::BreakerPermanent] {
+        let fake = fake([Rule::new(fault).min_body_bytes(1500)]).await;
+        let (config, _folder) = config(fake.urls(), "docs");
+        let report = load(&config, documents(300, 300)).await;
+        assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300), "{fault:?}");
+        assert!(report.plan.batch_bytes < 2000, "{:?}", report.plan);
+        assert_eq!(report.counts.possible_duplicates, 0);
+        fake.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conditions_of_the_index_pause_and_then_stop() {
+    for (fault, words) in [
+        (Fault::ItemFloodStage, "flood stage"),
+        (Fault::ItemWriteBlock, "blocked for writes"),
+        (Fault::ItemIndexGone, "does not exist any more"),
+    ] {
+        let passing = fake([Rule::new(fault).first(150)]).await;
+        let (config, _folder) = config(passing.urls(), "docs");
+        let report = load(&config, documents(300, 300)).await;
+        assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300), "{fault:?}: {report:?}");
+
+        let lasting = fake([Rule::new(fault).after(100)]).await;
+        let (mut config, _folder) = common::config(lasting.urls(), "docs");
+        config.limits.pause_max = Duration::from_millis(300);
+        let report = load(&config, documents(3000, 3000)).await;
+        assert_eq!(report.status, Status::Failed, "{fault:?}");
+        assert!(report.failure.as_ref().unwrap().contains(words), "{report:?}");
+        assert_eq!(report.counts.docs_dead_lettered, 0);
+        assert_eq!(fake_len(&lasting), report.counts.docs_created);
+        assert!(report.counts.docs_given_back > 0);
+    }
+}
+
+fn fake_len(fake: &FakeCluster) -> u64 {
+    fake.documents("docs").len() as u64
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_foreign_conflict_follows_the_choice() {
+    for (on_conflict, status) in [
+        (OnConflict::Fail, Status::Incomplete),
+        (OnConflict::Skip, Status::Complete),
+        (OnConflict::Compare, Status::Incomplete),
+    ] {
+        let fake = fake([]).await;
+        let (mut config, _folder) = config(fake.urls(), "docs");
+        config.id = Some("id".parse().unwrap());
+        config.action = Action::Create;
+        load(&config, documents(5, 5)).await;
+        // Five are there, one of them with other content.
+        let mut again: Vec<String> = documents(10, 10).collect();
+        again[3] = again[3].replace("words", "other words");
+        let (mut config, _folder2) = common::config(fake.urls(), "docs");
+        config.id = Some("id".parse().unwrap());
+        config.action = Action::Create;
+        config.on_conflict = on_conflict;
+        let report = load(&config, again).await;
+        assert_eq!(report.status, status, "{report:?}");
+        let c = &report.counts;
+        let found = (c.docs_created, c.docs_dead_lettered, c.docs_conflicting, c.docs_already_there);
+        let expected = match on_conflict {
+            OnConflict::Fail => (5, 5, 0, 0),
+            OnConflict::Skip => (5, 0, 5, 0),
+            OnConflict::Compare => (5, 1, 0, 4),
+        };
+        assert_eq!(found, expected, "{on_conflict:?}");
+        fake.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn updates_upserts_and_deletes() {
+    let fake = fake([]).await;
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.id = Some("id".parse().unwrap());
+    config.action = Action::Upsert;
+    let report = load(&config, documents(10, 5)).await;
+    assert_eq!((report.counts.docs_created, report.counts.docs_updated), (5, 5), "{report:?}");
+    let report = load(&config, documents(10, 10).skip(5)).await;
+    assert_eq!((report.counts.docs_noop, report.counts.docs_created), (0, 5));
+    let report = load(&config, documents(10, 10).skip(5)).await;
+    assert_eq!(report.counts.docs_noop, 5);
+    config.action = Action::Delete;
+    let report = load(&config, documents(12, 12)).await;
+    assert_eq!((report.counts.docs_deleted, report.counts.docs_not_found), (10, 2));
+    assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::Yes));
+    config.action = Action::Update;
+    let report = load(&config, documents(2, 2)).await;
+    assert_eq!((report.status, report.errors[0].kind.as_str()), (Status::Incomplete, "document_missing_exception"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_document_can_name_its_index() {
+    let fake = fake([]).await;
+    let (mut config, _folder) = config(fake.urls(), "logs-{tenant}");
+    config.create.patterns = vec![IndexPattern {
+        pattern: "logs-big*".into(),
+        mapping: None,
+        settings: None,
+        shards: Some(3),
+        replicas: Some(0),
+    }];
+    let tenants = ["big1", "small", "big2", "Bad"];
+    let lines = (0..200).map(|n| format!("{{\"tenant\":\"{}\",\"n\":{n}}}", tenants[n % 4]));
+    let report = load(&config, lines).await;
+    assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (150, 50), "{report:?}");
+    assert_eq!(report.verified.state, VerifiedState::Yes, "{:?}", report.verified);
+    assert_eq!(fake.documents("logs-big1").len(), 50);
+    assert_eq!(fake.setting("logs-big1", "index.number_of_shards").as_deref(), Some("3"));
+    assert_eq!(report.indices["logs-small"].created, 50);
+    assert_eq!(report.errors[0].kind, "bad_index_name");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_goes_away_is_set_aside() {
+    let fake = FakeCluster::start(FakeConfig { nodes: 2, ..FakeConfig::default() }).await.unwrap();
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.id = Some("id".parse().unwrap());
+    fake.node(1).kill().await;
+    let report = load(&config, documents(500, 500)).await;
+    assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 500), "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_drains_and_gives_back() {
+    let fake = fake([]).await;
+    let (config, _folder) = config(fake.urls(), "docs");
+    let endless = common::Lines::new(documents(50_000, 50_000));
+    let load = Loader::new(config).unwrap().start(Box::new(endless)).await.unwrap();
+    let mut progress = load.progress();
+    progress.wait_for(|p| p.docs_settled > 0).await.unwrap();
+    load.stop_handle().stop();
+    let report = load.finish().await;
+    assert_eq!(report.status, Status::Interrupted);
+    assert_eq!(report.counts.docs_created, fake_len(&fake));
+    assert!(report.counts.docs_created < 50_000);
+    assert_eq!(report.verified.state, VerifiedState::Yes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_feeds_a_load() {
+    let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["7"])]).await;
+    let (config, _folder) = config(fake.urls(), "docs");
+    let mut load = Loader::new(config).unwrap().sender().await.unwrap();
+    let mut failures = load.failures().unwrap();
+    let tasks: Vec<_> = (0..4)
+        .map(|task| {
+            let sender = load.sender();
+            tokio::spawn(async move {
+                for n in 0..100 {
+                    let id = (task * 100 + n).to_string();
+                    let document = inrush::source::push::Document::new(format!("{{\"n\":{n}}}")).with_id(id);
+                    sender.send(document).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let report = load.finish().await;
+    assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (399, 1), "{report:?}");
+    assert_eq!(failures.recv().await.unwrap().letter.status, 400);
+    assert!(failures.recv().await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hopeless_runs_end_early() {
+    let fake = fake([Rule::new(Fault::ItemBadRequest)]).await;
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.max_errors = MaxErrors::Count(50);
+    let report = load(&config, documents(5000, 5000)).await;
+    assert_eq!(report.status, Status::Failed);
+    assert!(report.counts.docs_dead_lettered < 1000, "{report:?}");
+    assert!(report.failure.unwrap().contains("--max-errors"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_is_told_before_or_at_the_first_request() {
+    let auth = Auth::Basic { user: "u".into(), password: "p".into() };
+    let fake = FakeCluster::start(FakeConfig { auth: Some(auth), ..FakeConfig::default() }).await.unwrap();
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    let error = Loader::new(config.clone()).unwrap().run(common::Lines::new(documents(1, 1))).await.unwrap_err();
+    assert!(error.to_string().contains("401"), "{error}");
+    config.to = vec![fake.url().replace("http://", "http://u:p@")];
+    let report = load(&config, documents(10, 10)).await;
+    assert_eq!(report.status, Status::Complete);
+    fake.set_faults(Faults::new([Rule::new(Fault::RequestForbidden).path("_bulk")]));
+    let report = load(&config, documents(10, 10)).await;
+    assert_eq!((report.status, report.counts.docs_dead_lettered, report.counts.requests), (Status::Failed, 0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn summaries_are_enough_where_nothing_fails() {
+    let fake = fake([]).await;
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.replies = Replies::Summary;
+    let report = load(&config, documents(500, 500)).await;
+    assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 500));
+    assert_eq!(report.verified.state, VerifiedState::Yes);
+    fake.set_faults(Faults::new([Rule::new(Fault::ItemBadRequest).containing("\"n\":3,")]));
+    let report = load(&config, documents(500, 500)).await;
+    assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (499, 1));
+    assert!(report.counts.possible_duplicates > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_imitated_server_is_loaded() {
+    for flavor in Flavor::all() {
+        let version = format!("{flavor:?}");
+        let root_status = if flavor.is_elasticsearch() { 405 } else { 200 };
+        let faults = Faults::new([Rule::new(Fault::ItemRejected).probability(0.1)]);
+        let fake =
+            FakeCluster::start(FakeConfig { flavor, root_status, faults, ..FakeConfig::default() }).await.unwrap();
+        let (config, _folder) = config(fake.urls(), "docs");
+        let report = load(&config, documents(300, 300)).await;
+        assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300), "{version}: {report:?}");
+        assert!(report.counts.rejected_items > 0);
+        fake.shutdown().await;
+    }
+}
