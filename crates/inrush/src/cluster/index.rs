@@ -243,8 +243,8 @@ fn creation_body(how: &CreateIndex) -> Value {
     Value::Object(body)
 }
 
-/// Sets one setting of the index, in whichever of its three forms it was given before: the servers refuse a body that
-/// has it twice.
+/// Sets one setting of the index and removes it in the other forms in which it may have been given: the servers take a
+/// body that has it twice, and which of the two counts is written nowhere.
 fn with_setting(settings: Option<Value>, key: &str, value: u32) -> Value {
     let mut settings = match settings {
         Some(Value::Object(settings)) => settings,

@@ -11,15 +11,15 @@ use ::http::{HeaderMap, HeaderValue};
 pub mod auth;
 pub mod aws;
 mod body;
-pub mod error;
-pub mod http;
+mod error;
+mod http;
 pub mod pool;
 pub mod sigv4;
 mod tls;
 mod url;
 
 pub use auth::{Credentials, Secret};
-pub use error::{HttpError, HttpErrorKind, SetupError};
+pub use error::{BoxError, HttpError, HttpErrorKind, SetupError};
 pub use http::{HttpClient, HttpOptions, Request, Response};
 pub use pool::NodeIndex;
 pub use tls::TlsOptions;

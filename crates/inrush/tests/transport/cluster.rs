@@ -72,7 +72,7 @@ async fn product_and_version_are_told_also_where_the_root_is_not_answered() {
 #[tokio::test]
 async fn a_product_that_hides_is_unknown_and_something_else_is_refused() {
     let hidden = Server::start(|_, _| Act::json(404, "{}"));
-    let info = product::detect(&transport_to(&[hidden.url.clone()], Credentials::None)).await.unwrap();
+    let info = product::detect(&transport_to(std::slice::from_ref(&hidden.url), Credentials::None)).await.unwrap();
     assert_eq!((info.product, info.version, info.incremental_bulk()), (Product::Unknown, None, true));
 
     for (status, body, expected) in [
@@ -81,7 +81,8 @@ async fn a_product_that_hides_is_unknown_and_something_else_is_refused() {
         (500, "{}", "refused with 500"),
     ] {
         let other = Server::start(move |_, _| Act::json(status, body));
-        let error = product::detect(&transport_to(&[other.url.clone()], Credentials::None)).await.unwrap_err();
+        let error =
+            product::detect(&transport_to(std::slice::from_ref(&other.url), Credentials::None)).await.unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
     }
 }
@@ -191,7 +192,7 @@ async fn a_request_under_way_is_seen_among_the_tasks() {
     assert_eq!(tasks::bulk_tasks_with_opaque_id(&transport, "run-7").await.unwrap(), Some(false));
 
     let without = Server::start(|_, _| Act::json(403, "{}"));
-    let transport = transport_to(&[without.url.clone()], Credentials::None);
+    let transport = transport_to(std::slice::from_ref(&without.url), Credentials::None);
     assert_eq!(tasks::bulk_tasks_with_opaque_id(&transport, "run-7").await.unwrap(), None);
 }
 
@@ -272,7 +273,7 @@ async fn a_user_who_may_only_write_gets_through_with_a_warning() {
             Act::json(403, r#"{"error":{"type":"security_exception","reason":"action is unauthorized"},"status":403}"#)
         }
     });
-    let transport = transport_to(&[server.url.clone()], Credentials::None);
+    let transport = transport_to(std::slice::from_ref(&server.url), Credentials::None);
     let create = Needs { action: Action::Create, bytes_expected: Some(1), pipeline: Some("p".into()), ..needs("t") };
     let found = preflight(&transport, &create).await.unwrap();
     assert_eq!(found.info.product, Product::Unknown);
