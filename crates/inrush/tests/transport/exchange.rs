@@ -139,7 +139,7 @@ async fn a_reply_that_is_too_large_is_not_taken() {
 
 #[tokio::test]
 async fn no_reply_in_time_means_timed_out() {
-    let options = HttpOptions { request_timeout: Duration::from_millis(50), ..HttpOptions::default() };
+    let options = HttpOptions { request_timeout: Duration::from_millis(300), ..HttpOptions::default() };
     let server = Server::start(|_, _| Act::Silence);
     let transport = transport(&[&server.url], &options);
     let error = transport.request(&bulk(&[b"x\n"])).await.result.unwrap_err();
