@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::config::DeadLetters;
 use crate::error::LoadError;
 
-/// A dead letter as a program receives it ([`crate::Loader::failures`]).
+/// A dead letter as a program receives it ([`crate::RunningLoad::failures`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// What people call the source.

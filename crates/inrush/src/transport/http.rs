@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method};
 use reqwest::Url;
 
@@ -176,7 +176,7 @@ impl HttpClient {
             outgoing = outgoing.body(reqwest::Body::wrap(SlicedBody::new(&request.body, started)));
         } else if request.method == Method::POST || request.method == Method::PUT {
             // So that `Content-Length: 0` is sent, without which some proxies answer 411.
-            outgoing = outgoing.body(Vec::new());
+            outgoing = outgoing.header(CONTENT_LENGTH, 0);
         }
         let mut incoming = outgoing.send().await.map_err(Failure::Exchange)?;
 
