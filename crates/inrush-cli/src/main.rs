@@ -1,1 +1,43 @@
-fn main() {}
+//! The command line of `inrush`: arguments become a configuration, the engine runs it, a report comes out.
+
+mod args;
+mod commands;
+mod failure;
+mod job;
+mod json_file;
+mod logging;
+mod options;
+mod progress;
+mod summary;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let workers = std::thread::available_parallelism().map_or(2, usize::from).min(4);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
+    let result = match runtime {
+        Err(error) => Err(anyhow::Error::new(error).context("cannot start the runtime")),
+        Ok(runtime) => {
+            let result = match cli.command {
+                Command::Load(args) => runtime.block_on(commands::load::run(*args)),
+                Command::Node(args) => runtime.block_on(commands::node::run(args)),
+            };
+            // A reader may wait for stdin for ever; the process does not.
+            runtime.shutdown_background();
+            result
+        }
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            failure::print(&error, &mut std::io::stderr().lock());
+            failure::status_of(&error).into()
+        }
+    }
+}

@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod bulk;
+pub mod client;
 mod error;
 pub mod fake;
 pub mod faults;

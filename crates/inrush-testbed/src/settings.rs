@@ -96,6 +96,11 @@ impl Settings {
         self.0.insert(name.to_owned(), Value::String(value.into()));
     }
 
+    /// Takes back what the server filled in.
+    pub fn unset(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
     /// Takes the settings of a new index.
     ///
     /// # Errors

@@ -218,6 +218,8 @@ pub enum DeadLetters {
     /// `inrush-dead-letters-<run id>.ndjson` in the working directory, made when the first one comes.
     #[default]
     DefaultFile,
+    /// A file of that name in this folder.
+    Folder(PathBuf),
     /// This file; it must not exist, or be empty.
     File(PathBuf),
 }

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::config::DeadLetters;
 use crate::error::LoadError;
 
-/// A dead letter as a program receives it ([`crate::Loader::failures`]).
+/// A dead letter as a program receives it ([`crate::RunningLoad::failures`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// What people call the source.
@@ -43,8 +43,10 @@ impl DeadLetterWriter {
         sources: Vec<String>,
         channel: Option<mpsc::UnboundedSender<Failure>>,
     ) -> Result<Self, LoadError> {
+        let name = format!("inrush-dead-letters-{run_id}.ndjson");
         let path = match config {
-            DeadLetters::DefaultFile => PathBuf::from(format!("inrush-dead-letters-{run_id}.ndjson")),
+            DeadLetters::DefaultFile => PathBuf::from(name),
+            DeadLetters::Folder(folder) => folder.join(name),
             DeadLetters::File(path) => path.clone(),
         };
         if path.metadata().is_ok_and(|m| m.len() > 0) {

@@ -6,6 +6,7 @@ pub mod config;
 mod dead_letter;
 mod error;
 mod loader;
+pub mod node;
 mod progress;
 mod reader;
 mod report;

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::cluster::check::{Needs, Preflight, preflight};
-use crate::cluster::{Created, Target, TargetKind, index, stats};
+use crate::cluster::{ClusterError, Created, Target, TargetKind, index, stats};
 use crate::config::{IndexCreation, LoadConfig, Replies};
 use crate::dead_letter::{DeadLetterWriter, Failure};
 use crate::error::LoadError;
@@ -328,7 +328,13 @@ struct Prepared {
     preflight: Preflight,
     /// What a fixed index name stands for.
     target: Option<Target>,
-    before: u64,
+    /// Documents that the index held, or why they could not be counted.
+    before: Result<u64, String>,
+}
+
+async fn count_now(transport: &Transport, name: &str) -> Result<u64, ClusterError> {
+    stats::refresh(transport, name).await?;
+    stats::count(transport, name).await
 }
 
 async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>) -> Result<Prepared, LoadError> {
@@ -349,7 +355,7 @@ async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>)
     {
         target = Some(index::resolve(transport, name).await?);
     }
-    let mut before = 0;
+    let mut before = Ok(0);
     if let (Some(name), Some(found)) = (fixed, &target) {
         match &found.kind {
             TargetKind::Missing { .. } if !found.is_data_stream() => {
@@ -369,8 +375,11 @@ async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>)
             TargetKind::Hidden => {}
         }
         if config.verify && target.as_ref().is_some_and(|t| t.write_index().is_some()) {
-            stats::refresh(transport, name).await?;
-            before = stats::count(transport, name).await?;
+            before = match count_now(transport, name).await {
+                // Whoever may write but not read loads all the same; only the proof is missing.
+                Err(e) if e.status() == Some(403) => Err(e.to_string()),
+                counted => Ok(counted?),
+            };
         }
     }
     Ok(Prepared { preflight, target, before })
@@ -500,7 +509,11 @@ impl End {
         indices: &BTreeMap<String, inrush_core::report::IndexCounts>,
         before: &BTreeMap<String, u64>,
     ) -> Verified {
-        let fixed = self.prepared.target.as_ref().map(|target| (target, self.prepared.before));
+        let before_load = match &self.prepared.before {
+            Ok(before) => *before,
+            Err(why) => return verify::not_provable(format!("the index could not be counted before the load: {why}")),
+        };
+        let fixed = self.prepared.target.as_ref().map(|target| (target, before_load));
         verify::verify(&self.transport, &Expectation { fixed, before, counts, indices }).await
     }
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_core::flow::{Comparison, Item};
-use inrush_core::ledger::LedgerError;
 use inrush_core::outcome::Attempt;
 use inrush_core::{Command, Flow, ItemBlock, Note, Stop, Time};
 use tokio::sync::{mpsc, watch};
@@ -179,11 +178,8 @@ impl Run {
             if self.flow.stopped().is_some() {
                 continue;
             }
-            if let Err(LedgerError { .. }) = self.flow.handle_block(now, block).map_err(|e| {
-                self.fail(now, e.to_string());
-                e
-            }) {
-                return;
+            if let Err(e) = self.flow.handle_block(now, block) {
+                return self.fail(now, e.to_string());
             }
         }
         if intake.blocks == Some(intake.sequencer.count()) {

@@ -64,7 +64,8 @@ pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>)
     }
 }
 
-fn not_provable(detail: String) -> Verified {
+/// A verification that cannot be made, and why.
+pub(crate) fn not_provable(detail: String) -> Verified {
     Verified { state: VerifiedState::NotProvable, detail }
 }
 

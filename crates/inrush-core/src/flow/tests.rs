@@ -109,7 +109,7 @@ impl Cluster {
                     failure_store_used: false,
                 };
                 let item = match fault {
-                    Fault::Rejects(n) if at as u32 % n == 0 => rejected("es_rejected_execution_exception"),
+                    Fault::Rejects(n) if (at as u32).is_multiple_of(n) => rejected("es_rejected_execution_exception"),
                     Fault::Flood => rejected("cluster_block_exception"),
                     _ => self.apply(pair[0], pair[1]),
                 };

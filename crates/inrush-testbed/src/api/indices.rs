@@ -132,6 +132,12 @@ pub(super) fn open_or_close(cluster: &mut Cluster, expression: &str, open: bool)
     for name in expand(cluster, expression)? {
         if let Some(index) = cluster.indices.get_mut(&name) {
             index.open = open;
+            // How both servers show that an index is closed: seen on OpenSearch 3.6.0 and Elasticsearch 8.19.21.
+            if open {
+                index.settings.unset("index.verified_before_close");
+            } else {
+                index.settings.set("index.verified_before_close", "true");
+            }
         }
     }
     Ok(ApiReply::ok(json!({"acknowledged": true, "shards_acknowledged": true})))

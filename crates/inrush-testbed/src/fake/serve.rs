@@ -133,7 +133,10 @@ pub(super) async fn serve(
     let outcome = receive(&shared, node, stopped, &parts, body, &mut entry).await;
     entry.status = outcome.status();
     let opaque_id = entry.opaque_id.clone();
-    lock(&shared.log).push(entry);
+    // Steering the fake is no part of what is observed.
+    if !entry.path.starts_with("/_fake/") {
+        lock(&shared.log).push(entry);
+    }
     let mut response = match outcome {
         Outcome::Json(status, body) => json_response(status, &body, false),
         Outcome::Truncated(status, body) => json_response(status, &body, true),

@@ -134,7 +134,9 @@ fn reason(body: &Value) -> Option<String> {
         innermost = cause;
     }
     let mut text = words(error);
-    if !std::ptr::eq(innermost, error) {
+    // Many outer reasons end with the inner one.
+    let inner = innermost.get("reason").and_then(Value::as_str).unwrap_or_default();
+    if !text.contains(inner) {
         text.push_str(&format!(", because of {}", words(innermost)));
     }
     Some(text)

@@ -243,8 +243,8 @@ fn creation_body(how: &CreateIndex) -> Value {
     Value::Object(body)
 }
 
-/// Sets one setting of the index, in whichever of its three forms it was given before: the servers refuse a body that
-/// has it twice.
+/// Sets one setting of the index and removes it in the other forms in which it may have been given: the servers take a
+/// body that has it twice, and which of the two counts is written nowhere.
 fn with_setting(settings: Option<Value>, key: &str, value: u32) -> Value {
     let mut settings = match settings {
         Some(Value::Object(settings)) => settings,
@@ -352,7 +352,7 @@ fn fields(mapping: &Value) -> u64 {
 /// The composable template with the highest priority that applies to `name`. A cluster or a user that cannot show
 /// templates has none, as far as we know.
 async fn template_for(transport: &Transport, name: &str) -> Result<Option<Template>, ClusterError> {
-    let path = "/_index_template?filter_path=index_templates.name,index_templates.index_template.index_patterns,\
+    let path = "/_index_template/*?filter_path=index_templates.name,index_templates.index_template.index_patterns,\
                 index_templates.index_template.priority,index_templates.index_template.data_stream";
     match transport.demand("looking up index templates", Method::GET, path, None).await {
         Ok(body) => Ok(best_template(name, &body)),

@@ -11,6 +11,7 @@ mod charset;
 mod compression;
 pub mod csv;
 mod cut;
+pub mod dead_letters;
 mod format;
 mod input;
 mod json_string;

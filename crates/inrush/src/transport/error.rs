@@ -101,30 +101,31 @@ pub enum SetupError {
 
 /// The deepest cause says what happened ("connection refused"); those above it only say where.
 fn innermost<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
-    let mut deepest = error;
-    while let Some(cause) = deepest.source() {
-        deepest = cause;
+    causes(error).last().unwrap_or(error)
+}
+
+/// An error and what caused it, from the outside in. What an `io::Error` was made of is not its `source`, but what it
+/// shows itself as, so it is looked into.
+fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| next_cause(error))
+}
+
+fn next_cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+    match error.downcast_ref::<std::io::Error>() {
+        Some(io) => io.get_ref().map(|inner| inner as &(dyn StdError + 'static)),
+        None => error.source(),
     }
-    deepest
 }
 
 /// What to do about the failures everyone meets at the first contact with a cluster.
 fn hint(error: &(dyn StdError + 'static)) -> &'static str {
-    let mut cause = Some(error);
-    while let Some(current) = cause {
-        if let Some(io) = current.downcast_ref::<std::io::Error>()
-            && let Some(rustls::Error::InvalidCertificate(_)) =
-                io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())
-        {
-            return " (give the certificate's authority with a CA file, or accept any certificate with insecure)";
+    match causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(_)) => {
+            " (give the certificate's authority with a CA file, or accept any certificate with insecure)"
         }
-        if let Some(rustls::Error::InvalidCertificate(_)) = current.downcast_ref::<rustls::Error>() {
-            return " (give the certificate's authority with a CA file, or accept any certificate with insecure)";
+        Some(rustls::Error::InvalidMessage(_)) => {
+            " (the node does not speak TLS here; try http:// instead of https://)"
         }
-        if let Some(rustls::Error::InvalidMessage(_)) = current.downcast_ref::<rustls::Error>() {
-            return " (the node does not speak TLS here; try http:// instead of https://)";
-        }
-        cause = current.source();
+        Some(_) | None => "",
     }
-    ""
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method};
 use reqwest::Url;
 
@@ -92,6 +92,15 @@ pub struct Response {
     pub elapsed: Duration,
 }
 
+/// A client for downloads over the internet: follows redirects, waits at most ten seconds for a connection.
+pub(crate) fn download_client() -> Result<reqwest::Client, SetupError> {
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(client_config(&TlsOptions::default(), true)?)
+        .connect_timeout(Duration::from_secs(10))
+        .build()
+        .map_err(|e| SetupError::Client(e.into()))
+}
+
 /// The client. Redirects are not followed (a body would be sent twice), bodies are not decompressed, nothing is sent
 /// again except by the connection pool where a reused connection was closed before the request was written to it. A
 /// proxy from the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`) is used except for nodes on this machine.
@@ -167,7 +176,7 @@ impl HttpClient {
             outgoing = outgoing.body(reqwest::Body::wrap(SlicedBody::new(&request.body, started)));
         } else if request.method == Method::POST || request.method == Method::PUT {
             // So that `Content-Length: 0` is sent, without which some proxies answer 411.
-            outgoing = outgoing.body(Vec::new());
+            outgoing = outgoing.header(CONTENT_LENGTH, 0);
         }
         let mut incoming = outgoing.send().await.map_err(Failure::Exchange)?;
 

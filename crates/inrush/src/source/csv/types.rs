@@ -271,7 +271,7 @@ fn is_plain_float(cell: &[u8]) -> bool {
     let code = digits.len() > 1 && digits[0] == b'0' && digits[1].is_ascii_digit();
     // A long row of digits is an account or a part number, and a double would lose the last of them.
     let whole = digits.iter().all(u8::is_ascii_digit);
-    !code && !(whole && digits.len() > 18) && float_of(cell).is_some()
+    !(code || (whole && digits.len() > 18)) && float_of(cell).is_some()
 }
 
 #[cfg(test)]

@@ -1,0 +1,41 @@
+# Every target is the very command that CI runs. Builds and downloads are kept outside of the clone.
+CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/inrush
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+SHELL := bash
+
+.PHONY: build demo test check unit fmt lint docs purity servers tools bench
+
+build: ## the plain release build
+	cargo build --locked --release -p inrush-cli
+	@echo "built $(CARGO_TARGET_DIR)/release/inrush"
+
+demo: tools build ## real flights into a local OpenSearch node, a report and a query
+	scripts/demo.sh
+
+test: tools check servers ## everything
+
+check: fmt lint docs purity unit ## what needs no server
+
+fmt:
+	cargo fmt --all --check
+
+lint:
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+docs:
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+
+purity:
+	scripts/purity.sh
+
+unit: ## units, properties, the engine and the command line against the fake cluster
+	cargo test --locked --workspace --quiet
+
+servers: ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
+	cargo test --locked -p inrush --test servers --features real-servers -- --nocapture --test-threads 1
+
+bench: ## against the null server; writes bench/runs/
+	bench/null.sh
+
+tools:
+	scripts/install-tools.sh

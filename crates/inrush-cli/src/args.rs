@@ -1,0 +1,91 @@
+//! What the command line can say, before any of it is checked against the rest. Every flag of `load` is defined
+//! here once: the job file ([`crate::job`]) reads the same definitions.
+
+mod load;
+mod node;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use load::{AuthArgs, AwsService, Format, LoadArgs, Quote, ReplyDetail, SourceArgs};
+pub(crate) use node::{NodeArgs, NodeCommand};
+
+/// Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and proves that nothing was lost.
+///
+/// Results go to stdout, everything else to stderr.
+#[derive(Debug, Parser)]
+#[command(name = "inrush", version, max_term_width = 110, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Load files or stdin into an index
+    Load(Box<LoadArgs>),
+    /// Start, stop or inspect the local OpenSearch node
+    Node(NodeArgs),
+}
+
+/// What is printed where.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Print nothing on stderr but errors, and no report on stdout unless --json asks for it
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Print the result as one JSON object on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// How much inrush itself logs to stderr. Default warn; libraries log warnings only, so that no header or body
+    /// of theirs gets there
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    pub(crate) log_level: Option<LogLevel>,
+    /// Log one JSON object a line instead of text
+    #[arg(long)]
+    pub(crate) log_json: bool,
+    /// Log more: -v is --log-level info, -vv debug, -vvv trace
+    #[arg(long, short, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// The least serious messages that are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn no_flag_takes_a_secret() {
+        let mut command = Cli::command();
+        command.build();
+        for flag in command.get_subcommands().flat_map(|sub| sub.get_arguments()).filter_map(|arg| arg.get_long()) {
+            assert!(!["password", "api-key", "bearer", "token", "secret"].contains(&flag), "--{flag}");
+        }
+    }
+
+    #[test]
+    fn every_flag_of_load_has_help_under_a_heading() {
+        let command = Cli::command();
+        let load = command.find_subcommand("load").unwrap();
+        for arg in load.get_arguments() {
+            assert!(arg.get_help().is_some(), "{}", arg.get_id());
+            assert!(arg.get_help_heading().is_some(), "{}", arg.get_id());
+        }
+    }
+}

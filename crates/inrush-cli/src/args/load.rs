@@ -1,0 +1,356 @@
+//! The flags of `inrush load`, by topic. Defaults are named in the help and set in [`crate::validate`], so that a
+//! flag that was not given can be told from one that was.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+use inrush::config::{MaxErrors, OnConflict};
+use inrush::{Action, FieldPath, IndexTemplate};
+
+use super::OutputArgs;
+use crate::units::{parse_bytes_positive, parse_duration, parse_duration_positive, parse_max_errors};
+
+/// Load documents into an index, and account for each of them.
+#[derive(Clone, Debug, Default, Args)]
+#[command(after_help = "\
+Sizes are whole numbers with a unit: 64MiB, 2MB, 1g (1g = 1GiB) or plain bytes. Durations: 500ms, 1s, 10m, 2h.
+
+Exit status:
+  0    all documents are in, and verified
+  1    the run failed
+  2    usage: a flag, the job file or a combination of them is wrong; nothing was done
+  3    the run ended, and some documents are not in (dead letters, conflicts, redirected, unknown)
+  4    the documents are in, but a check failed
+  130  interrupted")]
+pub(crate) struct LoadArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) index: IndexArgs,
+    #[command(flatten)]
+    pub(crate) auth: AuthArgs,
+    #[command(flatten)]
+    pub(crate) sizes: SizeArgs,
+    #[command(flatten)]
+    pub(crate) errors: ErrorArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// What is read, and how.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Source")]
+pub(crate) struct SourceArgs {
+    /// Files, globs in quotes ('logs/*.ndjson.zst'), or - for stdin; gzip, zstd, bzip2 and xz are recognised by
+    /// their content
+    #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath)]
+    pub(crate) sources: Vec<OsString>,
+    /// Read flags from a TOML file: every long flag is a key (batch_bytes = "4MiB"), and `sources` is a list; paths in
+    /// it are relative to the file; flags given here win
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) job: Option<PathBuf>,
+    /// Load the documents of a dead-letter file again, instead of a SOURCE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) from_dead_letters: Option<PathBuf>,
+    /// Format of the sources. Default: by the name's ending (.csv, .tsv, .ndjson, .jsonl, .json), else ndjson
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// The field that holds each line; needed with --format text
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) field: Option<String>,
+    /// CSV: what separates cells, one ASCII character, or `tab`. Default: a comma, a tab with --format tsv
+    #[arg(long, value_name = "CHAR", value_parser = parse_separator)]
+    pub(crate) separator: Option<u8>,
+    /// CSV: what encloses cells that hold separators, one ASCII character, or `none`. Default: "
+    #[arg(long, value_name = "CHAR", value_parser = parse_quote)]
+    pub(crate) quote: Option<Quote>,
+    /// CSV: the first row is data. Columns are named by --columns, else column_1, column_2, …
+    #[arg(long)]
+    pub(crate) no_header: bool,
+    /// CSV: names of the columns in order, instead of those of the header
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// CSV: types of columns instead of the ones that are found, as in id:string,price:float
+    #[arg(long, value_name = "COLUMN:TYPE,…", value_delimiter = ',')]
+    pub(crate) schema: Vec<String>,
+    /// CSV: every column is a string, but those that --schema names
+    #[arg(long)]
+    pub(crate) all_strings: bool,
+    /// Character set of the sources, as in latin1 or windows-1252. Default: UTF-8, or what a byte order mark says
+    #[arg(long, value_name = "NAME")]
+    pub(crate) charset: Option<String>,
+}
+
+/// Where documents go, and as what.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Target")]
+pub(crate) struct IndexArgs {
+    /// Index, alias or data stream; {field} stands for a field's value, as in 'logs-{tenant}'. Always needed, but with
+    /// --from-dead-letters only where a letter names no index
+    #[arg(long, value_name = "NAME")]
+    pub(crate) index: Option<IndexTemplate>,
+    /// Nodes of the cluster, repeated or separated by commas; a URL without a port means 9200. `local`, the default, is the
+    /// local OpenSearch node, which is started if it does not run
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    pub(crate) to: Vec<String>,
+    /// What happens with each document: index, create, update, upsert or delete. Default: index; create for a data
+    /// stream
+    #[arg(long)]
+    pub(crate) action: Option<Action>,
+    /// The field that holds the id, as in id or artist.id. Default: the cluster makes ids up
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) id: Option<FieldPath>,
+    /// The field that holds the routing value. Default: none
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) routing: Option<FieldPath>,
+    /// The field that holds the external version, a whole number; a document older than the one in the index is a
+    /// conflict. Default: none
+    #[arg(long = "version", value_name = "FIELD")]
+    pub(crate) version_field: Option<FieldPath>,
+    /// The ingest pipeline. Default: the index's own
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pipeline: Option<String>,
+    /// Fields to leave out of the documents, repeated or separated by commas
+    #[arg(long, value_name = "FIELD", value_delimiter = ',')]
+    pub(crate) drop: Vec<FieldPath>,
+    /// JSON file with the mapping of an index that does not exist yet
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) mapping: Option<PathBuf>,
+    /// JSON file with the settings of an index that does not exist yet
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) settings: Option<PathBuf>,
+    /// Primary shards of an index that does not exist yet. Default: the cluster's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) shards: Option<u32>,
+    /// Replicas of an index that does not exist yet. Default: the cluster's
+    #[arg(long, value_name = "N")]
+    pub(crate) replicas: Option<u32>,
+    /// Delete the index first, with all its documents; asks, unless --yes is given
+    #[arg(long)]
+    pub(crate) recreate: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// Who we are to the cluster, and whom we trust. No secret is ever an argument: arguments can be read by every
+/// user of the machine and stay in the shell's history.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Authentication")]
+pub(crate) struct AuthArgs {
+    /// User of basic authentication; the password comes from --password-file, the environment or a prompt
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// File that holds the password
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) password_file: Option<PathBuf>,
+    /// Environment variable that holds the password. Default: INRUSH_PASSWORD
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) password_env: Option<String>,
+    /// File that holds the API key, as id:key or as the cluster encoded it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) api_key_file: Option<PathBuf>,
+    /// Environment variable that holds the API key. Default: INRUSH_API_KEY, where it is set
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) api_key_env: Option<String>,
+    /// File that holds the bearer token
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) bearer_file: Option<PathBuf>,
+    /// Environment variable that holds the bearer token. Default: INRUSH_BEARER, where it is set
+    #[arg(long, value_name = "VARIABLE")]
+    pub(crate) bearer_env: Option<String>,
+    /// PEM file with the certificate authorities to trust besides the system's
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ca: Option<PathBuf>,
+    /// PEM file with our client certificate; needs --key
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file with the private key of --cert
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) key: Option<PathBuf>,
+    /// Take any certificate of the cluster: whoever is between can read and change everything
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Sign requests for Amazon OpenSearch Service (es) or OpenSearch Serverless (aoss); credentials come from the
+    /// environment or the profile
+    #[arg(long, value_name = "SERVICE", value_enum)]
+    pub(crate) aws_sigv4: Option<AwsService>,
+    /// AWS region. Default: AWS_REGION, AWS_DEFAULT_REGION, then the profile's
+    #[arg(long, value_name = "REGION")]
+    pub(crate) aws_region: Option<String>,
+    /// Profile in the AWS configuration files. Default: the AWS_* variables, then AWS_PROFILE, then `default`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) aws_profile: Option<String>,
+}
+
+/// How much is sent at once, and how long things may take.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Sizes and limits")]
+pub(crate) struct SizeArgs {
+    /// Bytes of one request's body. Default 2MiB; a larger document travels alone
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes_positive)]
+    pub(crate) batch_bytes: Option<u64>,
+    /// Documents in one request. Default: as many as --batch-bytes allows
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) batch_docs: Option<u32>,
+    /// Requests under way at once, those that wait to be tried again included. Default 4
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) in_flight: Option<u32>,
+    /// How long documents wait for a request to fill while the source is slow. Default 1s
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) linger: Option<Duration>,
+    /// Bytes of documents under way; --batch-bytes x --in-flight must fit. Default 64MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes_positive)]
+    pub(crate) memory: Option<u64>,
+    /// Threads that read and encode. Default: one a core, at most 8
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) workers: Option<u32>,
+    /// The largest document; a larger one is a dead letter. Default 100MiB, the servers' http.max_content_length
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes_positive)]
+    pub(crate) max_document_bytes: Option<u64>,
+    /// How long one request may take. Default 120s
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration_positive)]
+    pub(crate) request_timeout: Option<Duration>,
+    /// How long a batch is tried again while the cluster is overloaded. Default 10m
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) retry_for: Option<Duration>,
+    /// How often a batch is tried again. Default 20
+    #[arg(long, value_name = "N")]
+    pub(crate) retries: Option<u32>,
+    /// How long to wait for a condition of the whole index or cluster to pass (write block, full disk). Default 60s
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub(crate) pause_for: Option<Duration>,
+    /// What is asked of the cluster for each request: items, one reply entry a document; or summary, only whether there
+    /// were errors, which costs less. Default items
+    #[arg(long, value_enum)]
+    pub(crate) replies: Option<ReplyDetail>,
+}
+
+/// What becomes of documents that cannot be indexed, and what is checked at the end.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Errors and checks")]
+pub(crate) struct ErrorArgs {
+    /// What a version conflict (409) means that is not from an attempt of ours: fail, a dead letter; skip, counted and
+    /// fine; compare, fine if the index has the same content. Default fail
+    #[arg(long, value_name = "WHAT", value_parser = parse_on_conflict)]
+    pub(crate) on_conflict: Option<OnConflict>,
+    /// File for documents that cannot be indexed, one JSON object a line with error, position and document. Default:
+    /// inrush-dead-letters-RUN.ndjson in the working directory, made when the first one comes
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) dead_letters: Option<PathBuf>,
+    /// Stop when more than N documents, or more than N% of them, are dead letters; a percentage is judged from the
+    /// 10,000th document on and at the end. Default 100%
+    #[arg(long, value_name = "N|N%", value_parser = parse_max_errors)]
+    pub(crate) max_errors: Option<MaxErrors>,
+    /// Do not refresh, count and compare at the end
+    #[arg(long)]
+    pub(crate) no_verify: bool,
+}
+
+/// How the sources are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One JSON object a line
+    Ndjson,
+    /// Cells separated by commas, or by --separator
+    Csv,
+    /// Cells separated by tabs
+    Tsv,
+    /// Every line is a document with one field, --field
+    Text,
+}
+
+impl Format {
+    /// Whether the flags for columns mean something.
+    pub(crate) fn has_columns(self) -> bool {
+        match self {
+            Format::Csv | Format::Tsv => true,
+            Format::Ndjson | Format::Text => false,
+        }
+    }
+
+    /// As it is given to `--format`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Format::Ndjson => "ndjson",
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Text => "text",
+        }
+    }
+}
+
+/// What encloses cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quote {
+    Character(u8),
+    None,
+}
+
+/// The signing name of Amazon's services.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AwsService {
+    /// Amazon OpenSearch Service
+    Es,
+    /// Amazon OpenSearch Serverless
+    Aoss,
+}
+
+/// How much of a reply is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReplyDetail {
+    /// One entry a document
+    Items,
+    /// Only whether there were errors
+    Summary,
+}
+
+fn parse_separator(text: &str) -> Result<u8, String> {
+    if text == "tab" { Ok(b'\t') } else { parse_character(text, "tab") }
+}
+
+fn parse_quote(text: &str) -> Result<Quote, String> {
+    if text == "none" { Ok(Quote::None) } else { parse_character(text, "none").map(Quote::Character) }
+}
+
+fn parse_character(text: &str, word: &str) -> Result<u8, String> {
+    let text = if text == "\\t" { "\t" } else { text };
+    match text.as_bytes() {
+        [byte] if byte.is_ascii() && !matches!(byte, b'\r' | b'\n') => Ok(*byte),
+        _ => Err(format!("expected one ASCII character, or `{word}`")),
+    }
+}
+
+fn parse_on_conflict(text: &str) -> Result<OnConflict, String> {
+    match text {
+        "fail" => Ok(OnConflict::Fail),
+        "skip" => Ok(OnConflict::Skip),
+        "compare" => Ok(OnConflict::Compare),
+        _ => Err("expected fail, skip or compare".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn separators_are_one_character() {
+        assert_eq!(parse_separator(";"), Ok(b';'));
+        assert_eq!(parse_separator("tab"), Ok(b'\t'));
+        assert_eq!(parse_separator("\\t"), Ok(b'\t'));
+        assert_eq!(parse_quote("'"), Ok(Quote::Character(b'\'')));
+        assert_eq!(parse_quote("none"), Ok(Quote::None));
+        for bad in ["", ";;", "é", "\n"] {
+            assert!(parse_separator(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn conflicts_have_three_meanings() {
+        assert_eq!(parse_on_conflict("compare"), Ok(OnConflict::Compare));
+        assert!(parse_on_conflict("ignore").is_err());
+    }
+}

@@ -1,0 +1,94 @@
+//! The flags of `inrush node`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::OutputArgs;
+
+/// The local OpenSearch node that loads without --to go to.
+#[derive(Debug, Args)]
+pub(crate) struct NodeArgs {
+    #[command(subcommand)]
+    pub(crate) command: NodeCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum NodeCommand {
+    /// Start a node, or find the one that runs, and print its URL
+    Start(NodeStartArgs),
+    /// Stop a node
+    Stop(NodeStopArgs),
+    /// Say whether a node runs, and where; exit status 1 if it does not
+    Status(NodeStatusArgs),
+    /// Print a node's log
+    Logs(NodeLogsArgs),
+}
+
+/// `inrush node start`.
+#[derive(Debug, Args)]
+pub(crate) struct NodeStartArgs {
+    #[command(flatten)]
+    pub(crate) name: NodeNameArgs,
+    /// HTTP port on the loopback interface. Default: 9200 if it is free, else a free one
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
+    /// Java heap, as in 1g or 512m. Default 1g
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::parse_bytes_positive)]
+    pub(crate) heap: Option<u64>,
+    /// Folder for the node's data. Default: one in the user's data folder
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) data: Option<PathBuf>,
+    /// Java to run it with, a folder with bin/java. Default: JAVA_HOME, PATH, /usr/lib/jvm
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) java_home: Option<PathBuf>,
+    /// Version of OpenSearch. Default: the newest known one that the Java of this machine can run
+    #[arg(long = "version", value_name = "VERSION")]
+    pub(crate) opensearch_version: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// `inrush node stop`.
+#[derive(Debug, Args)]
+pub(crate) struct NodeStopArgs {
+    #[command(flatten)]
+    pub(crate) name: NodeNameArgs,
+    /// Delete its data as well
+    #[arg(long)]
+    pub(crate) clean: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// `inrush node status`.
+#[derive(Debug, Args)]
+pub(crate) struct NodeStatusArgs {
+    #[command(flatten)]
+    pub(crate) name: NodeNameArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// `inrush node logs`.
+#[derive(Debug, Args)]
+pub(crate) struct NodeLogsArgs {
+    #[command(flatten)]
+    pub(crate) name: NodeNameArgs,
+    /// How many of the last lines
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    pub(crate) lines: usize,
+    /// Go on printing what is added, until interrupted
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Which node.
+#[derive(Debug, Args)]
+pub(crate) struct NodeNameArgs {
+    /// The node's name, where there is more than one
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) name: String,
+}

@@ -1,0 +1,142 @@
+//! How the binary ends: its exit statuses, errors that are the user's to mend, and how errors are printed.
+
+use std::fmt;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// The exit statuses of a command that did not get as far as a report; [`inrush::Status::exit_code`] has the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitStatus {
+    /// It failed.
+    Failed,
+    /// A flag, the job file or their combination is wrong; nothing was done.
+    Usage,
+}
+
+impl ExitStatus {
+    /// The number the shell sees.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            ExitStatus::Failed => 1,
+            ExitStatus::Usage => 2,
+        }
+    }
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        ExitCode::from(status.code())
+    }
+}
+
+/// Something the user said that cannot be done. Exit status 2.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UsageError {
+    message: String,
+    hint: Option<String>,
+}
+
+impl UsageError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        UsageError { message: message.into(), hint: None }
+    }
+
+    /// Says what to do instead.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// A hint put around an error of the engine by whoever knows what the user can do about it.
+#[derive(Debug)]
+pub(crate) struct Hint(pub(crate) String);
+
+impl fmt::Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The exit status an error ends in.
+pub(crate) fn status_of(error: &anyhow::Error) -> ExitStatus {
+    if error.is::<UsageError>() { ExitStatus::Usage } else { ExitStatus::Failed }
+}
+
+/// Prints `error: …` with its causes, and a `hint: …` where there is one, to `out`. Failure to print is ignored:
+/// there is nobody left to tell.
+pub(crate) fn print(error: &anyhow::Error, out: &mut impl Write) {
+    let _ = out.write_all(render(error).as_bytes());
+    let _ = out.flush();
+}
+
+fn render(error: &anyhow::Error) -> String {
+    // A hint is attached as context, so it is the outermost link where there is one.
+    let hint = error
+        .downcast_ref::<Hint>()
+        .map(|hint| hint.0.as_str())
+        .or_else(|| error.downcast_ref::<UsageError>().and_then(|usage| usage.hint.as_deref()));
+    let skip = usize::from(error.downcast_ref::<Hint>().is_some());
+    let mut text = String::new();
+    for (depth, cause) in error.chain().skip(skip).map(ToString::to_string).enumerate() {
+        if depth == 0 {
+            text.push_str(&format!("error: {cause}\n"));
+        } else if !text.contains(cause.as_str()) {
+            // Many libraries repeat their cause in their own message.
+            text.push_str(&format!("  caused by: {cause}\n"));
+        }
+    }
+    if let Some(hint) = hint {
+        text.push_str(&format!("hint: {hint}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn exit_statuses_are_those_of_the_documentation() {
+        let codes = [
+            (ExitStatus::Success, 0),
+            (ExitStatus::Failed, 1),
+            (ExitStatus::Usage, 2),
+            (ExitStatus::NotAllIn, 3),
+            (ExitStatus::CheckFailed, 4),
+            (ExitStatus::Interrupted, 130),
+        ];
+        for (status, code) in codes {
+            assert_eq!(status.code(), code, "{status:?}");
+        }
+    }
+
+    #[test]
+    fn causes_and_hints_follow_the_error() {
+        let usage = anyhow::Error::new(UsageError::new("--shards is odd").hint("make it even"));
+        assert_eq!(render(&usage), "error: --shards is odd\nhint: make it even\n");
+        assert_eq!(status_of(&usage), ExitStatus::Usage);
+
+        let io: Result<(), _> = Err(std::io::Error::other("disk on fire"));
+        let error = io.context("cannot write x").context(Hint("use water".into())).unwrap_err();
+        assert_eq!(render(&error), "error: cannot write x\n  caused by: disk on fire\nhint: use water\n");
+        assert_eq!(status_of(&error), ExitStatus::Failed);
+    }
+
+    #[test]
+    fn a_cause_that_is_already_told_is_not_repeated() {
+        let io = std::io::Error::other("refused");
+        let error = anyhow::Error::new(io).context("cannot connect: refused");
+        assert_eq!(render(&error), "error: cannot connect: refused\n");
+    }
+}

@@ -1,0 +1,266 @@
+//! Servers as their makers publish them: where they come from, and unpacking them.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use flate2::read::GzDecoder;
+use sha2::{Digest, Sha512};
+
+use super::error::NodeError;
+
+/// Whose server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// OpenSearch.
+    OpenSearch,
+    /// Elasticsearch, for tests.
+    Elasticsearch,
+}
+
+/// A server of a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Distribution {
+    /// Whose.
+    pub product: Product,
+    /// Which.
+    pub version: String,
+}
+
+/// Where OpenSearch's makers publish archives that bring their own Java.
+const ARCHIVES: &str = "https://artifacts.opensearch.org/releases/bundle/opensearch";
+
+impl Distribution {
+    /// OpenSearch of this version.
+    pub fn opensearch(version: impl Into<String>) -> Self {
+        Distribution { product: Product::OpenSearch, version: version.into() }
+    }
+
+    /// Elasticsearch of this version.
+    pub fn elasticsearch(version: impl Into<String>) -> Self {
+        Distribution { product: Product::Elasticsearch, version: version.into() }
+    }
+
+    /// As people say it.
+    pub fn title(&self) -> String {
+        let product = match self.product {
+            Product::OpenSearch => "OpenSearch",
+            Product::Elasticsearch => "Elasticsearch",
+        };
+        format!("{product} {}", self.version)
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self.product {
+            Product::OpenSearch => "opensearch",
+            Product::Elasticsearch => "elasticsearch",
+        }
+    }
+
+    /// The versions of Java that run it: what its own `jvm.options` and class files allow.
+    pub(super) fn java(&self) -> RangeInclusive<u32> {
+        let major: u32 = self.version.split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
+        match (self.product, major) {
+            (Product::OpenSearch, 3..) => 21..=u32::MAX,
+            // Its options use a flag that Java 24 refuses.
+            (Product::OpenSearch, _) => 11..=23,
+            (Product::Elasticsearch, 8..) => 17..=25,
+            (Product::Elasticsearch, _) => 11..=21,
+        }
+    }
+
+    /// The unpacked distribution, fetched if it is not there: from the cache, through Maven, or (OpenSearch) from its maker's own
+    /// archive.
+    pub(super) fn home(&self, root: &Path, cache: &Path) -> Result<PathBuf, NodeError> {
+        let home = root.join("dist").join(format!("{}-{}", self.name(), self.version));
+        if home.join("bin").is_dir() {
+            return Ok(home);
+        }
+        let zip = cache.join(format!("{}-{}.zip", self.name(), self.version));
+        let mut tried = Vec::new();
+        if !zip.is_file()
+            && let Err(e) = self.by_maven(cache)
+        {
+            tried.push(e);
+        }
+        if zip.is_file() {
+            unpack(&home, |into| unzip(&zip, into))
+                .map_err(NodeError::io(format!("cannot unpack {}", zip.display())))?;
+            return Ok(home);
+        }
+        if self.product == Product::OpenSearch {
+            let base = std::env::var("INRUSH_OPENSEARCH_ARCHIVES").unwrap_or_else(|_| ARCHIVES.to_owned());
+            match self.by_archive(&base, cache) {
+                Ok(archive) => {
+                    unpack(&home, |into| untar(&archive, into))
+                        .map_err(NodeError::io(format!("cannot unpack {}", archive.display())))?;
+                    return Ok(home);
+                }
+                Err(e) => tried.push(e),
+            }
+        }
+        Err(NodeError::NoDistribution { what: self.title(), tried })
+    }
+
+    fn by_maven(&self, cache: &Path) -> Result<(), String> {
+        std::fs::create_dir_all(cache).map_err(|e| format!("cannot make {}: {e}", cache.display()))?;
+        let group = match self.product {
+            Product::OpenSearch => "org.opensearch.distribution.integ-test-zip",
+            Product::Elasticsearch => "org.elasticsearch.distribution.integ-test-zip",
+        };
+        let output = Command::new("mvn")
+            .args(["-q", "-B", "dependency:copy"])
+            .arg(format!("-Dartifact={group}:{}:{}:zip", self.name(), self.version))
+            .arg(format!("-DoutputDirectory={}", cache.display()))
+            .output()
+            .map_err(|e| format!("Maven (mvn) cannot be run: {e}"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        Err(format!("Maven failed: {}", text.lines().find(|l| l.contains("ERROR")).unwrap_or("no reason given")))
+    }
+
+    /// Downloads `BASE/VERSION/opensearch-VERSION-linux-x64.tar.gz` and checks it against the `.sha512` beside it.
+    pub(super) fn by_archive(&self, base: &str, cache: &Path) -> Result<PathBuf, String> {
+        let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        let name = format!("opensearch-{}-linux-{arch}.tar.gz", self.version);
+        let url = format!("{base}/{}/{name}", self.version);
+        let archive = cache.join(&name);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+        runtime.block_on(async {
+            let client = crate::transport::download_client().map_err(|e| e.to_string())?;
+            let get = async |url: &str| {
+                let response = client.get(url).send().await.and_then(reqwest::Response::error_for_status);
+                response.map_err(|e| format!("cannot download {url}: {}", root_cause(&e)))
+            };
+            let sums = get(&format!("{url}.sha512")).await?.text().await.map_err(|e| e.to_string())?;
+            let expected = sums.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+            std::fs::create_dir_all(cache).map_err(|e| e.to_string())?;
+            let mut file = tempfile::NamedTempFile::new_in(cache).map_err(|e| e.to_string())?;
+            let mut sum = Sha512::new();
+            let mut response = get(&url).await?;
+            while let Some(chunk) = response.chunk().await.map_err(|e| format!("{url}: {}", root_cause(&e)))? {
+                sum.update(&chunk);
+                file.write_all(&chunk).map_err(|e| e.to_string())?;
+            }
+            let found: String = sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            if found != expected {
+                return Err(format!("{url} has the checksum {found}, expected {expected}; it was not kept"));
+            }
+            file.persist(&archive).map_err(|e| e.to_string())?;
+            Ok(archive)
+        })
+    }
+}
+
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
+
+/// Unpacks into a folder beside `home` and renames it, so that two processes can do it at once and half of it is never seen.
+fn unpack(home: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let parent = home.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent)?;
+    let folder = tempfile::tempdir_in(parent)?;
+    // Others have to read it: the user that the node runs as.
+    open_to_all(folder.path())?;
+    fill(folder.path())?;
+    // An archive has one folder at its top.
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder.path())?.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    let top = match (entries.pop(), entries.is_empty()) {
+        (Some(only), true) if only.is_dir() => only,
+        _ => folder.path().to_owned(),
+    };
+    match std::fs::rename(&top, home) {
+        Err(_) if home.join("bin").is_dir() => Ok(()),
+        other => other,
+    }
+}
+
+fn open_to_all(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))
+}
+
+fn unzip(archive: &Path, into: &Path) -> io::Result<()> {
+    zip::ZipArchive::new(File::open(archive)?).and_then(|mut zip| zip.extract(into)).map_err(io::Error::other)
+}
+
+fn untar(archive: &Path, into: &Path) -> io::Result<()> {
+    let file: Box<dyn Read> = Box::new(GzDecoder::new(File::open(archive)?));
+    tar::Archive::new(file).unpack(into)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A web server for these paths and contents; ends with the test.
+    fn serve(files: Vec<(String, Vec<u8>)>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                let path = lines.next().unwrap().unwrap().split(' ').nth(1).unwrap().to_owned();
+                lines.take_while(|line| !line.as_ref().unwrap().is_empty()).for_each(drop);
+                let found = files.iter().find(|(name, _)| *name == path);
+                let (status, body) = found.map_or(("404 Not Found", &b""[..]), |(_, body)| ("200 OK", body));
+                let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+                stream.write_all(head.as_bytes()).unwrap();
+                stream.write_all(body).unwrap();
+            }
+        });
+        url
+    }
+
+    fn archive() -> Vec<u8> {
+        let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+        let mut header = tar::Header::new_gnu();
+        header.set_size(2);
+        header.set_mode(0o755);
+        header.set_cksum();
+        tar.append_data(&mut header, "opensearch-9.9.9/bin/opensearch", &b"#!"[..]).unwrap();
+        tar.into_inner().unwrap().finish().unwrap()
+    }
+
+    fn check(sum: impl Fn(&[u8]) -> String) -> Result<PathBuf, String> {
+        let body = archive();
+        let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        let path = format!("/9.9.9/opensearch-9.9.9-linux-{arch}.tar.gz");
+        let sums = format!("{}  opensearch.tar.gz\n", sum(&body));
+        let url = serve(vec![(path.clone(), body), (format!("{path}.sha512"), sums.into_bytes())]);
+        let cache = tempfile::tempdir().unwrap();
+        let archive = Distribution::opensearch("9.9.9").by_archive(&url, cache.path())?;
+        let home = cache.path().join("home");
+        unpack(&home, |into| untar(&archive, into)).unwrap();
+        assert!(home.join("bin/opensearch").is_file());
+        Ok(home)
+    }
+
+    #[test]
+    fn an_archive_is_downloaded_checked_and_unpacked() {
+        check(|body| Sha512::digest(body).iter().map(|b| format!("{b:02x}")).collect()).unwrap();
+        let error = check(|_| "00".repeat(64)).unwrap_err();
+        assert!(error.contains("checksum"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_archive_is_named() {
+        let cache = tempfile::tempdir().unwrap();
+        let error = Distribution::opensearch("1.0.0").by_archive(&serve(Vec::new()), cache.path()).unwrap_err();
+        assert!(error.contains("404"), "{error}");
+    }
+}

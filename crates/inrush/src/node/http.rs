@@ -1,0 +1,22 @@
+//! One question to a node on this machine, before there is a transport.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The status and body of `GET path`, or nothing where there is no answer within two seconds.
+pub(super) async fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
+    let ask = async {
+        let mut stream = TcpStream::connect(address).await.ok()?;
+        let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.ok()?;
+        let mut reply = Vec::new();
+        stream.read_to_end(&mut reply).await.ok()?;
+        let reply = String::from_utf8_lossy(&reply).into_owned();
+        let (head, body) = reply.split_once("\r\n\r\n")?;
+        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+    };
+    tokio::time::timeout(Duration::from_secs(2), ask).await.ok()?
+}

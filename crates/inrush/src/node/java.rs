@@ -1,0 +1,109 @@
+//! Which Java runs a server.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use super::error::NodeError;
+
+/// A Java on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Java {
+    pub(super) home: PathBuf,
+    pub(super) major: u32,
+}
+
+/// All that can be found: the one that was named, `JAVA_HOME`, the one in `PATH`, and those in `/usr/lib/jvm`, in this order.
+pub(super) fn find_all(named: Option<&Path>) -> Vec<Java> {
+    let mut homes: Vec<PathBuf> = named.map(Path::to_owned).into_iter().collect();
+    homes.extend(std::env::var_os("JAVA_HOME").map(PathBuf::from));
+    homes.extend(in_path());
+    let mut installed: Vec<PathBuf> = std::fs::read_dir("/usr/lib/jvm")
+        .map(|entries| entries.filter_map(Result::ok).map(|e| e.path()).collect())
+        .unwrap_or_default();
+    installed.sort();
+    homes.extend(installed);
+    let mut seen = BTreeSet::new();
+    homes
+        .into_iter()
+        .filter_map(|home| home.canonicalize().ok())
+        .filter(|home| seen.insert(home.clone()))
+        .filter_map(|home| major(&home).map(|major| Java { home, major }))
+        .collect()
+}
+
+/// The first one that will do.
+pub(super) fn choose(all: &[Java], what: &str, versions: &RangeInclusive<u32>) -> Result<Java, NodeError> {
+    if let Some(java) = all.iter().find(|java| versions.contains(&java.major)) {
+        return Ok(java.clone());
+    }
+    let looked: Vec<String> = all.iter().map(|java| format!("{} in {}", java.major, java.home.display())).collect();
+    let looked = if looked.is_empty() {
+        "JAVA_HOME, PATH and /usr/lib/jvm without finding any".to_owned()
+    } else {
+        looked.join(", ")
+    };
+    let needed = match *versions.end() {
+        u32::MAX => format!("{} or newer", versions.start()),
+        end => format!("{} to {end}", versions.start()),
+    };
+    Err(NodeError::NoJava { what: what.to_owned(), needed, looked })
+}
+
+fn in_path() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let java = std::env::split_paths(&path).map(|folder| folder.join("java")).find(|java| java.is_file())?;
+    // HOME/bin/java, behind however many links.
+    Some(java.canonicalize().ok()?.parent()?.parent()?.to_owned())
+}
+
+/// The version by the file `release`, which every JDK and JRE has since 9.
+fn major(home: &Path) -> Option<u32> {
+    if !home.join("bin/java").is_file() {
+        return None;
+    }
+    parse_release(&std::fs::read_to_string(home.join("release")).ok()?)
+}
+
+fn parse_release(text: &str) -> Option<u32> {
+    let version = text.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?.trim().trim_matches('"');
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit());
+    match numbers.next()?.parse().ok()? {
+        // 1.8 is Java 8.
+        1 => numbers.next()?.parse().ok(),
+        major => Some(major),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_the_release_file() {
+        assert_eq!(parse_release("IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"17.0.15\"\n"), Some(17));
+        assert_eq!(parse_release("JAVA_VERSION=\"25\""), Some(25));
+        assert_eq!(parse_release("JAVA_VERSION=\"1.8.0_402\""), Some(8));
+        assert_eq!(parse_release("JAVA_VERSION=\"26-ea\""), Some(26));
+        assert_eq!(parse_release("nothing"), None);
+    }
+
+    #[test]
+    fn a_home_that_was_named_is_looked_at_first() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("bin")).unwrap();
+        std::fs::write(folder.path().join("bin/java"), "").unwrap();
+        std::fs::write(folder.path().join("release"), "JAVA_VERSION=\"99\"").unwrap();
+        assert_eq!(find_all(Some(folder.path()))[0].major, 99);
+    }
+
+    #[test]
+    fn the_first_that_fits_is_taken_and_an_error_names_all() {
+        let java = |major| Java { home: format!("/j{major}").into(), major };
+        let all = [java(17), java(25)];
+        assert_eq!(choose(&all, "x", &(21..=u32::MAX)).unwrap().major, 25);
+        assert_eq!(choose(&all, "x", &(11..=23)).unwrap().major, 17);
+        let error = choose(&all, "OpenSearch 3", &(26..=30)).unwrap_err().to_string();
+        assert!(error.contains("26 to 30") && error.contains("17 in /j17"), "{error}");
+    }
+}

@@ -1,0 +1,366 @@
+//! The node that outlives the command that started it.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+
+use super::distribution::Distribution;
+use super::error::NodeError;
+use super::process::{self, NodeSpec, end_group, launch, ready, tail};
+use super::{http, java};
+
+/// What is started where nothing else is asked for, the first one that the Java of this machine can run.
+const VERSIONS: [&str; 2] = ["3.6.0", "2.19.6"];
+const PORT: u16 = 9200;
+const STOP_MAX: Duration = Duration::from_secs(60);
+
+/// How a node is to be started.
+#[derive(Clone, Debug)]
+pub struct StartOptions {
+    /// Its name. Default `default`.
+    pub name: String,
+    /// HTTP port. Default: 9200 if it is free, else a free one.
+    pub port: Option<u16>,
+    /// Java heap, MiB. Default 1,024.
+    pub heap_mib: Option<u32>,
+    /// Data folder. Default: beside the node's logs.
+    pub data: Option<PathBuf>,
+    /// Java to run it with.
+    pub java_home: Option<PathBuf>,
+    /// OpenSearch's version. Default: 3.6.0, or 2.19.6 where no Java is new enough.
+    pub version: Option<String>,
+}
+
+impl Default for StartOptions {
+    fn default() -> Self {
+        StartOptions {
+            name: "default".to_owned(),
+            port: None,
+            heap_mib: None,
+            data: None,
+            java_home: None,
+            version: None,
+        }
+    }
+}
+
+/// A node that runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Started {
+    /// Where it answers.
+    pub url: String,
+    /// OpenSearch's version.
+    pub version: String,
+    /// It ran before.
+    pub already_running: bool,
+}
+
+/// Whether a node runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It answers, or is about to.
+    Running,
+    /// It was stopped, or never started.
+    Stopped,
+    /// It ended by itself.
+    Crashed,
+}
+
+/// What is known of a node.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Whether it runs.
+    pub state: State,
+    /// Its name.
+    pub name: String,
+    /// What was started; absent where nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeState>,
+}
+
+/// What is written down of a node that was started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NodeState {
+    /// The process.
+    pub pid: u32,
+    /// When the process began, in the system's own unit: a number that was used again by another process differs here.
+    pub started: u64,
+    /// Where it answers.
+    pub url: String,
+    /// OpenSearch's version.
+    pub version: String,
+    /// Java heap, MiB.
+    pub heap_mib: u32,
+    /// Configuration, logs, and data unless it has a folder of its own.
+    pub folder: PathBuf,
+    /// Data.
+    pub data: PathBuf,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.state, &self.node) {
+            (State::Running, Some(node)) => write!(
+                f,
+                "running: OpenSearch {} at {}, process {}, heap {} MiB, data in {}",
+                node.version,
+                node.url,
+                node.pid,
+                node.heap_mib,
+                node.data.display()
+            ),
+            (State::Crashed, Some(node)) => {
+                write!(f, "crashed: see inrush node logs --name {}; data in {}", self.name, node.data.display())
+            }
+            _ => write!(f, "stopped"),
+        }
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    process::root().join("nodes").join(name)
+}
+
+fn state_file(name: &str) -> PathBuf {
+    folder(name).join("node.json")
+}
+
+/// Starts a node, or finds the one that runs.
+///
+/// # Errors
+/// [`NodeError`].
+pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
+    let folder = folder(&options.name);
+    fs::create_dir_all(&folder).map_err(NodeError::io(format!("cannot make {}", folder.display())))?;
+    // Two that start at once: the second one waits and finds the first one's node.
+    let lock = folder.with_extension("lock");
+    let lock = tokio::task::spawn_blocking(move || -> io::Result<fs::File> {
+        let file = fs::File::create(lock)?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    });
+    let _lock = lock
+        .await
+        .map_err(io::Error::other)
+        .and_then(|file| file)
+        .map_err(NodeError::io("cannot wait for another start"))?;
+    if let Some(node) = read(&options.name).filter(is_alive) {
+        if let Ok(address) = node.url.trim_start_matches("http://").parse() {
+            wait_for(address).await;
+        }
+        return Ok(Started { url: node.url, version: node.version, already_running: true });
+    }
+    let (distribution, home) = tokio::task::spawn_blocking({
+        let (java, version) = (options.java_home.clone(), options.version.clone());
+        move || find(java.as_deref(), version)
+    })
+    .await
+    .map_err(io::Error::other)
+    .map_err(NodeError::io("the search stopped"))??;
+    let free = |port: u16| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let spec = NodeSpec {
+        data: options.data.clone(),
+        port: options.port.or_else(|| free(PORT).then_some(PORT)),
+        heap_mib: options.heap_mib.unwrap_or(1024),
+        java_home: options.java_home,
+        ..NodeSpec::new(distribution, options.name.clone(), folder.clone())
+    };
+    let mut launched = launch(&spec, &home)?;
+    let node = NodeState {
+        pid: launched.child.id(),
+        started: process_start(launched.child.id()).unwrap_or(0),
+        url: format!("http://{}", launched.address),
+        version: spec.distribution.version.clone(),
+        heap_mib: spec.heap_mib,
+        data: spec.data.unwrap_or_else(|| folder.join("data")),
+        folder,
+    };
+    write(&options.name, &node).map_err(NodeError::io("cannot write down what was started"))?;
+    ready(&mut launched).await?;
+    Ok(Started { url: node.url, version: node.version, already_running: false })
+}
+
+/// What to run: `OPENSEARCH_HOME`, or the first version that the Java of this machine can run, from the cache, Maven or its maker.
+fn find(java_home: Option<&Path>, version: Option<String>) -> Result<(Distribution, PathBuf), NodeError> {
+    if let Some(home) = std::env::var_os("OPENSEARCH_HOME").map(PathBuf::from) {
+        let jar = fs::read_dir(home.join("lib")).into_iter().flatten().filter_map(Result::ok).find_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let version = name.strip_prefix("opensearch-")?.strip_suffix(".jar")?.to_owned();
+            version.starts_with(|c: char| c.is_ascii_digit()).then_some(version)
+        });
+        return match jar {
+            Some(found) => Ok((Distribution::opensearch(found), home)),
+            None => Err(NodeError::Version(format!(
+                "OPENSEARCH_HOME is {}, which has no lib/opensearch-VERSION.jar; unset it, or point it to an unpacked OpenSearch",
+                home.display()
+            ))),
+        };
+    }
+    let found = java::find_all(java_home);
+    let distribution = match version {
+        Some(version) => Distribution::opensearch(version),
+        None => VERSIONS
+            .iter()
+            .map(|version| Distribution::opensearch(*version))
+            .find(|d| java::choose(&found, "", &d.java()).is_ok())
+            .unwrap_or_else(|| Distribution::opensearch(VERSIONS[0])),
+    };
+    let home = distribution.home(&process::root(), &process::cache())?;
+    Ok((distribution, home))
+}
+
+/// Stops a node. `clean`: its data are deleted as well. Whether one was running.
+///
+/// # Errors
+/// [`NodeError`].
+pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
+    let node = read(name);
+    let running = node.clone().filter(is_alive);
+    if let Some(node) = &running {
+        end_group(node.pid, Signal::TERM);
+        let began = Instant::now();
+        while is_alive(node) {
+            if began.elapsed() > STOP_MAX {
+                end_group(node.pid, Signal::KILL);
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    if node.is_some() {
+        fs::remove_file(state_file(name)).map_err(NodeError::io("cannot forget the node"))?;
+    }
+    if clean {
+        let data = node.map_or_else(|| folder(name).join("data"), |node| node.data);
+        match fs::remove_dir_all(&data) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            other => other.map_err(NodeError::io(format!("cannot delete {}", data.display())))?,
+        }
+    }
+    Ok(running.is_some())
+}
+
+/// What is known of a node.
+///
+/// # Errors
+/// None at the moment; a state that cannot be read counts as stopped.
+pub async fn status(name: &str) -> Result<Status, NodeError> {
+    let node = read(name);
+    let state = match &node {
+        None => State::Stopped,
+        Some(node) if is_alive(node) => State::Running,
+        Some(_) => State::Crashed,
+    };
+    Ok(Status { state, name: name.to_owned(), node })
+}
+
+/// A node's log.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    at: u64,
+}
+
+impl Log {
+    /// The log of a node that was started once.
+    ///
+    /// # Errors
+    /// [`NodeError`] where there is none.
+    pub fn open(name: &str) -> Result<Self, NodeError> {
+        let path = folder(name).join("logs/console.log");
+        let at =
+            fs::metadata(&path).map_err(NodeError::io(format!("node {name} has no log in {}", path.display())))?.len();
+        Ok(Log { path, at })
+    }
+
+    /// The last lines.
+    ///
+    /// # Errors
+    /// [`NodeError`] where it cannot be read.
+    pub fn last(&mut self, lines: usize) -> Result<Vec<String>, NodeError> {
+        Ok(tail(&self.path, lines).lines().map(str::to_owned).collect())
+    }
+
+    /// What was added since the last call.
+    ///
+    /// # Errors
+    /// [`NodeError`] where it cannot be read.
+    pub fn added(&mut self) -> Result<Vec<String>, NodeError> {
+        let read = || -> io::Result<String> {
+            let mut file = fs::File::open(&self.path)?;
+            // A node that was started again begins its log anew.
+            let from = if file.metadata()?.len() < self.at { 0 } else { self.at };
+            file.seek(SeekFrom::Start(from))?;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
+            self.at = from + whole as u64;
+            Ok(String::from_utf8_lossy(&bytes[..whole]).into_owned())
+        };
+        let text = { read }().map_err(NodeError::io("cannot read the log"))?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+}
+
+async fn wait_for(address: SocketAddr) {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(120) && http::get(address, "/_cluster/health").await.is_none() {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+fn read(name: &str) -> Option<NodeState> {
+    serde_json::from_slice(&fs::read(state_file(name)).ok()?).ok()
+}
+
+fn write(name: &str, node: &NodeState) -> io::Result<()> {
+    let path = state_file(name);
+    let mut file = tempfile::NamedTempFile::new_in(folder(name))?;
+    serde_json::to_writer(&mut file, node)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Whether the very process that was started is still there.
+fn is_alive(node: &NodeState) -> bool {
+    process_start(node.pid).is_some_and(|started| started == node.started)
+}
+
+/// Field 22 of `/proc/PID/stat` (proc(5)); nothing for a process that is gone or only waits to be buried.
+fn process_start(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before it is in parentheses and may hold anything.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    (state != "Z").then(|| fields.nth(18)?.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_that_another_process_has_now_is_not_ours() {
+        let own = std::process::id();
+        let node = |started| NodeState {
+            pid: own,
+            started,
+            url: String::new(),
+            version: String::new(),
+            heap_mib: 0,
+            folder: PathBuf::new(),
+            data: PathBuf::new(),
+        };
+        let started = process_start(own).unwrap();
+        assert!(is_alive(&node(started)));
+        assert!(!is_alive(&node(started + 1)));
+        assert_eq!(process_start(u32::MAX), None);
+    }
+}

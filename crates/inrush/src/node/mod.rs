@@ -1,0 +1,16 @@
+//! Local servers: the OpenSearch node that loads without an address go to, and the real servers that tests run against.
+//!
+//! A node is what its maker built, unpacked and started on the loopback interface with a configuration, data and logs of
+//! its own. Servers refuse to run as root; root starts them as another user.
+
+mod distribution;
+mod error;
+mod http;
+mod java;
+mod managed;
+mod process;
+
+pub use distribution::{Distribution, Product};
+pub use error::NodeError;
+pub use managed::{Log, StartOptions, Started, State, Status, start, status, stop};
+pub use process::{NodeSpec, OwnedNode};
