@@ -1,5 +1,5 @@
-//! Dead letters, read back: the documents of a dead-letter file ([`crate::dead_letter`] says how it is written), each with the action,
-//! index, id, routing and version that it was sent with.
+//! Dead letters, read back: the documents of a dead-letter file ([`crate::dead_letter`] says how it is written), each
+//! with the action, index, id, routing and version that it was sent with.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -8,9 +8,12 @@ use std::sync::Arc;
 use base64::Engine;
 use inrush_core::block::Record;
 use inrush_core::{Action, DocBlock, DocMeta, Reject};
+use memchr::memchr;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use super::lines::for_each_line;
 use super::{
     Chunk, Decode, Files, Format, FormatOptions, RawChunk, Source, SourceError, SourceSpec, Warnings,
     open as open_files,
@@ -37,11 +40,7 @@ pub fn open(path: &Path, document_bytes_max: usize) -> Result<DeadLetterSource, 
 impl Source for DeadLetterSource {
     fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
         Ok(self.files.next_chunk(bytes)?.map(|chunk| match chunk {
-            Chunk::Raw(raw) => {
-                let lines = Arc::clone(&raw.decoder);
-                let decoder = Arc::new(Both { lines, letters: Arc::clone(&self.decoder) });
-                Chunk::Raw(RawChunk { decoder, ..raw })
-            }
+            Chunk::Raw(raw) => Chunk::Raw(RawChunk { decoder: Arc::clone(&self.decoder), ..raw }),
             docs @ Chunk::Docs(_) => docs,
         }))
     }
@@ -55,27 +54,13 @@ impl Source for DeadLetterSource {
     }
 }
 
-/// Lines first, letters then.
-struct Both {
-    lines: Arc<dyn Decode>,
-    letters: Arc<dyn Decode>,
-}
-
-impl Decode for Both {
-    fn decode(&self, chunk: RawChunk) -> DocBlock {
-        let (origin, bytes_read) = (chunk.origin, chunk.bytes_read);
-        let lines = self.lines.decode(chunk);
-        let data = lines.data.clone();
-        let mut block = self.letters.decode(RawChunk { origin, data, bytes_read, decoder: Arc::clone(&self.letters) });
-        block.lines = lines.lines;
-        block
-    }
-}
-
 struct Letters;
 
 #[derive(Deserialize)]
 struct Letter<'a> {
+    /// Every letter has one: a line without it is another kind of document.
+    #[serde(rename = "error")]
+    _error: IgnoredAny,
     action: Option<std::collections::BTreeMap<String, Meta>>,
     #[serde(default)]
     doc_as_upsert: bool,
@@ -99,19 +84,13 @@ impl Decode for Letters {
     fn decode(&self, chunk: RawChunk) -> DocBlock {
         let mut data = Vec::with_capacity(chunk.data.len());
         let mut block = DocBlock { origin: chunk.origin, bytes_read: chunk.bytes_read, ..DocBlock::default() };
-        let mut from = 0;
-        for (line, text) in chunk.data.split(|&b| b == b'\n').enumerate() {
-            let at = from;
-            from += text.len() + 1;
-            let text = text.trim_ascii();
-            if text.is_empty() {
-                continue;
-            }
-            let start = data.len() as u32;
+        block.lines = for_each_line(&chunk.data, |from, to, line| {
+            let text = &chunk.data[from..to];
+            let start = data.len();
             let meta = match letter(text, &mut data) {
                 Ok(meta) => meta,
                 Err(reason) => {
-                    data.truncate(start as usize);
+                    data.truncate(start);
                     data.extend_from_slice(text);
                     let record = block.records.len() as u32;
                     block.rejects.push(Reject { record, kind: "bad_dead_letter", reason });
@@ -119,8 +98,8 @@ impl Decode for Letters {
                 }
             };
             block.meta.push(meta);
-            block.records.push(Record { start, end: data.len() as u32, byte: at as u32, line: line as u32 });
-        }
+            block.records.push(Record { start: start as u32, end: data.len() as u32, byte: from as u32, line });
+        });
         block.data = data.into();
         block
     }
@@ -150,43 +129,145 @@ fn letter(text: &[u8], data: &mut Vec<u8>) -> Result<DocMeta, String> {
         (None, None, None) if meta.action == Some(Action::Delete) => {}
         (None, None, None) => return Err("the letter has no document, text or base64".to_owned()),
     }
-    // What was one record stays one line of a bulk body.
-    data[start..].iter_mut().filter(|b| **b == b'\n').for_each(|b| *b = b' ');
+    let document = &mut data[start..];
+    if memchr(b'\n', document).is_some() {
+        // A bulk body is cut at line ends. In JSON they stand only between tokens, where a space does as well; what is
+        // no JSON can never be loaded, and is kept as it is.
+        serde_json::from_slice::<IgnoredAny>(document)
+            .map_err(|e| format!("the letter's text is no JSON, which a document has to be: {e}"))?;
+        document.iter_mut().filter(|b| **b == b'\n').for_each(|b| *b = b' ');
+    }
     Ok(meta)
 }
 
 #[cfg(test)]
 mod tests {
+    use inrush_core::DeadLetter;
+    use proptest::prelude::*;
+    use serde_json::json;
+
     use super::*;
+    use crate::config::DeadLetters;
+    use crate::dead_letter::DeadLetterWriter;
+
+    /// All documents of the file, in one block.
+    fn read(path: &Path) -> DocBlock {
+        let mut source = open(path, 1000).unwrap();
+        let Some(Chunk::Raw(raw)) = source.next_chunk(1 << 20).unwrap() else { panic!("a chunk") };
+        assert!(source.next_chunk(1 << 20).unwrap().is_none());
+        Arc::clone(&raw.decoder).decode(raw)
+    }
+
+    fn read_lines(lines: &[&str]) -> DocBlock {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), lines.join("\n")).unwrap();
+        read(file.path())
+    }
 
     #[test]
     fn letters_become_the_documents_they_were() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("d.ndjson");
-        let lines = [
+        let block = read_lines(&[
             r#"{"error":{},"position":{},"action":{"index":{"_index":"x","_id":"1","routing":"r","version":3,"version_type":"external"}},"document":{"a":1.50}}"#,
             r#"{"error":{},"action":{"update":{"_id":"2"}},"doc_as_upsert":true,"document":{"b":1}}"#,
             r#"{"error":{},"text":"1;2"}"#,
             "",
             r#"{"error":{},"action":{"delete":{"_id":"3"}}}"#,
-            "garbage",
             r#"{"error":{},"base64":"//4="}"#,
-        ];
-        std::fs::write(&path, lines.join("\n")).unwrap();
-        let mut source = open(&path, 1000).unwrap();
-        let Some(Chunk::Raw(raw)) = source.next_chunk(10_000).unwrap() else { panic!("a chunk") };
-        let decoder = Arc::clone(&raw.decoder);
-        let block = decoder.decode(raw);
+            r#"{"error":{},"text":"{\"a\":\n1}"}"#,
+        ]);
         let texts: Vec<_> =
             (0..block.records.len()).map(|i| String::from_utf8_lossy(block.record(i)).into_owned()).collect();
-        assert_eq!(texts, ["{\"a\":1.50}", "{\"b\":1}", "1;2", "", "garbage", "\u{fffd}\u{fffd}"]);
+        assert_eq!(texts, ["{\"a\":1.50}", "{\"b\":1}", "1;2", "", "\u{fffd}\u{fffd}", "{\"a\": 1}"]);
         assert_eq!(block.meta[0].version, Some(3));
         assert_eq!((block.meta[0].index.as_deref(), block.meta[0].routing.as_deref()), (Some("x"), Some("r")));
         assert_eq!(block.meta[1].action, Some(Action::Upsert));
         assert_eq!(block.meta[2], DocMeta::default());
         assert_eq!((block.meta[3].action, block.meta[3].id.as_deref()), (Some(Action::Delete), Some("3")));
-        assert_eq!((block.rejects.len(), block.rejects[0].record), (1, 4));
-        assert_eq!(block.records[5].line, 6);
-        assert!(source.next_chunk(10_000).unwrap().is_none());
+        assert_eq!(block.rejects, []);
+        assert_eq!((block.lines, block.records[4].line), (7, 5));
+    }
+
+    #[test]
+    fn what_is_no_letter_is_a_reject_and_is_kept() {
+        let good = r#"{"error":{},"document":{}}"#;
+        let bad = [
+            ("garbage", "the line is no dead letter"),
+            (r#"{"error":{},"document":{"#, "the line is no dead letter"),
+            (r#"{"text":"{}"}"#, "missing field `error`"),
+            (r#"{"error":{},"action":{"fetch":{}},"document":{}}"#, "unknown action"),
+            (r#"{"error":{},"action":{"index":{}}}"#, "no document, text or base64"),
+            (r#"{"error":{},"base64":"?"}"#, "base64 is damaged"),
+            (r#"{"error":{},"text":"1,\"a\nb\""}"#, "no JSON"),
+        ];
+        for (line, expected) in bad {
+            let block = read_lines(&[good, line, good]);
+            assert_eq!(block.records.len(), 3, "{line}");
+            assert_eq!((block.rejects.len(), block.rejects[0].record), (1, 1), "{line}");
+            assert_eq!(block.rejects[0].kind, "bad_dead_letter");
+            assert!(block.rejects[0].reason.contains(expected), "{}", block.rejects[0].reason);
+            assert_eq!(block.record(1), line.as_bytes());
+            assert_eq!((block.record(2), block.records[2].line), (&b"{}"[..], 2));
+        }
+    }
+
+    /// A document as it stands in a source: JSON, nearly JSON, or any bytes, in one line.
+    fn document() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            any::<(String, i64)>().prop_map(|(text, n)| json!({ "text": text, "n": n }).to_string().into_bytes()),
+            proptest::collection::vec(proptest::sample::select(&b"{}\"a:,1 \r\xC3\xA9\\"[..]), 1..20),
+            proptest::collection::vec(any::<u8>().prop_filter("one line", |b| *b != b'\n'), 1..20),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_as_a_letter_comes_back(
+            document in document(),
+            action in proptest::option::of(proptest::sample::select(
+                &[Action::Index, Action::Create, Action::Update, Action::Upsert][..],
+            )),
+            id in any::<String>(),
+            routing in proptest::option::of(any::<String>()),
+        ) {
+            let line = |action: Action| {
+                let mut sent = json!({ "_index": "x", "_id": id });
+                if let Some(routing) = &routing {
+                    sent["routing"] = json!(routing);
+                }
+                json!({ action.bulk_key(): sent }).to_string()
+            };
+            // What is no JSON never becomes an update: it would spoil the whole request.
+            let wraps = matches!(action, Some(Action::Update | Action::Upsert));
+            let action = action.filter(|_| !wraps || serde_json::from_slice::<IgnoredAny>(&document).is_ok());
+            let sent = match action {
+                Some(Action::Update) => [b"{\"doc\":", &document[..], b"}"].concat(),
+                Some(Action::Upsert) => [b"{\"doc\":", &document[..], b",\"doc_as_upsert\":true}"].concat(),
+                _ => document.clone(),
+            };
+            let letter = DeadLetter {
+                position: Default::default(),
+                status: 400,
+                kind: "k".to_owned(),
+                reason: "r".to_owned(),
+                action: action.map(|action| line(action).into()),
+                document: sent.into(),
+            };
+            let folder = tempfile::tempdir().unwrap();
+            let config = DeadLetters::File(folder.path().join("letters"));
+            let mut writer = DeadLetterWriter::new(&config, "run", vec!["a.ndjson".to_owned()], None).unwrap();
+            writer.write(&letter).unwrap();
+            let block = read(&writer.finish().unwrap().unwrap());
+            prop_assert_eq!(&block.rejects, &[]);
+            prop_assert_eq!(block.records.len(), 1);
+            // White space around JSON is no part of it.
+            prop_assert_eq!(block.record(0).trim_ascii(), document.trim_ascii());
+            let meta = match action {
+                None => DocMeta::default(),
+                Some(action) => {
+                    DocMeta { action: Some(action), index: Some("x".to_owned()), id: Some(id), routing, version: None }
+                }
+            };
+            prop_assert_eq!(&block.meta[0], &meta);
+        }
     }
 }

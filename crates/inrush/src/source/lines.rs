@@ -127,7 +127,7 @@ pub(super) fn invalid_utf8(record: u32, text: &[u8]) -> Option<Reject> {
 
 /// Calls `each` with start, end (without the line end) and number of every line that is not blank, and returns the
 /// number of all lines.
-fn for_each_line(data: &[u8], mut each: impl FnMut(usize, usize, u32)) -> u64 {
+pub(super) fn for_each_line(data: &[u8], mut each: impl FnMut(usize, usize, u32)) -> u64 {
     let mut start = 0;
     let mut line = 0;
     let mut visit = |start: usize, end: usize, line: u32| {
