@@ -218,6 +218,7 @@ impl Connection {
         let around = Surroundings {
             root_status: 200,
             disk_available_bytes: 1 << 50,
+            max_content_length_bytes: usize::MAX,
             ..Surroundings::default()
         };
         let reply = {

@@ -145,11 +145,11 @@ fn check_metadata(cluster: &Cluster, names: &[String], changes: bool) -> Result<
                 "FORBIDDEN/5/index read-only (api)",
             ));
         }
-        if changes
-            && index
-                .settings
-                .is_true("index.blocks.read_only_allow_delete")
-        {
+        // Elasticsearch lets metadata change at the flood stage, OpenSearch does not.
+        let flooded = index
+            .settings
+            .is_true("index.blocks.read_only_allow_delete");
+        if changes && flooded && !cluster.flavor.is_elasticsearch() {
             return Err(EsError::blocked(
                 429,
                 name,
