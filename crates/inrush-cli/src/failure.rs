@@ -108,10 +108,7 @@ mod tests {
 
     #[test]
     fn exit_statuses_are_those_of_the_documentation() {
-        let codes = [
-            (ExitStatus::Failed, 1),
-            (ExitStatus::Usage, 2),
-        ];
+        let codes = [(ExitStatus::Failed, 1), (ExitStatus::Usage, 2)];
         for (status, code) in codes {
             assert_eq!(status.code(), code, "{status:?}");
         }
