@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use inrush::config::{DeadLetters, IndexCreation, LoadConfig, Replies};
-use inrush::source::csv::{ColumnType, CsvOptions};
-use inrush::source::{Charset, Format, FormatOptions};
+use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header};
 use inrush::transport::aws::AwsOptions;
 use inrush::transport::sigv4::{Service, Signer};
 use inrush::transport::{Credentials, Secret, TlsOptions};
@@ -99,12 +98,6 @@ pub(crate) fn format(args: &SourceArgs, document_bytes_max: usize) -> Result<For
         let message = format!("flags for columns mean nothing with --format {}", format.name());
         return Err(UsageError::new(message).hint("leave them out, or use --format csv").into());
     }
-    if args.format == Some(args::Format::Text) && args.field.is_none() {
-        return Err(UsageError::new("--format text needs the name of the field for each line")
-            .hint("add --field message")
-            .into());
-    }
-    let tsv = args.format == Some(args::Format::Tsv);
     let charset = match &args.charset {
         Some(name) => Some(name.parse::<Charset>().map_err(UsageError::new)?),
         None => None,
@@ -112,22 +105,27 @@ pub(crate) fn format(args: &SourceArgs, document_bytes_max: usize) -> Result<For
     Ok(FormatOptions {
         format: args.format.map(|format| match format {
             args::Format::Ndjson => Format::Ndjson,
-            args::Format::Csv | args::Format::Tsv => Format::Csv,
+            args::Format::Csv => Format::Csv,
+            args::Format::Tsv => Format::Tsv,
             args::Format::Text => Format::Text,
         }),
         charset,
         text_field: args.field.clone().unwrap_or_else(|| "message".to_owned()),
         csv: CsvOptions {
-            separator: args.separator.or(tsv.then_some(b'\t')),
+            separator: args.separator,
             quote: match args.quote {
                 None => Some(b'"'),
                 Some(args::Quote::Character(quote)) => Some(quote),
                 Some(args::Quote::None) => None,
             },
-            header: !args.no_header,
-            columns: args.columns.clone(),
+            header: match (args.columns.is_empty(), args.no_header) {
+                (false, _) => Header::Names(args.columns.clone()),
+                (true, true) => Header::Numbered,
+                (true, false) => Header::FirstRow,
+            },
             schema: args.schema.iter().map(|entry| column_type(entry)).collect::<Result<_, _>>()?,
             all_strings: args.all_strings,
+            ..CsvOptions::default()
         },
         document_bytes_max,
     })

@@ -66,6 +66,8 @@ pub struct Surroundings {
     pub secured: bool,
     /// Bytes free on each node's disk.
     pub disk_available_bytes: u64,
+    /// `http.max_content_length`.
+    pub max_content_length_bytes: usize,
 }
 
 impl ApiRequest {
@@ -158,7 +160,8 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
     match (method, segments.as_slice()) {
         ("GET", []) => Ok(cluster::root(cluster, around)),
         ("GET", ["_cluster", "health", ..]) => Ok(cluster::health(cluster)),
-        ("GET", ["_cluster", "settings"]) => Ok(ApiReply::ok(json!({"persistent": {}, "transient": {}}))),
+        ("GET", ["_cluster", "settings"]) => Ok(cluster::settings(cluster)),
+        ("PUT", ["_cluster", "settings"]) => cluster::put_settings(cluster, request),
         ("GET", ["_nodes", "stats", ..] | ["_nodes", _, "stats", ..]) => Ok(cluster::node_stats(cluster, around)),
         ("GET", ["_nodes", rest @ ..]) => Ok(cluster::nodes(cluster, around, rest)),
         ("GET", ["_tasks"]) => Ok(cluster::tasks(cluster, request, around)),

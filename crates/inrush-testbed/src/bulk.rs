@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::error::EsError;
-use crate::json::parse_strict;
+use crate::json::{parse_first, parse_strict};
 use crate::model::{Action, Op, VersionType};
 use crate::pattern;
 use crate::product::Flavor;
@@ -90,7 +90,9 @@ fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults)
     }
     let malformed =
         |what: String| EsError::illegal_argument(format!("Malformed action/metadata line [{number}], {what}"));
-    let parsed = parse_strict(line).map_err(|error| {
+    // All but Elasticsearch 8 read one value and leave the rest of the line alone.
+    let parsed = if flavor.is_elasticsearch_8() { parse_strict(line) } else { parse_first(line) };
+    let parsed = parsed.map_err(|error| {
         let kind = if flavor.is_elasticsearch_8() { "x_content_parse_exception" } else { "json_parse_exception" };
         EsError::new(400, kind, error.to_string())
     })?;
@@ -115,7 +117,7 @@ fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults)
         }
     };
     let Value::Object(fields) = fields else {
-        return Err(malformed(format!("expected START_OBJECT but found [{}]", token(fields))));
+        return Err(malformed(format!("expected START_OBJECT or END_OBJECT but found [{}]", token(fields))));
     };
     let mut op = Op {
         action,
@@ -144,7 +146,10 @@ fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults)
                 index_given = true;
             }
             "_id" => op.id = (!value.is_null()).then(text),
-            "routing" | "_routing" => op.routing = (!value.is_null()).then(text),
+            "routing" | "_routing" => {
+                op.routing = Some(text()).filter(|text| !value.is_null() && !text.is_empty());
+            }
+            "_type" if !flavor.has_types() => return Err(unknown_parameter(number, field)),
             "pipeline" => op.pipeline = Some(text()),
             "version" | "_version" => op.version = text().parse().ok(),
             "version_type" | "_version_type" => {
@@ -168,11 +173,7 @@ fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults)
             | "dynamic_templates"
             | "require_data_stream"
             | "list_executed_pipelines" => {}
-            other => {
-                return Err(EsError::illegal_argument(format!(
-                    "Action/metadata line [{number}] contains an unknown parameter [{other}]"
-                )));
-            }
+            other => return Err(unknown_parameter(number, other)),
         }
     }
     if op.action == Action::Update && (op.version.is_some() || op.version_type != VersionType::Internal) {
@@ -184,6 +185,10 @@ fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults)
         return Err(EsError::validation("index is missing"));
     }
     Ok(Some(op))
+}
+
+fn unknown_parameter(line: usize, name: &str) -> EsError {
+    EsError::illegal_argument(format!("Action/metadata line [{line}] contains an unknown parameter [{name}]"))
 }
 
 /// The body of an update is read with the request: one that cannot be read refuses the whole request.
@@ -206,11 +211,18 @@ fn check_update(flavor: &Flavor, source: &[u8]) -> Result<(), EsError> {
         Some(key) => {
             Err(EsError::new(400, "x_content_parse_exception", format!("[1:2] [UpdateRequest] unknown field [{key}]")))
         }
+        None if body.get("doc").is_none() && body.get("script").is_none() => {
+            Err(EsError::validation("script or doc is missing"))
+        }
         None => Ok(()),
     }
 }
 
 fn validate(op: &Op, complaints: &mut Vec<String>) {
+    let needs_id = matches!(op.action, Action::Update | Action::Delete);
+    if needs_id && op.id.as_ref().is_none_or(String::is_empty) {
+        complaints.push("id is missing".to_owned());
+    }
     if let Some(id) = &op.id
         && id.len() > 512
         && op.action != Action::Delete

@@ -66,10 +66,7 @@ impl Client {
             .ok_or_else(|| format!("expected an http:// URL, got {url:?}"))?
             .trim_end_matches('/')
             .to_owned();
-        Ok(Client {
-            authority,
-            authorization: None,
-        })
+        Ok(Client { authority, authorization: None })
     }
 
     /// Sends this `Authorization` with every request.
@@ -91,19 +88,10 @@ impl Client {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Result<Reply, NoReply> {
-        let failed = |when: &str, error: &dyn fmt::Display| {
-            NoReply(format!("{method} {path}: {when}: {error}"))
-        };
+        let failed = |when: &str, error: &dyn fmt::Display| NoReply(format!("{method} {path}: {when}: {error}"));
         let body = body.into();
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(HOST, &self.authority);
-        if !body.is_empty()
-            && !headers
-                .iter()
-                .any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
-        {
+        let mut request = Request::builder().method(method).uri(path).header(HOST, &self.authority);
+        if !body.is_empty() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
             request = request.header(CONTENT_TYPE, "application/x-ndjson");
         }
         if let Some(authorization) = &self.authorization {
@@ -112,32 +100,16 @@ impl Client {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request
-            .body(Full::new(body))
-            .map_err(|error| failed("not a request", &error))?;
-        let stream = TcpStream::connect(&self.authority)
-            .await
-            .map_err(|error| failed("not connected", &error))?;
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| failed("not connected", &error))?;
+        let request = request.body(Full::new(body)).map_err(|error| failed("not a request", &error))?;
+        let stream = TcpStream::connect(&self.authority).await.map_err(|error| failed("not connected", &error))?;
+        let (mut sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| failed("not connected", &error))?;
         // Ends with the connection, whose errors the request below sees as well.
         tokio::spawn(connection);
-        let response = sender
-            .send_request(request)
-            .await
-            .map_err(|error| failed("no reply", &error))?;
+        let response = sender.send_request(request).await.map_err(|error| failed("no reply", &error))?;
         let (parts, body) = response.into_parts();
-        let body = body
-            .collect()
-            .await
-            .map_err(|error| failed("reply cut off", &error))?
-            .to_bytes();
-        Ok(Reply {
-            status: parts.status.as_u16(),
-            headers: parts.headers,
-            body,
-        })
+        let body = body.collect().await.map_err(|error| failed("reply cut off", &error))?.to_bytes();
+        Ok(Reply { status: parts.status.as_u16(), headers: parts.headers, body })
     }
 
     /// Sends a JSON body, or none for null.
@@ -146,13 +118,8 @@ impl Client {
     ///
     /// As [`Client::send`].
     pub async fn json(&self, method: &str, path: &str, body: Value) -> Result<Reply, NoReply> {
-        let body = if body.is_null() {
-            String::new()
-        } else {
-            body.to_string()
-        };
-        self.send(method, path, &[("content-type", "application/json")], body)
-            .await
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.send(method, path, &[("content-type", "application/json")], body).await
     }
 
     /// Sends a bulk body.

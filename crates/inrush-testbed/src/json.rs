@@ -17,6 +17,15 @@ pub(crate) fn parse_strict(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
+/// As [`parse_strict`], but data after the value is left alone.
+///
+/// # Errors
+///
+/// Anything that does not begin with a JSON value, and duplicate fields.
+pub(crate) fn parse_first(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    Strict.deserialize(&mut serde_json::Deserializer::from_slice(bytes))
+}
+
 struct Strict;
 
 impl<'de> DeserializeSeed<'de> for Strict {

@@ -6,6 +6,7 @@
 pub mod api;
 pub mod bulk;
 pub mod client;
+pub mod conformance;
 mod error;
 pub mod fake;
 pub mod faults;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand, ValueEnum};
+use inrush_testbed::conformance::{self, Outcome, Target, cases};
 use inrush_testbed::null::{NullServer, ReplyKind};
 use inrush_testbed::{FakeCluster, FakeConfig, Faults, Flavor, Product};
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,6 +23,20 @@ enum Command {
     Fake(FakeArgs),
     /// Run a server that only counts, until stdin closes or a signal comes; its URL is the first line of stdout
     Null(NullArgs),
+    /// Run the conformance suite against a server; exit status 1 where it differs
+    Conformance(ConformanceArgs),
+}
+
+#[derive(clap::Args)]
+struct ConformanceArgs {
+    /// Such as http://localhost:9200; indices named conformance-… are created and deleted there
+    url: String,
+    /// Only cases whose name contains this text
+    #[arg(long)]
+    only: Option<String>,
+    /// File with the value of an Authorization header
+    #[arg(long)]
+    authorization_file: Option<PathBuf>,
 }
 
 #[derive(clap::Args)]
@@ -66,6 +81,7 @@ fn main() -> anyhow::Result<()> {
     match args.command {
         Command::Fake(args) => runtime()?.block_on(fake(args)),
         Command::Null(args) => null(&args),
+        Command::Conformance(args) => runtime()?.block_on(conformance(args)),
     }
 }
 
@@ -121,6 +137,39 @@ fn null(args: &NullArgs) -> anyhow::Result<()> {
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
     waiting.block_on(until_told_to_stop())?;
     server.stop();
+    Ok(())
+}
+
+async fn conformance(args: ConformanceArgs) -> anyhow::Result<()> {
+    let authorization = match &args.authorization_file {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            Some(text.trim().to_owned())
+        }
+        None => None,
+    };
+    let target = Target::connect(&args.url, authorization).await.map_err(anyhow::Error::msg)?;
+    let mut lines = vec![target.flavor.to_string()];
+    let mut counts = [0; 3];
+    for case in cases().iter().filter(|case| args.only.as_ref().is_none_or(|text| case.name.contains(text))) {
+        match conformance::run(case, &target).await {
+            Outcome::Passed => {
+                counts[0] += 1;
+                lines.push(format!("passed   {}: {}", case.name, case.says));
+            }
+            Outcome::Failed(difference) => {
+                counts[1] += 1;
+                lines.push(format!("FAILED   {}: {}\n         {difference}", case.name, case.says));
+            }
+            Outcome::Skipped(reason) => {
+                counts[2] += 1;
+                lines.push(format!("skipped  {}: {reason}", case.name));
+            }
+        }
+    }
+    lines.push(format!("{} passed, {} failed, {} skipped", counts[0], counts[1], counts[2]));
+    print_lines(&lines)?;
+    anyhow::ensure!(counts[1] == 0, "{} cases failed", counts[1]);
     Ok(())
 }
 

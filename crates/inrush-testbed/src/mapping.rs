@@ -10,6 +10,48 @@ use crate::product::Flavor;
 /// Fields a mapping may hold unless `index.mapping.total_fields.limit` says otherwise.
 pub(crate) const TOTAL_FIELDS_LIMIT: usize = 1000;
 
+/// Types a mapping may declare.
+const KNOWN_TYPES: [&str; 38] = [
+    "object",
+    "nested",
+    "text",
+    "keyword",
+    "wildcard",
+    "match_only_text",
+    "constant_keyword",
+    "long",
+    "integer",
+    "short",
+    "byte",
+    "unsigned_long",
+    "double",
+    "float",
+    "half_float",
+    "scaled_float",
+    "boolean",
+    "date",
+    "date_nanos",
+    "ip",
+    "binary",
+    "geo_point",
+    "geo_shape",
+    "point",
+    "shape",
+    "completion",
+    "search_as_you_type",
+    "token_count",
+    "percolator",
+    "join",
+    "alias",
+    "flattened",
+    "flat_object",
+    "dense_vector",
+    "knn_vector",
+    "rank_feature",
+    "version",
+    "integer_range",
+];
+
 /// The fields of an index by full path, beside the mapping as it was given.
 #[derive(Clone, Debug, Default)]
 pub struct Mapping {
@@ -159,6 +201,14 @@ fn collect(fields: &mut BTreeMap<String, Field>, prefix: &str, properties: &Valu
             ));
         };
         let field = field_of(definition);
+        if !KNOWN_TYPES.contains(&field.kind.as_str()) {
+            let kind = &field.kind;
+            return Err(EsError::new(
+                400,
+                "mapper_parsing_exception",
+                format!("No handler for type [{kind}] declared on field [{path}]"),
+            ));
+        }
         if let Some(old) = fields.get(&path)
             && old.kind != field.kind
         {

@@ -153,6 +153,10 @@ pub struct Cluster {
     pub nodes: usize,
     /// `action.auto_create_index`.
     pub auto_create_index: bool,
+    /// `cluster.blocks.read_only`: every write is refused as a whole.
+    pub read_only: bool,
+    /// Persistent cluster settings, flat.
+    pub persistent_settings: BTreeMap<String, Value>,
     /// Elasticsearch's failure store, switched on for every data stream.
     pub failure_store: bool,
     /// Patterns of index names a write to which is refused with 403 `security_exception`.
@@ -182,6 +186,8 @@ impl Cluster {
             uuid: String::new(),
             nodes: 1,
             auto_create_index: true,
+            read_only: false,
+            persistent_settings: BTreeMap::new(),
             failure_store: false,
             denied_indices: Vec::new(),
             indices: BTreeMap::new(),
@@ -493,7 +499,10 @@ impl Cluster {
         }
         if !self.auto_create_index {
             let mut error = EsError::index_not_found(name, resource_type);
-            error.reason = format!("no such index [{name}] and [action.auto_create_index] is [false]");
+            // OpenSearch says no more than that the index is missing.
+            if self.flavor.is_elasticsearch() {
+                error.reason = format!("no such index [{name}] and [action.auto_create_index] is [false]");
+            }
             return Err(error);
         }
         if self.template_for(name).is_some_and(|(_, template)| template.get("data_stream").is_some()) {

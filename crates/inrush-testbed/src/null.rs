@@ -196,7 +196,12 @@ impl Connection {
             return self.write_json(&ApiReply::ok(body));
         }
         let request = ApiRequest::new(head.method.clone(), &head.target, Bytes::from(body));
-        let around = Surroundings { root_status: 200, disk_available_bytes: 1 << 50, ..Surroundings::default() };
+        let around = Surroundings {
+            root_status: 200,
+            disk_available_bytes: 1 << 50,
+            max_content_length_bytes: usize::MAX,
+            ..Surroundings::default()
+        };
         let reply = {
             let mut cluster = self.shared.cluster.lock().unwrap_or_else(PoisonError::into_inner);
             api::handle(&mut cluster, &request, &around)

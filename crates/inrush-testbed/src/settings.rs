@@ -196,7 +196,7 @@ impl Settings {
     }
 }
 
-fn flatten(prefix: &str, value: &Value, flat: &mut BTreeMap<String, Value>) {
+pub(crate) fn flatten(prefix: &str, value: &Value, flat: &mut BTreeMap<String, Value>) {
     match value {
         Value::Object(object) => {
             for (name, value) in object {
@@ -220,7 +220,7 @@ fn as_text(value: &Value) -> Value {
     }
 }
 
-fn nest<'a>(settings: impl Iterator<Item = (&'a String, &'a Value)>) -> Value {
+pub(crate) fn nest<'a>(settings: impl Iterator<Item = (&'a String, &'a Value)>) -> Value {
     let mut root = Map::new();
     for (name, value) in settings {
         let mut target = &mut root;

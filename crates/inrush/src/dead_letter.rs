@@ -1,5 +1,5 @@
 //! Dead letters: documents that are not in, each with its error and its place in the source, in a file that can be loaded
-//! again (`inrush load --from-dead-letters FILE`, [`crate::source::dead_letters`]).
+//! again (`inrush load --from-dead-letters FILE`, [`crate::source::Format::DeadLetters`]).
 //!
 //! One JSON object a line: `error` (`status`, `type`, `reason`), `position` (`source`, `partition`, `doc`, `line`, `byte`), `action` (the
 //! action line, absent where the record never became an item), and the document as `document` (JSON), `text` (no JSON) or

@@ -21,7 +21,7 @@ use crate::reader::{self, Gate};
 use crate::report::{PlanReport, Report, SourceReport, Status, Verified};
 use crate::run::{Event, Finished, Run};
 use crate::send::BulkEndpoint;
-use crate::source::push::{self, Closed, Document};
+use crate::source::push::{self, Closed, Document, PushOptions};
 use crate::source::{Source, Warnings};
 use crate::transport::{Credentials, HttpOptions, TlsOptions, Transport};
 use crate::verify::{self, Expectation};
@@ -222,7 +222,12 @@ impl Loader {
     /// [`LoadError`] where the load cannot begin.
     pub async fn sender(self) -> Result<PushLoad, LoadError> {
         let limits = &self.config.limits;
-        let (sender, source) = push::channel(limits.memory, limits.linger);
+        let (sender, source) = push::channel(PushOptions {
+            memory: limits.memory,
+            linger: limits.linger,
+            document_bytes_max: limits.document_bytes_max,
+            ..PushOptions::default()
+        });
         let load = self.start(Box::new(source)).await?;
         Ok(PushLoad { sender, load })
     }
@@ -286,7 +291,6 @@ impl StopHandle {
 }
 
 /// A load that a program feeds.
-#[derive(Debug)]
 pub struct PushLoad {
     sender: push::Sender,
     load: RunningLoad,

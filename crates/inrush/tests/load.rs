@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use common::{config, documents, load};
 use inrush::config::{IndexPattern, MaxErrors, OnConflict, Replies};
-use inrush::{Action, Loader, Status, VerifiedState};
+use inrush::source::push::Document;
+use inrush::{Action, DocMeta, Loader, Status, VerifiedState};
 use inrush_testbed::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 
 async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
@@ -265,7 +266,8 @@ async fn a_program_feeds_a_load() {
             tokio::spawn(async move {
                 for n in 0..100 {
                     let id = (task * 100 + n).to_string();
-                    let document = inrush::source::push::Document::new(format!("{{\"n\":{n}}}")).with_id(id);
+                    let meta = DocMeta { id: Some(id), ..DocMeta::default() };
+                    let document = Document { body: format!("{{\"n\":{n}}}").into(), meta };
                     sender.send(document).await.unwrap();
                 }
             })

@@ -54,10 +54,11 @@ pub(crate) struct SourceArgs {
     /// Load the documents of a dead-letter file again, instead of a SOURCE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) from_dead_letters: Option<PathBuf>,
-    /// Format of the sources. Default: by the name's ending (.csv, .tsv, .ndjson, .jsonl, .json), else ndjson
+    /// Format of the sources. Default: by the name's ending (.ndjson, .jsonl, .json, .csv, .tsv, .psv, .txt, .log), else by
+    /// the content
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// The field that holds each line; needed with --format text
+    /// The field that holds each line of text. Default: message
     #[arg(long, value_name = "FIELD")]
     pub(crate) field: Option<String>,
     /// CSV: what separates cells, one ASCII character, or `tab`. Default: a comma, a tab with --format tsv
@@ -66,10 +67,10 @@ pub(crate) struct SourceArgs {
     /// CSV: what encloses cells that hold separators, one ASCII character, or `none`. Default: "
     #[arg(long, value_name = "CHAR", value_parser = parse_quote)]
     pub(crate) quote: Option<Quote>,
-    /// CSV: the first row is data. Columns are named by --columns, else column_1, column_2, …
+    /// CSV: the first row is data. Columns are named by --columns, else c1, c2, …
     #[arg(long)]
     pub(crate) no_header: bool,
-    /// CSV: names of the columns in order, instead of those of the header
+    /// CSV: names of the columns in order, for files without a header: the first row is data
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
     /// CSV: types of columns instead of the ones that are found, as in id:string,price:float

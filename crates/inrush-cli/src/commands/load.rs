@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use inrush::source::{Source, SourceSpec, Warnings, dead_letters, open};
+use inrush::source::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush::{LoadError, Loader, Report, StopHandle};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -37,7 +37,9 @@ fn open_source(args: &LoadArgs, document_bytes_max: usize) -> Result<Box<dyn Sou
         if !sources.is_empty() {
             return Err(UsageError::new("give sources or --from-dead-letters, not both").into());
         }
-        return Ok(Box::new(dead_letters::open(path, document_bytes_max)?));
+        let format =
+            FormatOptions { format: Some(Format::DeadLetters), document_bytes_max, ..FormatOptions::default() };
+        return Ok(Box::new(open(&[SourceSpec::Path(path.clone())], format, &Warnings::default())?));
     }
     if sources.is_empty() {
         return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());

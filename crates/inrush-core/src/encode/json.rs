@@ -61,6 +61,9 @@ impl Encoder {
     fn item(&self, document: &[u8], meta: &DocMeta, out: &mut Weaver) -> Result<(), (&'static str, String)> {
         let ops = &self.operations;
         let action = meta.action.unwrap_or(ops.action);
+        if document.is_empty() && action != Action::Delete {
+            return Err(empty());
+        }
         let id = match (&meta.id, &ops.id) {
             (Some(id), _) => Some(id.as_str().into()),
             (None, Some(path)) => Some(required(document, path, "id")?),
@@ -209,6 +212,11 @@ fn version_of(document: &[u8], path: &FieldPath) -> Result<u64, (&'static str, S
     })
 }
 
+/// A bulk body has a line for each document, and an empty one would shift all that follow.
+fn empty() -> (&'static str, String) {
+    ("empty_document", "the document is empty; expected a JSON object".to_owned())
+}
+
 fn head(text: &str) -> &str {
     &text[..text.floor_char_boundary(64)]
 }
@@ -247,7 +255,13 @@ impl Weaver {
     }
 
     fn copy(&mut self, block: &DocBlock, records: std::ops::Range<usize>, line: &[u8]) {
-        for record in &block.records[records] {
+        for at in records {
+            let record = block.records[at];
+            if record.start == record.end {
+                let (kind, reason) = empty();
+                self.reject(block, Reject { record: at as u32, kind, reason });
+                continue;
+            }
             self.body.extend_from_slice(line);
             self.body.extend_from_slice(&block.data[record.start as usize..record.end as usize]);
             self.body.push(b'\n');
@@ -345,6 +359,16 @@ mod tests {
             assert_eq!(items.rejects[0].text, "bad");
             assert!(items.slice(2, 3).ends_with(b"{\"a\":3}\n"));
         }
+    }
+
+    #[test]
+    fn empty_documents_are_refused_unless_they_are_deleted() {
+        check(operations("x"), &["", "{}"], "{\"index\":{}}\n{}\n", &[(0, "empty_document")]);
+        let with_id = Operations { id: Some("id".parse().unwrap()), ..operations("x") };
+        check(with_id, &[""], "", &[(0, "empty_document")]);
+        let mut docs = block(&[""]);
+        docs.meta = vec![DocMeta { action: Some(Action::Delete), id: Some("1".into()), ..DocMeta::default() }];
+        assert_eq!(Encoder::new(operations("x")).encode(docs).body, "{\"delete\":{\"_id\":\"1\"}}\n");
     }
 
     #[test]

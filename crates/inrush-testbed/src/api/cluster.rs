@@ -1,5 +1,7 @@
 //! Endpoints about the cluster: what it is, how it is, what it does.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::{ApiReply, ApiRequest, Surroundings, expand};
@@ -7,6 +9,7 @@ use crate::error::EsError;
 use crate::model::{Cluster, millis_now};
 use crate::pattern;
 use crate::product::Product;
+use crate::settings::{flatten, nest};
 
 pub(super) fn node_id(node: usize) -> String {
     format!("fakenode{node:014}")
@@ -85,11 +88,45 @@ pub(super) fn nodes(cluster: &Cluster, around: &Surroundings, rest: &[&str]) -> 
             let value = json!({
                 "name": node_name(node), "version": cluster.flavor.version, "roles": ["data", "ingest"],
                 "host": "127.0.0.1", "ip": "127.0.0.1", "modules": modules, "plugins": [],
+                "http": {"max_content_length_in_bytes": around.max_content_length_bytes},
             });
             (node_id(node), value)
         })
         .collect();
     ApiReply::ok(json!({"cluster_name": cluster.flavor.product.to_string(), "nodes": nodes}))
+}
+
+pub(super) fn settings(cluster: &Cluster) -> ApiReply {
+    ApiReply::ok(json!({"persistent": show_flat(&cluster.persistent_settings), "transient": {}}))
+}
+
+/// Persistent settings; of all there are, the fake obeys `action.auto_create_index` and `cluster.blocks.read_only`.
+pub(super) fn put_settings(cluster: &mut Cluster, request: &ApiRequest) -> Result<ApiReply, EsError> {
+    let body = request.json()?;
+    let mut given = BTreeMap::new();
+    for scope in ["persistent", "transient"] {
+        if let Some(settings) = body.get(scope) {
+            flatten("", settings, &mut given);
+        }
+    }
+    for (name, value) in given {
+        if value.is_null() {
+            cluster.persistent_settings.remove(&name);
+        } else {
+            cluster.persistent_settings.insert(name, value);
+        }
+    }
+    let text = |name: &str| cluster.persistent_settings.get(name).and_then(Value::as_str);
+    let auto_create_index = text("action.auto_create_index") != Some("false");
+    let read_only = text("cluster.blocks.read_only") == Some("true");
+    cluster.auto_create_index = auto_create_index;
+    cluster.read_only = read_only;
+    let persistent = show_flat(&cluster.persistent_settings);
+    Ok(ApiReply::ok(json!({"acknowledged": true, "persistent": persistent, "transient": {}})))
+}
+
+fn show_flat(settings: &BTreeMap<String, Value>) -> Value {
+    nest(settings.iter())
 }
 
 pub(super) fn node_stats(cluster: &Cluster, around: &Surroundings) -> ApiReply {

@@ -74,6 +74,10 @@ pub(super) fn mget(cluster: &Cluster, default_index: Option<&str>, request: &Api
     let with_source_by_default = request.param("_source") != Some("false");
     let mut docs = Vec::new();
     for one in wanted {
+        if one.get("_routing").is_some() {
+            let reason = "failed to parse multi get request. unknown field [_routing]";
+            return Err(EsError::new(400, "parse_exception", reason));
+        }
         let id = match one.get("_id") {
             Some(Value::String(id)) => id.clone(),
             Some(id) => id.to_string(),
@@ -84,7 +88,7 @@ pub(super) fn mget(cluster: &Cluster, default_index: Option<&str>, request: &Api
         };
         match single(cluster, name) {
             Ok(index) => {
-                let routing = one.get("routing").or_else(|| one.get("_routing")).and_then(Value::as_str);
+                let routing = one.get("routing").and_then(Value::as_str);
                 let with_source = one.get("_source").map_or(with_source_by_default, |source| source != &json!(false));
                 docs.push(document_value(cluster, &index, &id, routing, with_source).1);
             }

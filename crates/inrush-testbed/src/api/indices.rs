@@ -117,7 +117,9 @@ fn check_metadata(cluster: &Cluster, names: &[String], changes: bool) -> Result<
         if changes && index.settings.is_true("index.blocks.read_only") {
             return Err(EsError::blocked(403, name, "FORBIDDEN/5/index read-only (api)"));
         }
-        if changes && index.settings.is_true("index.blocks.read_only_allow_delete") {
+        // Elasticsearch lets metadata change at the flood stage, OpenSearch does not.
+        let flooded = index.settings.is_true("index.blocks.read_only_allow_delete");
+        if changes && flooded && !cluster.flavor.is_elasticsearch() {
             return Err(EsError::blocked(
                 429,
                 name,
@@ -132,12 +134,6 @@ pub(super) fn open_or_close(cluster: &mut Cluster, expression: &str, open: bool)
     for name in expand(cluster, expression)? {
         if let Some(index) = cluster.indices.get_mut(&name) {
             index.open = open;
-            // How both servers show that an index is closed: seen on OpenSearch 3.6.0 and Elasticsearch 8.19.21.
-            if open {
-                index.settings.unset("index.verified_before_close");
-            } else {
-                index.settings.set("index.verified_before_close", "true");
-            }
         }
     }
     Ok(ApiReply::ok(json!({"acknowledged": true, "shards_acknowledged": true})))

@@ -24,6 +24,7 @@ use crate::bulk::{self, Defaults};
 use crate::error::EsError;
 use crate::faults::{self, Fault, FaultState, Faults, RequestFacts, Rule};
 use crate::model::{Cluster, Op, millis_now};
+use crate::product::Product;
 
 /// What all nodes share.
 pub(super) struct Shared {
@@ -158,6 +159,11 @@ pub(super) async fn serve(
     let headers = response.headers_mut();
     if shared.config.flavor.is_elasticsearch() {
         headers.insert("x-elastic-product", HeaderValue::from_static("Elasticsearch"));
+    }
+    if shared.config.flavor.product == Product::OpenSearch
+        && let Ok(version) = HeaderValue::from_str(&format!("OpenSearch/{} (opensearch)", shared.config.flavor.version))
+    {
+        headers.insert("x-opensearch-version", version);
     }
     if let Some(id) = opaque_id.and_then(|id| HeaderValue::from_str(&id).ok()) {
         headers.insert("x-opaque-id", id);
@@ -349,6 +355,7 @@ async fn other(shared: &Shared, node: usize, request: &ApiRequest, wire_bytes: u
         node,
         secured: shared.config.auth.is_some(),
         disk_available_bytes: shared.config.disk_available_bytes,
+        max_content_length_bytes: shared.config.max_content_length_bytes,
     };
     let reply = api::handle(&mut lock(&shared.cluster), request, &around);
     match rule {
@@ -437,6 +444,10 @@ async fn bulk_request(
     let entry = TaskEntry { tasks: &shared.tasks, id };
     if rule.as_ref().is_some_and(|rule| rule.fault == Fault::HoldBeforeApplying) {
         shared.hold().await;
+    }
+    if lock(&shared.cluster).read_only {
+        let block = "blocked by: [FORBIDDEN/6/cluster read-only (api)];";
+        return (ops.len(), EsError::new(403, "cluster_block_exception", block).into());
     }
     if *stopped.borrow() {
         return (ops.len(), Outcome::Reset);

@@ -18,9 +18,6 @@ pub(super) enum Codec {
 /// Bytes needed to recognise a codec or another binary format.
 pub(super) const MAGIC_LEN: usize = 16;
 
-/// Bytes that are enough to recognise every codec; none of the magic numbers has a line end in it.
-pub(super) const CODEC_MAGIC_LEN: usize = 10;
-
 impl Codec {
     /// The codec of a file that begins with `head`.
     pub(super) fn detect(head: &[u8]) -> Option<Codec> {

@@ -147,7 +147,7 @@ impl Cutter {
     /// The next piece of about `bytes`; `None` at the end.
     pub(super) fn next(&mut self, bytes: usize) -> Result<Option<Piece>, CutError> {
         // One byte more than the largest record with `\r\n` shows that there is no end in time.
-        let limit = self.record_bytes_max.saturating_add(2);
+        let limit = self.record_bytes_max.max(super::TOO_LARGE_KEPT).saturating_add(2);
         let goal_first = bytes.clamp(1, limit);
         let mut goal = goal_first;
         loop {

@@ -10,10 +10,15 @@ use super::csv::CsvOptions;
 pub enum Format {
     /// One JSON document a line (`ndjson`, also `jsonl`).
     Ndjson,
-    /// Rows of cells with a separator (`csv`; `tsv` with tabs).
+    /// Cells with separators, a header above them, and quotes (`csv`).
     Csv,
+    /// The same with tabs (`tsv`).
+    Tsv,
     /// Lines of text; each becomes a document with one field (`text`).
     Text,
+    /// The dead letters of an earlier load (`dead-letters`): one JSON object a line, with the `document`, or else its
+    /// `text` or `base64`, and the `action` it was sent with.
+    DeadLetters,
 }
 
 impl Format {
@@ -22,7 +27,9 @@ impl Format {
         match self {
             Format::Ndjson => "ndjson",
             Format::Csv => "csv",
+            Format::Tsv => "tsv",
             Format::Text => "text",
+            Format::DeadLetters => "dead-letters",
         }
     }
 }
@@ -34,8 +41,10 @@ impl FromStr for Format {
         match name {
             "ndjson" | "jsonl" => Ok(Format::Ndjson),
             "csv" => Ok(Format::Csv),
+            "tsv" => Ok(Format::Tsv),
             "text" => Ok(Format::Text),
-            _ => Err(format!("unknown format {name:?}; expected ndjson, csv or text")),
+            "dead-letters" => Ok(Format::DeadLetters),
+            _ => Err(format!("unknown format {name:?}; expected ndjson, csv, tsv, text or dead-letters")),
         }
     }
 }
@@ -43,15 +52,15 @@ impl FromStr for Format {
 /// How to read the sources of a job; the same for all of them.
 #[derive(Clone, Debug)]
 pub struct FormatOptions {
-    /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`, `.csv`, `.tsv`, `.psv`, `.txt`, `.log`, before a
-    /// compression suffix) and else from its first character: `{` is NDJSON.
+    /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`, `.csv`, `.tsv`,
+    /// `.psv`, `.txt`, `.log`, before a compression suffix) and from its first character: `{` is NDJSON.
     pub format: Option<Format>,
     /// How text is encoded. A byte order mark wins over it. Default UTF-8, passed through unchecked where the format
     /// does not need to look; naming `utf-8` here makes malformed bytes into replacement characters.
     pub charset: Option<Charset>,
     /// The field that takes the lines of text. Default `message`.
     pub text_field: String,
-    /// How files of rows are written.
+    /// How CSV and the like are written.
     pub csv: CsvOptions,
     /// The largest record, bytes without its line end; a larger one is a reject of kind `too_large` and is never held in
     /// memory as a whole. Default 100 MiB, at most 1 GiB.
@@ -70,35 +79,29 @@ impl Default for FormatOptions {
     }
 }
 
-/// What a name promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Named {
-    Is(Format),
-    /// The name says nothing.
-    Unknown,
+/// The last part of a name, before a suffix that stands for a compression.
+fn extension(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    let stem = [".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz"].iter().find_map(|s| name.strip_suffix(s));
+    stem.unwrap_or(&name).rsplit_once('.').map_or_else(String::new, |(_, extension)| extension.to_owned())
 }
 
-const COMPRESSION_SUFFIXES: [&str; 6] = [".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz"];
-
-fn by_name(name: &str) -> Named {
-    let name = name.to_ascii_lowercase();
-    let stem = COMPRESSION_SUFFIXES.iter().find_map(|s| name.strip_suffix(s));
-    let stem = stem.unwrap_or(&name);
-    match stem.rsplit_once('.').map_or("", |(_, extension)| extension) {
-        "ndjson" | "jsonl" | "json" => Named::Is(Format::Ndjson),
-        "csv" | "tsv" | "psv" => Named::Is(Format::Csv),
-        "txt" | "log" => Named::Is(Format::Text),
-        _ => Named::Unknown,
+/// What the name promises, if anything.
+fn by_name(name: &str) -> Option<Format> {
+    match extension(name).as_str() {
+        "ndjson" | "jsonl" | "json" => Some(Format::Ndjson),
+        "csv" | "psv" => Some(Format::Csv),
+        "tsv" => Some(Format::Tsv),
+        "txt" | "log" => Some(Format::Text),
+        _ => None,
     }
 }
 
-/// The separator that a name promises.
-pub(super) fn separator_by_name(name: &str) -> u8 {
-    let name = name.to_ascii_lowercase();
-    let stem = COMPRESSION_SUFFIXES.iter().find_map(|s| name.strip_suffix(s)).unwrap_or(&name);
-    match stem.rsplit_once('.').map_or("", |(_, extension)| extension) {
-        "tsv" => b'\t',
-        "psv" => b'|',
+/// The separator that the format or the name stands for.
+pub(super) fn separator(format: Format, name: &str) -> u8 {
+    match (format, extension(name).as_str()) {
+        (Format::Tsv, _) | (_, "tsv") => b'\t',
+        (_, "psv") => b'|',
         _ => b',',
     }
 }
@@ -132,10 +135,10 @@ pub(super) fn decide(options: &FormatOptions, name: &str, head: &[u8]) -> Result
     let text = head.trim_ascii_start();
     let format = match (by_name(name), text.first()) {
         (_, Some(b'{')) => Format::Ndjson,
-        (Named::Is(format), _) => format,
+        (Some(format), _) => format,
         // An empty source is empty in every format.
-        (Named::Unknown, None) => Format::Ndjson,
-        (Named::Unknown, Some(_)) => {
+        (None, None) => Format::Ndjson,
+        (None, Some(_)) => {
             return Err(
                 "cannot tell the format from name or contents; give --format ndjson, csv, or text with --field \
                         NAME"
@@ -173,6 +176,15 @@ mod tests {
         assert_eq!(check("a.NDJSON", "x"), Ok(Format::Ndjson));
         assert_eq!(check("dir.csv/a.jsonl.gz", "x"), Ok(Format::Ndjson));
         assert_eq!(check("a.log.zst", "x"), Ok(Format::Text));
+    }
+
+    #[test]
+    fn separators_follow_the_name_and_the_format() {
+        assert_eq!(check("a.csv.gz", "x"), Ok(Format::Csv));
+        assert_eq!(separator(Format::Csv, "a.csv.gz"), b',');
+        assert_eq!(separator(Format::Csv, "a.tsv.gz"), b'\t');
+        assert_eq!(separator(Format::Csv, "a.PSV"), b'|');
+        assert_eq!(separator(Format::Tsv, "a.psv"), b'\t');
     }
 
     #[test]

@@ -102,6 +102,11 @@ impl Input {
         &self.head[self.head_start..]
     }
 
+    /// What [`Input::peek`] has seen so far.
+    pub(super) fn peeked(&self) -> &[u8] {
+        &self.head[self.head_start..]
+    }
+
     /// Whether [`Input::peek`] has seen the end (or an error).
     pub(super) fn peeked_all(&self) -> bool {
         self.ended

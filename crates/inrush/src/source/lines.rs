@@ -28,7 +28,7 @@ impl Decode for NdjsonDecode {
         let mut records = Vec::with_capacity(self.records.expect(chunk.data.len()));
         let mut rejects = Vec::new();
         let data = &chunk.data[..];
-        let lines = for_each_line(data, |start, end, line| {
+        let lines = for_each_line(data, self.record_bytes_max, |start, end, line| {
             let mut record = Record { start: start as u32, end: end as u32, byte: start as u32, line };
             if end - start > self.record_bytes_max {
                 rejects.push(too_large(records.len() as u32, (end - start) as u64, self.record_bytes_max));
@@ -79,7 +79,7 @@ impl Decode for TextDecode {
         let mut out = self.pool.take();
         out.clear();
         out.reserve(data.len() + data.len() / 16 + expected * (self.prefix.len() + 2));
-        let lines = for_each_line(data, |start, end, line| {
+        let lines = for_each_line(data, self.record_bytes_max, |start, end, line| {
             let text = &data[start..end];
             let from = out.len() as u32;
             let record = records.len() as u32;
@@ -125,16 +125,17 @@ pub(super) fn invalid_utf8(record: u32, text: &[u8]) -> Option<Reject> {
     })
 }
 
-/// Calls `each` with start, end (without the line end) and number of every line that is not blank, and returns the
-/// number of all lines.
-pub(super) fn for_each_line(data: &[u8], mut each: impl FnMut(usize, usize, u32)) -> u64 {
+/// Calls `each` with start, end (without the line end) and number of every line that is not blank (or too large for
+/// that to be looked at), and returns the number of all lines.
+pub(super) fn for_each_line(data: &[u8], record_bytes_max: usize, mut each: impl FnMut(usize, usize, u32)) -> u64 {
     let mut start = 0;
     let mut line = 0;
     let mut visit = |start: usize, end: usize, line: u32| {
         let text = &data[start..end];
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         // Nearly every line begins with a visible character.
-        if text.first().is_some_and(|b| !b.is_ascii_whitespace()) || !text.trim_ascii().is_empty() {
+        let visible = text.first().is_some_and(|b| !b.is_ascii_whitespace());
+        if visible || !text.trim_ascii().is_empty() || text.len() > record_bytes_max {
             each(start, start + text.len(), line);
         }
     };

@@ -9,17 +9,15 @@
 mod buffer;
 mod charset;
 mod compression;
-pub mod csv;
+mod csv;
 mod cut;
-pub mod dead_letters;
+mod dead_letters;
 mod format;
 mod input;
 mod json_string;
 mod lines;
 mod open;
 pub mod push;
-#[cfg(test)]
-mod tests;
 mod warnings;
 
 use std::sync::Arc;
@@ -29,6 +27,7 @@ use inrush_core::block::Origin;
 use inrush_core::{DocBlock, SourceId};
 
 pub use charset::Charset;
+pub use csv::{ColumnType, CsvOptions, Header};
 pub use format::{Format, FormatOptions};
 pub use open::{Files, SourceSpec, open};
 pub use warnings::{Warning, Warnings};
@@ -87,8 +86,7 @@ pub struct SourceError {
     pub name: String,
     /// What was found, where, and what to do.
     pub message: String,
-    /// The cause.
-    #[source]
+    /// The cause. Its text is part of `message` already, so it is not the error's `source()`, which would show it twice.
     pub cause: Option<std::io::Error>,
 }
 

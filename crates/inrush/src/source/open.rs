@@ -1,6 +1,6 @@
 //! Files, globs and stdin as one source.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use inrush_core::block::{Origin, Record};
 use inrush_core::{DocBlock, SourceId};
-use memchr::memchr_iter;
 
 use super::buffer::BufferPool;
 use super::charset::read_text;
-use super::compression::{CODEC_MAGIC_LEN, Codec, MAGIC_LEN};
+use super::compression::{Codec, MAGIC_LEN};
+use super::csv::{self, ColumnType};
 use super::cut::{Boundary, CutError, Cutter, Piece};
-use super::format::{Format, FormatOptions, decide, separator_by_name};
+use super::dead_letters::DeadLetterDecode;
+use super::format::{Format, FormatOptions, decide, separator};
 use super::input::{Input, RawFile};
 use super::lines::{NdjsonDecode, TextDecode};
 use super::warnings::Warnings;
-use super::{Chunk, Decode, RawChunk, Source, SourceError, csv, too_large};
+use super::{Chunk, Decode, RawChunk, Source, SourceError, too_large};
 
 /// The largest chunk and the largest record, bytes: positions in a block are 32 bits, and what is decoded can be
 /// longer than what was read.
-const CHUNK_BYTES_MAX: usize = 1 << 30;
+const CHUNK_BYTES_MAX: usize = 512 << 20;
 
 /// Text that is looked at to tell the format, bytes.
 const GUESS_LEN: usize = 4096;
@@ -65,6 +66,8 @@ enum Location {
 struct Shared {
     options: FormatOptions,
     warnings: Warnings,
+    /// The types that columns of CSV files have shown.
+    column_types: HashMap<String, ColumnType>,
     /// Buffers that are read into.
     chunks: Arc<BufferPool>,
     /// Buffers that documents are written into.
@@ -73,8 +76,10 @@ struct Shared {
 
 /// Finds the files of `specs` (a glob's in the order of their names) without reading them yet.
 ///
-/// Fails if a file does not exist, is a directory, or a glob matches nothing.
+/// Fails if a file does not exist, is a directory, a glob matches nothing, or options
+/// contradict each other.
 pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -> Result<Files, SourceError> {
+    options.csv.check().map_err(|message| SourceError::new("options", message))?;
     let mut names = Vec::new();
     let mut waiting = VecDeque::new();
     let mut bytes_total = Some(0);
@@ -102,8 +107,13 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
         }
     }
     let options = FormatOptions { document_bytes_max: options.document_bytes_max.clamp(1, CHUNK_BYTES_MAX), ..options };
-    let shared =
-        Shared { options, warnings: warnings.clone(), chunks: BufferPool::new(), documents: BufferPool::new() };
+    let shared = Shared {
+        options,
+        warnings: warnings.clone(),
+        column_types: HashMap::new(),
+        chunks: BufferPool::new(),
+        documents: BufferPool::new(),
+    };
     Ok(Files { names, waiting, bytes_total, current: None, shared })
 }
 
@@ -193,13 +203,13 @@ struct OpenFile {
     name: String,
     codec: Option<Codec>,
     cutter: Cutter,
-    /// Of the first chunk, where that is another one.
-    first: Option<Arc<dyn Decode>>,
     decoder: Arc<dyn Decode>,
     /// Bytes used of the file, and how many of them chunks have reported.
     consumed: Arc<AtomicU64>,
     reported: u64,
     record_bytes_max: usize,
+    /// Bytes of documents for a byte of text, so that blocks are as large as they were asked for.
+    growth: f64,
 }
 
 impl Shared {
@@ -215,7 +225,7 @@ impl Shared {
         let consumed = Arc::new(AtomicU64::new(0));
         let read = Arc::new(AtomicU64::new(0));
         let mut raw = Input::new(RawFile::new(file, regular, Arc::clone(&read)));
-        let codec = Codec::detect(raw.peek(MAGIC_LEN, |head| head.len() >= CODEC_MAGIC_LEN || head.contains(&b'\n')));
+        let codec = Codec::detect(raw.peek(MAGIC_LEN, |_| false));
         let (contents, consumed) = match codec {
             None => (raw, read),
             Some(codec) => {
@@ -230,25 +240,33 @@ impl Shared {
         let mut input = text.input;
         let head = input.peek(GUESS_LEN, |head| head.contains(&b'\n'));
         let format = decide(&self.options, name, head).map_err(|message| SourceError::new(name, message))?;
-        let record_bytes_max = self.options.document_bytes_max;
-        let mut first = None;
-        let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
-            Format::Csv => {
-                let separator = self.options.csv.separator.unwrap_or_else(|| separator_by_name(name));
-                let boundary = Boundary::Csv { separator, quote: self.options.csv.quote };
-                // Of a pipe that falls silent, a header and one row have to do.
-                input.peek(csv::SAMPLE_BYTES, |head| memchr_iter(b'\n', head).nth(1).is_some());
-                let all = input.peeked_all();
-                let sample = input.peek(0, |_| true);
-                let rows_end = if all { Some(sample.len()) } else { boundary.last_end(sample) };
-                let sample = &sample[..rows_end.unwrap_or(sample.len())];
-                let whole = rows_end.is_some();
-                let decoders = csv::decoders(sample, whole, separator, name, &self.options.csv, &self.warnings)
-                    .map_err(|message| SourceError::new(name, message))?;
-                first = Some(decoders.first);
-                (boundary, decoders.others)
+        let record_bytes_max = match format {
+            // An entry holds more than its document, which may be escaped as text besides.
+            Format::DeadLetters => {
+                self.options.document_bytes_max.saturating_mul(6).saturating_add(64 << 10).min(CHUNK_BYTES_MAX)
             }
+            Format::Ndjson | Format::Csv | Format::Tsv | Format::Text => self.options.document_bytes_max,
+        };
+        let mut growth = 1.0;
+        let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
             Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max))),
+            Format::DeadLetters => (Boundary::Line, Arc::new(DeadLetterDecode { record_bytes_max })),
+            Format::Csv | Format::Tsv => {
+                let context = csv::Context {
+                    options: &self.options.csv,
+                    separator: separator(format, name),
+                    record_bytes_max,
+                    first_byte: text.bom_len,
+                    valid: text.valid,
+                    source: name,
+                    warnings: &self.warnings,
+                    pool: &self.documents,
+                };
+                let table = csv::prepare(&mut input, context, &mut self.column_types)
+                    .map_err(|message| SourceError::new(name, message))?;
+                growth = table.growth;
+                (table.boundary, table.decoder)
+            }
             Format::Text => {
                 let (field, pool) = (&self.options.text_field, Arc::clone(&self.documents));
                 (Boundary::Line, Arc::new(TextDecode::new(field, record_bytes_max, text.valid, pool)))
@@ -260,11 +278,11 @@ impl Shared {
             name: name.to_owned(),
             codec,
             cutter,
-            first,
             decoder,
             consumed,
             reported: 0,
             record_bytes_max,
+            growth,
         })
     }
 }
@@ -280,13 +298,13 @@ fn stdin() -> std::io::Result<(File, bool)> {
 
 impl OpenFile {
     fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
-        let piece = self.cutter.next(bytes);
+        let piece = self.cutter.next((bytes as f64 / self.growth) as usize);
         let consumed = self.consumed.load(Ordering::Relaxed);
         let bytes_read = consumed - std::mem::replace(&mut self.reported, consumed);
         let origin = |first_byte| Origin { source: self.id, first_byte, ..Origin::default() };
         match piece {
             Ok(Some(Piece::Records { first_byte, data })) => {
-                let decoder = self.first.take().unwrap_or_else(|| Arc::clone(&self.decoder));
+                let decoder = Arc::clone(&self.decoder);
                 Ok(Some(Chunk::Raw(RawChunk { origin: origin(first_byte), data, bytes_read, decoder })))
             }
             Ok(Some(Piece::TooLarge { first_byte, head, bytes, lines })) => Ok(Some(Chunk::Docs(DocBlock {

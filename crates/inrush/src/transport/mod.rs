@@ -19,8 +19,8 @@ mod tls;
 mod url;
 
 pub use auth::{Credentials, Secret};
-pub(crate) use http::download_client;
 pub use error::{BoxError, HttpError, HttpErrorKind, SetupError};
+pub(crate) use http::download_client;
 pub use http::{HttpClient, HttpOptions, Request, Response};
 pub use pool::NodeIndex;
 pub use tls::TlsOptions;

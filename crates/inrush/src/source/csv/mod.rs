@@ -1,35 +1,60 @@
-//! CSV, TSV and what else is made of rows and one separator.
-//!
-//! An empty cell, quoted or not, is an absent field. Types are found from the first rows: a later cell that does not fit is
-//! sent as a string and counted; where the type was declared, its row is a dead letter.
+//! CSV, TSV and other text of cells, straight to JSON.
 
 mod decode;
-mod types;
+mod infer;
+mod scan;
+mod value;
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Decode;
-use super::warnings::Warnings;
-use decode::{CellEnd, Cells, Column, CsvDecoder, Dialect};
-pub use types::ColumnType;
-use types::Inference;
+pub use self::value::ColumnType;
 
-/// How a file of rows is written, and what its columns are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use self::decode::{Column, CsvDecode};
+use self::infer::{FirstRow, column_names, first_row, infer};
+use self::scan::Dialect;
+use super::Decode;
+use super::buffer::BufferPool;
+use super::cut::Boundary;
+use super::input::Input;
+use super::lines::RecordsHint;
+use super::warnings::Warnings;
+
+/// How delimited text is written. The same for all files of a job, each of which has its own header.
+#[derive(Clone, Debug)]
 pub struct CsvOptions {
-    /// The separator. Default: a comma; a tab for `.tsv`, `|` for `.psv`.
+    /// The byte between cells. Default: tab for `.tsv` and the format `tsv`, `|` for `.psv`, else a comma; and where the
+    /// first line has no comma, but `;`, tab or `|`, that one (with a warning).
     pub separator: Option<u8>,
-    /// The quote, doubled inside of itself. Default `"`; `None`: no cell is quoted.
+    /// The byte around cells that hold separators, line ends or (doubled) quotes. Default `"`; `None`: quotes have no
+    /// meaning.
     pub quote: Option<u8>,
-    /// Whether the first row names the columns. Default true.
-    pub header: bool,
-    /// The columns' names, in place of the header's or of `c1`, `c2`, ….
-    pub columns: Vec<String>,
-    /// Types by name; a cell that does not fit spoils its row.
+    /// Where the names of the columns come from.
+    pub header: Header,
+    /// The types of columns. A cell that does not fit is a reject of kind `bad_value`. Columns that are not named here
+    /// get the type that their first cells have.
     pub schema: Vec<(String, ColumnType)>,
-    /// No types are looked for: every cell is a string.
+    /// Every column that is not in `schema` is a string.
     pub all_strings: bool,
+    /// Rows that types are guessed from, at most. Default 10,000.
+    pub infer_rows: usize,
+    /// Bytes that types are guessed from, at most. Default 4 MiB.
+    pub infer_bytes: usize,
+}
+
+/// How much of the sample is turned into documents, to see how much longer they are than their rows; bytes.
+const GROWTH_LEN: usize = 256 << 10;
+
+/// Where the names of columns come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Header {
+    /// The first row of each file. An empty name becomes `c` and the column's number, a repeated one gets a number.
+    #[default]
+    FirstRow,
+    /// There is none: columns are `c1`, `c2`, … as many as the first row has.
+    Numbered,
+    /// There is none: these are the names.
+    Names(Vec<String>),
 }
 
 impl Default for CsvOptions {
@@ -37,151 +62,205 @@ impl Default for CsvOptions {
         CsvOptions {
             separator: None,
             quote: Some(b'"'),
-            header: true,
-            columns: Vec::new(),
+            header: Header::FirstRow,
             schema: Vec::new(),
             all_strings: false,
+            infer_rows: 10_000,
+            infer_bytes: 4 << 20,
         }
     }
 }
 
-/// Rows that types are found from, at most.
-const SAMPLE_ROWS: usize = 10_000;
-/// Bytes that types are found from, at most.
-pub(super) const SAMPLE_BYTES: usize = 1 << 20;
+impl CsvOptions {
+    /// Reads a separator or quote as people write it: one ASCII character, `tab` or `\t`.
+    pub fn parse_byte(text: &str) -> Result<u8, String> {
+        match text.as_bytes() {
+            b"tab" | b"\\t" => Ok(b'\t'),
+            [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r') => Ok(*byte),
+            _ => Err(format!("{text:?} is no separator or quote; expected one ASCII character, or `tab`")),
+        }
+    }
 
-/// Decodes the chunks of one file: the first one, which begins with the header, and all others.
-pub(super) struct Decoders {
-    pub(super) first: Arc<dyn Decode>,
-    pub(super) others: Arc<dyn Decode>,
-}
+    /// Reads `column:type,…`. A name may contain colons, but no comma.
+    pub fn parse_schema(text: &str) -> Result<Vec<(String, ColumnType)>, String> {
+        text.split(',')
+            .map(|item| {
+                let (name, column_type) =
+                    item.rsplit_once(':').ok_or_else(|| format!("{item:?} has no type; write it like price:float"))?;
+                Ok((name.to_owned(), column_type.parse()?))
+            })
+            .collect()
+    }
 
-/// Looks at the beginning of a file, UTF-8 without a byte order mark. `whole`: there is no more of it.
-pub(super) fn decoders(
-    sample: &[u8],
-    whole: bool,
-    separator: u8,
-    name: &str,
-    options: &CsvOptions,
-    warnings: &Warnings,
-) -> Result<Decoders, String> {
-    let dialect = Dialect { separator, quote: options.quote };
-    let columns = columns(sample, whole, dialect, name, options, warnings)?;
-    let decoder = |skip_first_row| CsvDecoder {
-        source: name.to_owned(),
-        dialect,
-        columns: columns.clone(),
-        skip_first_row,
-        warnings: warnings.clone(),
-    };
-    let others = Arc::new(decoder(false));
-    let first = if options.header { Arc::new(decoder(true)) } else { Arc::clone(&others) };
-    Ok(Decoders { first, others })
-}
-
-/// Names and types of the columns, from the header and the first rows.
-fn columns(
-    sample: &[u8],
-    whole: bool,
-    dialect: Dialect,
-    name: &str,
-    options: &CsvOptions,
-    warnings: &Warnings,
-) -> Result<Vec<Column>, String> {
-    let mut cells = Cells::new(sample, dialect);
-    let mut header: Vec<String> = Vec::new();
-    let mut width = None;
-    let mut inference: Vec<Inference> = Vec::new();
-    let mut count = 0;
-    while count <= SAMPLE_ROWS && cells.row_follows() {
-        let is_header = options.header && count == 0;
-        let mut row = Vec::new();
-        loop {
-            let (cell, how) = cells.next();
-            if is_header {
-                header.push(String::from_utf8_lossy(cell).trim().to_owned());
-            } else {
-                let mut one = inference.get(row.len()).copied().unwrap_or_default();
-                if !cell.is_empty() {
-                    one.see(cell);
+    /// Whether the options contradict each other, in which no file can be read.
+    pub(super) fn check(&self) -> Result<(), String> {
+        for (what, byte) in [("separator", self.separator), ("quote", self.quote)] {
+            if byte.is_some_and(|b| !b.is_ascii() || matches!(b, b'\n' | b'\r')) {
+                return Err(format!("the {what} must be one ASCII character that is no line end"));
+            }
+        }
+        if self.separator.is_some() && self.separator == self.quote {
+            return Err("separator and quote are the same character".to_owned());
+        }
+        if let Header::Names(names) = &self.header {
+            for (i, name) in names.iter().enumerate() {
+                if name.is_empty() || names[..i].contains(name) {
+                    return Err(format!("column names must be different and not empty, {name:?} is not"));
                 }
-                row.push(one);
-            }
-            match how {
-                CellEnd::Separator => {}
-                CellEnd::Row | CellEnd::Unclosed => break,
             }
         }
-        // The last row of a sample may be cut off.
-        let complete = whole || cells.at < sample.len();
-        count += 1;
-        if is_header {
-            width = Some(header.len());
-        } else if complete && (width.is_none() || width == Some(row.len())) {
-            width = Some(row.len());
-            inference = row;
-        }
+        Ok(())
     }
-    let width = width.unwrap_or(0);
-    let names = names(header, width, name, options, warnings)?;
-    for (declared, _) in &options.schema {
-        if !names.contains(declared) {
-            let message = format!(
-                "--schema names the column {declared:?}, which is not there; the columns are {}",
-                names.join(", ")
-            );
-            return Err(message);
-        }
+
+    fn declared(&self, name: &str) -> Option<ColumnType> {
+        self.schema.iter().rev().find(|(column, _)| column == name).map(|&(_, column_type)| column_type)
     }
-    Ok(names
-        .into_iter()
-        .enumerate()
-        .map(|(at, column)| match options.schema.iter().find(|(declared, _)| *declared == column) {
-            Some((_, declared)) => Column::new(column, *declared, true),
-            None if options.all_strings => Column::new(column, ColumnType::String, false),
-            None => {
-                let found = inference.get(at).copied().unwrap_or_default().column_type();
-                Column::new(column, found, false)
-            }
-        })
-        .collect())
 }
 
-/// A name for each column: the given ones, the header's, or `c1`, `c2`, …. Empty names become `cN`, repeated ones get a number.
-fn names(
-    header: Vec<String>,
-    width: usize,
-    name: &str,
-    options: &CsvOptions,
-    warnings: &Warnings,
-) -> Result<Vec<String>, String> {
-    if !options.columns.is_empty() {
-        if width != 0 && options.columns.len() != width {
-            let message = format!("--columns gives {} names, and the rows have {width} cells", options.columns.len());
-            return Err(message);
+/// A file of cells whose columns are known.
+pub(super) struct Table {
+    pub(super) boundary: Boundary,
+    pub(super) decoder: Arc<dyn Decode>,
+    /// Bytes of documents for a byte of text.
+    pub(super) growth: f64,
+}
+
+/// What a table is read with.
+pub(super) struct Context<'a> {
+    pub(super) options: &'a CsvOptions,
+    /// The separator that the name of the file or the format stands for.
+    pub(super) separator: u8,
+    pub(super) record_bytes_max: usize,
+    /// Offset of the input's first byte.
+    pub(super) first_byte: u64,
+    /// Whether the text is known to be UTF-8.
+    pub(super) valid: bool,
+    pub(super) source: &'a str,
+    pub(super) warnings: &'a Warnings,
+    pub(super) pool: &'a Arc<BufferPool>,
+}
+
+/// Looks at the beginning of a file for its columns and their types. `types` holds what earlier files of the job have
+/// shown, so that a column does not change its type from file to file.
+pub(super) fn prepare(
+    input: &mut Input,
+    context: Context<'_>,
+    types: &mut HashMap<String, ColumnType>,
+) -> Result<Table, String> {
+    let options = context.options;
+    let dialect = dialect(input, &context);
+    let boundary = Boundary::Csv { separator: dialect.separator, quote: dialect.quote };
+    let sample = sample(input, &context, boundary)?;
+    let first = first_row(sample, dialect);
+    let mut data_start = 0;
+    let names = match (&options.header, first) {
+        (Header::Names(names), _) => names.clone(),
+        (_, None) => Vec::new(),
+        (Header::Numbered, Some(first)) => (1..=first.cells.len()).map(|i| format!("c{i}")).collect(),
+        (Header::FirstRow, Some(first)) => {
+            data_start = first.next;
+            header_names(first, &context)?
         }
-        return Ok(options.columns.clone());
+    };
+    // A file without any row has nothing that could contradict a schema.
+    let undeclared = |name: &&(String, ColumnType)| !names.contains(&name.0);
+    if let Some((missing, _)) = options.schema.iter().find(undeclared).filter(|_| !names.is_empty()) {
+        return Err(format!(
+            "the schema names column {missing:?}, which is not there; columns are {}",
+            names.join(", ")
+        ));
     }
-    let mut taken: BTreeSet<String> = BTreeSet::new();
-    let mut names = Vec::with_capacity(width);
-    for at in 0..width {
-        let given = header.get(at).map_or("", String::as_str);
-        let wanted = if given.is_empty() { format!("c{}", at + 1) } else { given.to_owned() };
-        let mut unique = wanted.clone();
-        let mut number = 2;
-        while !taken.insert(unique.clone()) {
-            unique = format!("{wanted}_{number}");
-            number += 1;
+    let data = &sample[data_start..];
+    let rows_max = if options.all_strings { 0 } else { options.infer_rows };
+    let inferred = infer(data, dialect, names.len(), rows_max);
+    let columns = names
+        .into_iter()
+        .zip(inferred)
+        .map(|(name, inferred)| {
+            let declared = options.declared(&name);
+            if let (None, Some(inferred)) = (declared, inferred) {
+                types.entry(name.clone()).or_insert(inferred);
+            }
+            let guessed = types.get(&name).copied().unwrap_or(ColumnType::String);
+            Column::new(name, declared.unwrap_or(guessed), declared.is_some())
+        })
+        .collect();
+    let mut decoder = CsvDecode {
+        columns,
+        dialect,
+        data_start: context.first_byte + data_start as u64,
+        record_bytes_max: context.record_bytes_max,
+        valid: context.valid,
+        source: context.source.to_owned(),
+        warnings: context.warnings.clone(),
+        pool: Arc::clone(context.pool),
+        records: RecordsHint::default(),
+        growth: 1.0,
+    };
+    let part = &data[..data.len().min(GROWTH_LEN)];
+    let growth = decoder.growth_of(&part[..boundary.last_end(part).unwrap_or(part.len())]);
+    decoder.growth = growth;
+    Ok(Table { boundary, decoder: Arc::new(decoder), growth })
+}
+
+fn dialect(input: &mut Input, context: &Context<'_>) -> Dialect {
+    let quote = context.options.quote;
+    if let Some(separator) = context.options.separator {
+        return Dialect { separator, quote };
+    }
+    let head = input.peek(4096, |head| head.contains(&b'\n'));
+    let line = head.trim_ascii_start().split(|&b| b == b'\n').next().unwrap_or_default();
+    let others: Vec<u8> = [b';', b'\t', b'|'].into_iter().filter(|b| line.contains(b)).collect();
+    if let (false, &[separator]) = (line.contains(&context.separator), &others[..]) {
+        context.warnings.add(context.source, "separator_guessed", "", 1, || {
+            let separator = char::from(separator);
+            format!(
+                "the first line has no {:?}, so cells are taken to be separated by {separator:?}; say so with \
+                     --separator",
+                char::from(context.separator)
+            )
+        });
+        return Dialect { separator, quote };
+    }
+    Dialect { separator: context.separator, quote }
+}
+
+/// Whole rows from the beginning, without taking them: as much as types are guessed from, and at least one row.
+fn sample<'a>(input: &'a mut Input, context: &Context<'_>, boundary: Boundary) -> Result<&'a [u8], String> {
+    // Two rows, so that a slow source shows one below its header.
+    let enough = |head: &[u8]| boundary.last_end(head).is_some_and(|end| boundary.last_end(&head[..end - 1]).is_some());
+    let mut bytes = context.options.infer_bytes.max(1);
+    loop {
+        let head = input.peek(bytes, enough);
+        let (len, end) = (head.len(), boundary.last_end(head));
+        if input.peeked_all() {
+            return Ok(input.peeked());
         }
-        if options.header && unique != given {
-            warnings.add(name, "column_name", &unique, 1, || {
-                format!("column {} is named {given:?} in the header; its field is {unique:?}", at + 1)
-            });
+        if let Some(end) = end {
+            return Ok(&input.peeked()[..end]);
         }
-        names.push(unique);
+        if len > context.record_bytes_max {
+            return Err(format!(
+                "the first row does not end within {len} bytes; is this delimited text, and its quote {}?",
+                context.options.quote.map_or("none".to_owned(), |quote| char::from(quote).to_string())
+            ));
+        }
+        bytes = len.max(bytes) * 2;
+    }
+}
+
+fn header_names(first: FirstRow, context: &Context<'_>) -> Result<Vec<String>, String> {
+    if first.unclosed {
+        return Err("a quote in the header is not closed; close it, or give --quote none".to_owned());
+    }
+    let header = first.cells.into_iter().map(String::from_utf8).collect::<Result<Vec<_>, _>>().map_err(|_| {
+        "the header is no UTF-8; give the file's encoding with --charset, such as windows-1252".to_owned()
+    })?;
+    let (names, duplicates) = column_names(&header);
+    for name in duplicates {
+        context.warnings.add(context.source, "duplicate_column", &name, 1, || {
+            format!("column {name:?} is there more than once; the later ones got a number")
+        });
     }
     Ok(names)
 }
-
-#[cfg(test)]
-mod tests;

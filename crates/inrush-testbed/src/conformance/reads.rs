@@ -1,0 +1,167 @@
+//! What a loader reads: counts, documents, tasks, nodes.
+
+use serde_json::{Value, json};
+
+use super::{Check, Target, case_table, equal, expect_status, holds, statuses};
+
+case_table! {
+    version_without_root "GET _nodes/_local tells the version and http.max_content_length, whatever GET / answers";
+    refresh_and_count "a document is counted after a refresh; with refresh_interval -1 not before";
+    get_is_realtime "a document can be read by id before any refresh";
+    mget "_mget answers documents in the order asked, with found, version and source";
+    routing "a document written with a routing is found with it only, and carries it";
+    tasks_shape "_tasks answers a list with group_by=none, and bulk tasks by pattern; nothing is under way here";
+    opaque_id "X-Opaque-Id comes back with the reply";
+    flush "_flush answers total, successful and failed copies";
+    flush_missing_copies "with a replica that has no node, _flush succeeds on fewer copies than there are, and fails on none";
+    cluster_health "_cluster/health answers status and nodes";
+    disk_space "_nodes/stats/fs and _cat/allocation tell the free bytes of each data node";
+    wrong_method "GET on _bulk answers 405";
+    search_and_aggregate "_search pages through documents and aggregates keyword terms and sums";
+}
+
+async fn version_without_root(t: &Target) -> Check {
+    let path = "/_nodes/_local?filter_path=nodes.*.version,nodes.*.http.max_content_length_in_bytes";
+    let reply = t.get(path).await?;
+    let node = reply["nodes"].as_object().and_then(|nodes| nodes.values().next()).cloned().unwrap_or_default();
+    equal("version", &node["version"], json!(t.flavor.version))?;
+    holds("limit", node["http"]["max_content_length_in_bytes"].is_u64(), &node)
+}
+
+async fn count(t: &Target, name: &str) -> Result<Value, String> {
+    Ok(t.get(&format!("/{name}/_count")).await?["count"].clone())
+}
+
+async fn refresh_and_count(t: &Target) -> Check {
+    let settings = json!({"number_of_shards": 2, "number_of_replicas": 0, "refresh_interval": "-1"});
+    let name = t.create_with("count", settings, json!({})).await?;
+    t.items(&format!("/{name}/_bulk"), &"{\"index\":{}}\n{\"n\":1}\n".repeat(20)).await?;
+    equal("before", &count(t, &name).await?, json!(0))?;
+    expect_status(&t.json("POST", &format!("/{name}/_refresh"), json!(null)).await?, 200)?;
+    equal("after", &count(t, &name).await?, json!(20))?;
+    t.items(&format!("/{name}/_bulk?refresh=true"), "{\"index\":{}}\n{\"n\":1}\n").await?;
+    equal("with refresh=true", &count(t, &name).await?, json!(21))
+}
+
+async fn get_is_realtime(t: &Target) -> Check {
+    let settings = json!({"number_of_shards": 1, "number_of_replicas": 0, "refresh_interval": "-1"});
+    let name = t.create_with("realtime", settings, json!({})).await?;
+    t.items(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n").await?;
+    let found = t.get(&format!("/{name}/_doc/1")).await?;
+    equal("source", &found["_source"], json!({"n": 1}))?;
+    equal("version", &found["_version"], json!(1))?;
+    let missing = t.json("GET", &format!("/{name}/_doc/2"), json!(null)).await?;
+    expect_status(&missing, 404)?;
+    equal("missing", &missing.json()["found"], json!(false))
+}
+
+async fn mget(t: &Target) -> Check {
+    let name = t.create("mget", json!({})).await?;
+    t.items(
+        &format!("/{name}/_bulk"),
+        "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_id\":\"2\"}}\n{\"n\":2}\n",
+    )
+    .await?;
+    let reply = t.json("POST", &format!("/{name}/_mget"), json!({"ids": ["2", "nope", "1"]})).await?.json();
+    let docs = reply["docs"].as_array().cloned().unwrap_or_default();
+    let found: Vec<Value> =
+        docs.iter().map(|doc| json!([doc["_id"], doc["found"], doc["_version"], doc["_source"]])).collect();
+    equal(
+        "docs",
+        &json!(found),
+        json!([["2", true, 1, {"n": 2}], ["nope", false, null, null], ["1", true, 1, {"n": 1}]]),
+    )?;
+    let bare = t.json("POST", &format!("/{name}/_mget?_source=false"), json!({"ids": ["1"]})).await?.json();
+    equal("without source", &bare["docs"][0]["_source"], json!(null))
+}
+
+async fn routing(t: &Target) -> Check {
+    let settings = json!({"number_of_shards": 5, "number_of_replicas": 0});
+    let name = t.create_with("routing", settings, json!({})).await?;
+    let items =
+        t.items(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"rr\",\"routing\":\"x\"}}\n{\"n\":1}\n").await?;
+    statuses(&items, &[201])?;
+    // Murmur3 sends "rr" and "x" to different ones of five shards, on every server alike.
+    expect_status(&t.json("GET", &format!("/{name}/_doc/rr"), json!(null)).await?, 404)?;
+    let found = t.get(&format!("/{name}/_doc/rr?routing=x")).await?;
+    equal("routing", &found["_routing"], json!("x"))?;
+    let docs = t
+        .json("POST", &format!("/{name}/_mget"), json!({"docs": [{"_id": "rr"}, {"_id": "rr", "routing": "x"}]}))
+        .await?
+        .json();
+    equal("mget", &json!([docs["docs"][0]["found"], docs["docs"][1]["found"]]), json!([false, true]))?;
+    let items = t.items(&format!("/{name}/_bulk?routing=x"), "{\"delete\":{\"_id\":\"rr\"}}\n").await?;
+    statuses(&items, &[200])
+}
+
+async fn tasks_shape(t: &Target) -> Check {
+    equal(
+        "none by pattern",
+        &t.get("/_tasks?actions=*data/write/bulk*&group_by=none&detailed=true").await?,
+        json!({"tasks": []}),
+    )?;
+    equal("none by node", &t.get("/_tasks?actions=*data/write/bulk*").await?, json!({"nodes": {}}))
+}
+
+async fn opaque_id(t: &Target) -> Check {
+    let reply = t.client.send("GET", "/_cluster/health", &[("x-opaque-id", "job-1")], "").await?;
+    let echoed = reply.headers.get("x-opaque-id").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    holds("echoed", echoed == "job-1", format!("{:?}", reply.headers))
+}
+
+async fn flush(t: &Target) -> Check {
+    let name = t.create("flush", json!({})).await?;
+    let reply = t.json("POST", &format!("/{name}/_flush"), json!(null)).await?.json();
+    equal("shards", &reply["_shards"], json!({"total": 1, "successful": 1, "failed": 0}))
+}
+
+async fn flush_missing_copies(t: &Target) -> Check {
+    let nodes = t.get("/_cluster/health").await?["number_of_data_nodes"].as_u64().unwrap_or(1);
+    let settings = json!({"number_of_shards": 1, "number_of_replicas": nodes});
+    let name = t.create_with("copies", settings, json!({})).await?;
+    let reply = t.json("POST", &format!("/{name}/_flush"), json!(null)).await?.json();
+    equal("total and failed", &json!([reply["_shards"]["total"], reply["_shards"]["failed"]]), json!([nodes + 1, 0]))?;
+    holds("successful", reply["_shards"]["successful"].as_u64() <= Some(nodes), &reply)
+}
+
+async fn cluster_health(t: &Target) -> Check {
+    let health = t.get("/_cluster/health").await?;
+    holds("status", ["green", "yellow", "red"].contains(&health["status"].as_str().unwrap_or_default()), &health)?;
+    holds("nodes", health["number_of_data_nodes"].as_u64() >= Some(1), &health)
+}
+
+async fn disk_space(t: &Target) -> Check {
+    let stats = t.get("/_nodes/stats/fs?filter_path=nodes.*.fs.total").await?;
+    let node = stats["nodes"].as_object().and_then(|nodes| nodes.values().next()).cloned().unwrap_or_default();
+    holds("available", node["fs"]["total"]["available_in_bytes"].as_u64() > Some(0), &stats)?;
+    let rows = t.get("/_cat/allocation?format=json&bytes=b").await?;
+    let available = rows[0]["disk.avail"].as_str().and_then(|text| text.parse::<u64>().ok());
+    holds("disk.avail", available > Some(0), &rows)
+}
+
+async fn wrong_method(t: &Target) -> Check {
+    expect_status(&t.json("GET", "/_bulk", json!(null)).await?, 405)
+}
+
+async fn search_and_aggregate(t: &Target) -> Check {
+    let name = t.create("search", json!({"properties": {"town": {"type": "keyword"}, "n": {"type": "long"}}})).await?;
+    let towns = ["x", "y", "x", "z", "x", "y"];
+    let lines: String = towns
+        .iter()
+        .enumerate()
+        .map(|(n, town)| format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"town\":\"{town}\",\"n\":{n}}}\n"))
+        .collect();
+    t.items(&format!("/{name}/_bulk?refresh=true"), &lines).await?;
+    let body = json!({"size": 2, "from": 1, "sort": [{"n": "desc"}], "query": {"terms": {"town": ["x", "y"]}},
+        "aggs": {"towns": {"terms": {"field": "town"}, "aggs": {"sum": {"sum": {"field": "n"}}}}, "mean": {"avg": {"field": "n"}}}});
+    let found = t.json("POST", &format!("/{name}/_search"), body).await?.json();
+    equal("total", &found["hits"]["total"], json!({"value": 5, "relation": "eq"}))?;
+    let ids: Vec<&Value> = found["hits"]["hits"].as_array().into_iter().flatten().map(|hit| &hit["_id"]).collect();
+    equal("page", &json!(ids), json!(["4", "2"]))?;
+    equal(
+        "buckets",
+        &found["aggregations"]["towns"]["buckets"],
+        json!([{"key": "x", "doc_count": 3, "sum": {"value": 6.0}}, {"key": "y", "doc_count": 2, "sum": {"value": 6.0}}]),
+    )?;
+    equal("mean", &found["aggregations"]["mean"]["value"], json!(2.4))
+}
