@@ -225,6 +225,7 @@ fn stdin_is_read_like_a_file() {
 
 /// What comes out of a pipe that says `first` and falls silent, and what comes once it has said `rest`.
 #[cfg(unix)]
+#[allow(clippy::unwrap_used, reason = "a failure in a test's helper is a failed test")]
 fn of_a_slow_pipe(first: &'static [u8], rest: &'static [u8], format: Format) -> (Vec<String>, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("pipe");
