@@ -162,7 +162,8 @@ impl Mapping {
         }
         let added: usize = additions.iter().map(|(_, field, _)| field.weight).sum();
         if self.total_fields() + added > context.total_fields_limit {
-            return Err(limit_error(context, added));
+            let (present, inferred) = (self.total_fields(), additions.len());
+            return Err(limit_error(context, present, added, inferred));
         }
         for (path, field, definition) in additions {
             insert_definition(&mut self.source, &path, definition);
@@ -172,25 +173,29 @@ impl Mapping {
     }
 }
 
-fn limit_error(context: &DocumentContext<'_>, added: usize) -> EsError {
+/// `added` counts multi-fields, `inferred` does not.
+fn limit_error(
+    context: &DocumentContext<'_>,
+    present: usize,
+    added: usize,
+    inferred: usize,
+) -> EsError {
     let limit = context.total_fields_limit;
-    if !context.flavor.is_elasticsearch() {
-        return EsError::illegal_argument(format!(
-            "Limit of total fields [{limit}] has been exceeded"
-        ));
-    }
-    let reason = format!(
-        "Limit of total fields [{limit}] has been exceeded while adding new fields [{added}]"
-    );
+    let short = format!("Limit of total fields [{limit}] has been exceeded");
+    let long = format!("{short} while adding new fields [{added}]");
     if context.flavor.is_elasticsearch_8() {
         EsError::new(
             400,
             "document_parsing_exception",
-            format!("[1:2] failed to parse: {reason}"),
+            format!("[1:2] failed to parse: {long}"),
         )
-        .caused_by("illegal_argument_exception", reason)
+        .caused_by("illegal_argument_exception", long)
+    } else if context.flavor.is_elasticsearch_7() && present + inferred > limit {
+        // Elasticsearch 7 counts while it parses, then once more, with multi-fields, when it merges.
+        EsError::new(400, "mapper_parsing_exception", "failed to parse")
+            .caused_by("illegal_argument_exception", long)
     } else {
-        EsError::illegal_argument(reason)
+        EsError::illegal_argument(short)
     }
 }
 

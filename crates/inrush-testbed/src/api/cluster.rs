@@ -83,7 +83,7 @@ fn modules(cluster: &Cluster) -> Vec<&'static str> {
         "reindex",
     ];
     if cluster.flavor.is_elasticsearch() {
-        all.extend(["x-pack-core", "x-pack-security", "data-streams"]);
+        all.extend(["x-pack-core", "x-pack-security", "x-pack-data-streams"]);
     }
     all
 }

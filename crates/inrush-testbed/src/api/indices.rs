@@ -145,11 +145,11 @@ fn check_metadata(cluster: &Cluster, names: &[String], changes: bool) -> Result<
                 "FORBIDDEN/5/index read-only (api)",
             ));
         }
-        // Elasticsearch lets metadata change at the flood stage, OpenSearch does not.
+        // Elasticsearch 8 lets metadata change at the flood stage, the others do not.
         let flooded = index
             .settings
             .is_true("index.blocks.read_only_allow_delete");
-        if changes && flooded && !cluster.flavor.is_elasticsearch() {
+        if changes && flooded && !cluster.flavor.is_elasticsearch_8() {
             return Err(EsError::blocked(
                 429,
                 name,
@@ -339,6 +339,11 @@ fn apply_aliases(cluster: &mut Cluster, actions: &[Value]) -> Result<ApiReply, E
                             })
                         })
                         .collect();
+                    let must_exist = options.get("must_exist") == Some(&json!(true));
+                    if carriers.is_empty() && must_exist && cluster.flavor.is_elasticsearch_7() {
+                        let reason = format!("required alias [{alias}] does not exist");
+                        return Err(EsError::new(404, "resource_not_found_exception", reason));
+                    }
                     // Without `must_exist: false` a missing alias refuses the whole request.
                     if carriers.is_empty() && options.get("must_exist") != Some(&json!(false)) {
                         return Err(EsError::new(
