@@ -30,7 +30,11 @@ pub struct Defaults {
 /// more than 512 bytes, no index, no item at all. A last action without its document is ignored, as the servers do.
 pub fn parse(flavor: &Flavor, body: &Bytes, defaults: &Defaults) -> Result<Vec<Op>, EsError> {
     if body.is_empty() {
-        return Err(EsError::new(400, "parse_exception", "request body is required"));
+        return Err(EsError::new(
+            400,
+            "parse_exception",
+            "request body is required",
+        ));
     }
     let mut ops = Vec::new();
     let mut complaints = Vec::new();
@@ -38,8 +42,16 @@ pub fn parse(flavor: &Flavor, body: &Bytes, defaults: &Defaults) -> Result<Vec<O
     let mut line_number = 0;
     while let Some(line) = next_line(body, &mut from)? {
         line_number += 1;
-        let Some(mut op) = action_line(flavor, &line, line_number, defaults)? else {
-            continue;
+        let mut op = match action_line(flavor, &line, line_number, defaults)? {
+            ActionLine::Blank => continue,
+            ActionLine::Unknown => {
+                let Some(_document) = next_line(body, &mut from)? else {
+                    break;
+                };
+                line_number += 1;
+                continue;
+            }
+            ActionLine::Op(op) => *op,
         };
         if op.action != Action::Delete {
             let Some(source) = next_line(body, &mut from)? else {
@@ -51,7 +63,7 @@ pub fn parse(flavor: &Flavor, body: &Bytes, defaults: &Defaults) -> Result<Vec<O
                 check_update(flavor, &op.source)?;
             }
         }
-        validate(&op, &mut complaints);
+        validate(flavor, &op, &mut complaints);
         ops.push(op);
     }
     if ops.is_empty() {
@@ -60,8 +72,16 @@ pub fn parse(flavor: &Flavor, body: &Bytes, defaults: &Defaults) -> Result<Vec<O
     if complaints.is_empty() {
         return Ok(ops);
     }
-    let numbered: Vec<String> = complaints.iter().enumerate().map(|(i, one)| format!("{}: {one};", i + 1)).collect();
-    Err(EsError::new(400, "action_request_validation_exception", format!("Validation Failed: {}", numbered.join(""))))
+    let numbered: Vec<String> = complaints
+        .iter()
+        .enumerate()
+        .map(|(i, one)| format!("{}: {one};", i + 1))
+        .collect();
+    Err(EsError::new(
+        400,
+        "action_request_validation_exception",
+        format!("Validation Failed: {}", numbered.join("")),
+    ))
 }
 
 fn next_line(body: &Bytes, from: &mut usize) -> Result<Option<Bytes>, EsError> {
@@ -72,7 +92,9 @@ fn next_line(body: &Bytes, from: &mut usize) -> Result<Option<Bytes>, EsError> {
             Ok(Some(line))
         }
         None if *from == body.len() => Ok(None),
-        None => Err(EsError::illegal_argument("The bulk request must be terminated by a newline [\\n]")),
+        None => Err(EsError::illegal_argument(
+            "The bulk request must be terminated by a newline [\\n]",
+        )),
     }
 }
 
@@ -83,41 +105,74 @@ fn trim_carriage_return(line: Bytes) -> Bytes {
     }
 }
 
-/// Reads one action line; `None` for a blank one, which the servers skip.
-fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults) -> Result<Option<Op>, EsError> {
+enum ActionLine {
+    /// Skipped by all servers.
+    Blank,
+    /// No known action: Elasticsearch 7 ignores it together with the line after it, the others refuse the request.
+    Unknown,
+    Op(Box<Op>),
+}
+
+/// Reads one action line.
+fn action_line(
+    flavor: &Flavor,
+    line: &[u8],
+    number: usize,
+    defaults: &Defaults,
+) -> Result<ActionLine, EsError> {
     if line.iter().all(u8::is_ascii_whitespace) {
-        return Ok(None);
+        return Ok(ActionLine::Blank);
     }
-    let malformed =
-        |what: String| EsError::illegal_argument(format!("Malformed action/metadata line [{number}], {what}"));
+    let malformed = |what: String| {
+        EsError::illegal_argument(format!("Malformed action/metadata line [{number}], {what}"))
+    };
     // All but Elasticsearch 8 read one value and leave the rest of the line alone.
-    let parsed = if flavor.is_elasticsearch_8() { parse_strict(line) } else { parse_first(line) };
+    let parsed = if flavor.is_elasticsearch_8() {
+        parse_strict(line)
+    } else {
+        parse_first(line)
+    };
     let parsed = parsed.map_err(|error| {
-        let kind = if flavor.is_elasticsearch_8() { "x_content_parse_exception" } else { "json_parse_exception" };
+        let kind = if flavor.is_elasticsearch_8() {
+            "x_content_parse_exception"
+        } else {
+            "json_parse_exception"
+        };
         EsError::new(400, kind, error.to_string())
     })?;
     let Value::Object(object) = parsed else {
-        return Err(malformed(format!("expected START_OBJECT but found [{}]", token(&parsed))));
+        return Err(malformed(format!(
+            "expected START_OBJECT but found [{}]",
+            token(&parsed)
+        )));
     };
     let Some((name, fields)) = object.iter().next() else {
-        return Err(malformed("expected FIELD_NAME but found [END_OBJECT]".into()));
+        return Err(malformed(
+            "expected FIELD_NAME but found [END_OBJECT]".into(),
+        ));
     };
     let action = match name.as_str() {
         "index" => Action::Index,
         "create" => Action::Create,
         "update" => Action::Update,
         "delete" => Action::Delete,
+        _ if flavor.is_elasticsearch_7() => return Ok(ActionLine::Unknown),
         other if flavor.is_elasticsearch_8() => {
             return Err(malformed(format!(
                 "expected field [create], [delete], [index] or [update] but found [{other}]"
             )));
         }
         other => {
-            return Err(malformed(format!("expected one of [create, delete, index, update] but found [{other}]")));
+            return Err(malformed(format!(
+                "expected one of [create, delete, index, update] but found [{other}]"
+            )));
         }
     };
     let Value::Object(fields) = fields else {
-        return Err(malformed(format!("expected START_OBJECT or END_OBJECT but found [{}]", token(fields))));
+        return Err(malformed(format!(
+            "expected START_OBJECT or END_OBJECT but found [{}]",
+            token(fields)
+        )));
     };
     let mut op = Op {
         action,
@@ -133,8 +188,14 @@ fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults)
     };
     let mut index_given = defaults.index.is_some();
     for (field, value) in fields {
-        if matches!(value, Value::Array(_) | Value::Object(_)) && field != "_source" && field != "dynamic_templates" {
-            return Err(malformed(format!("expected a simple value for field [{field}] but found [{}]", token(value))));
+        if matches!(value, Value::Array(_) | Value::Object(_))
+            && field != "_source"
+            && field != "dynamic_templates"
+        {
+            return Err(malformed(format!(
+                "expected a simple value for field [{field}] but found [{}]",
+                token(value)
+            )));
         }
         let text = || match value {
             Value::String(text) => text.clone(),
@@ -158,12 +219,16 @@ fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults)
                     "external" | "external_gt" => VersionType::External,
                     "external_gte" => VersionType::ExternalGte,
                     other => {
-                        return Err(EsError::illegal_argument(format!("No version type match [{other}]")));
+                        return Err(EsError::illegal_argument(format!(
+                            "No version type match [{other}]"
+                        )));
                     }
                 }
             }
             "if_seq_no" => op.if_seq_no = text().parse().ok(),
-            "op_type" if action == Action::Index && text() == "create" => op.action = Action::Create,
+            "op_type" if action == Action::Index && text() == "create" => {
+                op.action = Action::Create
+            }
             "require_alias" => op.require_alias = text() == "true",
             "op_type"
             | "if_primary_term"
@@ -176,7 +241,9 @@ fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults)
             other => return Err(unknown_parameter(number, other)),
         }
     }
-    if op.action == Action::Update && (op.version.is_some() || op.version_type != VersionType::Internal) {
+    if op.action == Action::Update
+        && (op.version.is_some() || op.version_type != VersionType::Internal)
+    {
         return Err(EsError::illegal_argument(
             "Update requests do not support versioning. Please use `if_seq_no` and `if_primary_term` instead",
         ));
@@ -184,16 +251,22 @@ fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults)
     if !index_given {
         return Err(EsError::validation("index is missing"));
     }
-    Ok(Some(op))
+    Ok(ActionLine::Op(Box::new(op)))
 }
 
 fn unknown_parameter(line: usize, name: &str) -> EsError {
-    EsError::illegal_argument(format!("Action/metadata line [{line}] contains an unknown parameter [{name}]"))
+    EsError::illegal_argument(format!(
+        "Action/metadata line [{line}] contains an unknown parameter [{name}]"
+    ))
 }
 
 /// The body of an update is read with the request: one that cannot be read refuses the whole request.
 fn check_update(flavor: &Flavor, source: &[u8]) -> Result<(), EsError> {
-    let kind = if flavor.is_elasticsearch_8() { "x_content_parse_exception" } else { "json_parse_exception" };
+    let kind = if flavor.is_elasticsearch_8() {
+        "x_content_parse_exception"
+    } else {
+        "json_parse_exception"
+    };
     let body = parse_strict(source).map_err(|error| EsError::new(400, kind, error.to_string()))?;
     let known = [
         "doc",
@@ -206,11 +279,15 @@ fn check_update(flavor: &Flavor, source: &[u8]) -> Result<(), EsError> {
         "if_seq_no",
         "if_primary_term",
     ];
-    let unknown = body.as_object().and_then(|body| body.keys().find(|key| !known.contains(&key.as_str())));
+    let unknown = body
+        .as_object()
+        .and_then(|body| body.keys().find(|key| !known.contains(&key.as_str())));
     match unknown {
-        Some(key) => {
-            Err(EsError::new(400, "x_content_parse_exception", format!("[1:2] [UpdateRequest] unknown field [{key}]")))
-        }
+        Some(key) => Err(EsError::new(
+            400,
+            "x_content_parse_exception",
+            format!("[1:2] [UpdateRequest] unknown field [{key}]"),
+        )),
         None if body.get("doc").is_none() && body.get("script").is_none() => {
             Err(EsError::validation("script or doc is missing"))
         }
@@ -218,7 +295,7 @@ fn check_update(flavor: &Flavor, source: &[u8]) -> Result<(), EsError> {
     }
 }
 
-fn validate(op: &Op, complaints: &mut Vec<String>) {
+fn validate(flavor: &Flavor, op: &Op, complaints: &mut Vec<String>) {
     let needs_id = matches!(op.action, Action::Update | Action::Delete);
     if needs_id && op.id.as_ref().is_none_or(String::is_empty) {
         complaints.push("id is missing".to_owned());
@@ -226,11 +303,17 @@ fn validate(op: &Op, complaints: &mut Vec<String>) {
     if let Some(id) = &op.id
         && id.len() > 512
         && op.action != Action::Delete
+        && !(op.action == Action::Update && flavor.is_elasticsearch_7())
     {
-        complaints.push(format!("id [{id}] is too long, must be no longer than 512 bytes but was: {}", id.len()));
+        complaints.push(format!(
+            "id [{id}] is too long, must be no longer than 512 bytes but was: {}",
+            id.len()
+        ));
     }
     if op.version_type != VersionType::Internal && op.action == Action::Create {
-        complaints.push("create operations only support internal versioning. use index instead".to_owned());
+        complaints.push(
+            "create operations only support internal versioning. use index instead".to_owned(),
+        );
     }
     if op.version.is_some() && op.version_type == VersionType::Internal {
         complaints.push(
@@ -271,17 +354,29 @@ pub fn reply(flavor: &Flavor, took_ms: u64, items: Vec<Value>) -> Value {
 }
 
 fn has_error(item: &Value) -> bool {
-    item.as_object().and_then(|item| item.values().next()).is_some_and(|item| item.get("error").is_some())
+    item.as_object()
+        .and_then(|item| item.values().next())
+        .is_some_and(|item| item.get("error").is_some())
 }
 
 /// Applies a `filter_path`: comma-separated patterns, `*` for any part of one name, `**` for any depth, a leading `-`
 /// excludes. What is left empty disappears, which is why items can lose their positions.
 pub fn filter_path(value: Value, patterns: &str) -> Value {
-    let all: Vec<&str> = patterns.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
-    let includes: Vec<Vec<&str>> =
-        all.iter().filter(|one| !one.starts_with('-')).map(|one| one.split('.').collect()).collect();
-    let excludes: Vec<Vec<&str>> =
-        all.iter().filter_map(|one| one.strip_prefix('-')).map(|one| one.split('.').collect()).collect();
+    let all: Vec<&str> = patterns
+        .split(',')
+        .map(str::trim)
+        .filter(|one| !one.is_empty())
+        .collect();
+    let includes: Vec<Vec<&str>> = all
+        .iter()
+        .filter(|one| !one.starts_with('-'))
+        .map(|one| one.split('.').collect())
+        .collect();
+    let excludes: Vec<Vec<&str>> = all
+        .iter()
+        .filter_map(|one| one.strip_prefix('-'))
+        .map(|one| one.split('.').collect())
+        .collect();
     let included = if includes.is_empty() {
         Some(value)
     } else {
@@ -326,13 +421,20 @@ fn include(value: Value, paths: &[&[&str]]) -> Option<Value> {
                 .into_iter()
                 .filter_map(|(name, value)| {
                     let next = below(paths, &name);
-                    if next.is_empty() { None } else { Some((name, include(value, &next)?)) }
+                    if next.is_empty() {
+                        None
+                    } else {
+                        Some((name, include(value, &next)?))
+                    }
                 })
                 .collect();
             (!kept.is_empty()).then_some(Value::Object(kept))
         }
         Value::Array(items) => {
-            let kept: Vec<Value> = items.into_iter().filter_map(|item| include(item, paths)).collect();
+            let kept: Vec<Value> = items
+                .into_iter()
+                .filter_map(|item| include(item, paths))
+                .collect();
             (!kept.is_empty()).then_some(Value::Array(kept))
         }
         _ => None,
@@ -357,7 +459,10 @@ fn exclude(value: Value, paths: &[&[&str]]) -> Option<Value> {
         }
         Value::Array(items) => {
             let was_empty = items.is_empty();
-            let kept: Vec<Value> = items.into_iter().filter_map(|item| exclude(item, paths)).collect();
+            let kept: Vec<Value> = items
+                .into_iter()
+                .filter_map(|item| exclude(item, paths))
+                .collect();
             (was_empty || !kept.is_empty()).then_some(Value::Array(kept))
         }
         other => Some(other),
@@ -371,8 +476,15 @@ mod tests {
     use super::*;
 
     fn parse_text(body: &str) -> Result<Vec<Op>, EsError> {
-        let defaults = Defaults { index: Some("a".into()), ..Defaults::default() };
-        parse(&Flavor::opensearch_3(), &Bytes::copy_from_slice(body.as_bytes()), &defaults)
+        let defaults = Defaults {
+            index: Some("a".into()),
+            ..Defaults::default()
+        };
+        parse(
+            &Flavor::opensearch_3(),
+            &Bytes::copy_from_slice(body.as_bytes()),
+            &defaults,
+        )
     }
 
     #[test]
@@ -380,17 +492,32 @@ mod tests {
         let long = format!("{{\"index\":{{\"_id\":\"{}\"}}}}\n{{}}\n", "a".repeat(513));
         for (body, reason) in [
             ("{\"index\":{}}\n{}", "must be terminated by a newline"),
-            ("{\"foo\":{}}\n{}\n", "expected one of [create, delete, index, update] but found [foo]"),
+            (
+                "{\"foo\":{}}\n{}\n",
+                "expected one of [create, delete, index, update] but found [foo]",
+            ),
             ("[1]\n{}\n", "expected START_OBJECT but found [START_ARRAY]"),
             ("{}\n{}\n", "expected FIELD_NAME but found [END_OBJECT]"),
-            ("{\"index\":{\"nope\":1}}\n{}\n", "contains an unknown parameter [nope]"),
-            ("{\"index\":{\"_id\":[1]}}\n{}\n", "expected a simple value for field [_id]"),
-            ("{\"update\":{\"_id\":\"1\",\"version\":3}}\n{}\n", "Update requests do not support versioning"),
+            (
+                "{\"index\":{\"nope\":1}}\n{}\n",
+                "contains an unknown parameter [nope]",
+            ),
+            (
+                "{\"index\":{\"_id\":[1]}}\n{}\n",
+                "expected a simple value for field [_id]",
+            ),
+            (
+                "{\"update\":{\"_id\":\"1\",\"version\":3}}\n{}\n",
+                "Update requests do not support versioning",
+            ),
             (
                 "{\"create\":{\"_id\":\"1\",\"version\":3,\"version_type\":\"external\"}}\n{}\n",
                 "create operations only support internal",
             ),
-            (long.as_str(), "is too long, must be no longer than 512 bytes but was: 513"),
+            (
+                long.as_str(),
+                "is too long, must be no longer than 512 bytes but was: 513",
+            ),
             ("", "request body is required"),
             ("\n", "no requests added"),
             ("{\"index\":{}}\n", "no requests added"),
@@ -403,12 +530,18 @@ mod tests {
 
     #[test]
     fn blank_lines_are_skipped_and_deletes_have_no_document() {
-        let ops =
-            parse_text("\n{\"delete\":{\"_id\":\"1\"}}\n{\"index\":{\"_id\":7,\"_index\":\"b\"}}\r\n{\"x\":1}\r\n\n")
-                .expect("ops");
-        let seen: Vec<(Action, &str, Option<&str>)> =
-            ops.iter().map(|op| (op.action, op.index.as_str(), op.id.as_deref())).collect();
-        assert_eq!(seen, [(Action::Delete, "a", Some("1")), (Action::Index, "b", Some("7"))]);
+        let ops = parse_text("\n{\"delete\":{\"_id\":\"1\"}}\n{\"index\":{\"_id\":7,\"_index\":\"b\"}}\r\n{\"x\":1}\r\n\n").expect("ops");
+        let seen: Vec<(Action, &str, Option<&str>)> = ops
+            .iter()
+            .map(|op| (op.action, op.index.as_str(), op.id.as_deref()))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (Action::Delete, "a", Some("1")),
+                (Action::Index, "b", Some("7"))
+            ]
+        );
         assert_eq!(ops[1].source.as_ref(), b"{\"x\":1}");
     }
 
@@ -425,8 +558,14 @@ mod tests {
             filter_path(reply.clone(), "items.*.error.type"),
             json!({"items": [{"index": {"error": {"type": "t"}}}]})
         );
-        assert_eq!(filter_path(reply.clone(), "**.reason"), json!({"items": [{"index": {"error": {"reason": "r"}}}]}));
+        assert_eq!(
+            filter_path(reply.clone(), "**.reason"),
+            json!({"items": [{"index": {"error": {"reason": "r"}}}]})
+        );
         assert_eq!(filter_path(reply.clone(), "nothing"), json!({}));
-        assert_eq!(filter_path(reply, "-items"), json!({"took": 1, "errors": true}));
+        assert_eq!(
+            filter_path(reply, "-items"),
+            json!({"took": 1, "errors": true})
+        );
     }
 }
