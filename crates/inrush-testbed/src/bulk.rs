@@ -30,11 +30,7 @@ pub struct Defaults {
 /// more than 512 bytes, no index, no item at all. A last action without its document is ignored, as the servers do.
 pub fn parse(flavor: &Flavor, body: &Bytes, defaults: &Defaults) -> Result<Vec<Op>, EsError> {
     if body.is_empty() {
-        return Err(EsError::new(
-            400,
-            "parse_exception",
-            "request body is required",
-        ));
+        return Err(EsError::new(400, "parse_exception", "request body is required"));
     }
     let mut ops = Vec::new();
     let mut complaints = Vec::new();
@@ -72,16 +68,8 @@ pub fn parse(flavor: &Flavor, body: &Bytes, defaults: &Defaults) -> Result<Vec<O
     if complaints.is_empty() {
         return Ok(ops);
     }
-    let numbered: Vec<String> = complaints
-        .iter()
-        .enumerate()
-        .map(|(i, one)| format!("{}: {one};", i + 1))
-        .collect();
-    Err(EsError::new(
-        400,
-        "action_request_validation_exception",
-        format!("Validation Failed: {}", numbered.join("")),
-    ))
+    let numbered: Vec<String> = complaints.iter().enumerate().map(|(i, one)| format!("{}: {one};", i + 1)).collect();
+    Err(EsError::new(400, "action_request_validation_exception", format!("Validation Failed: {}", numbered.join(""))))
 }
 
 fn next_line(body: &Bytes, from: &mut usize) -> Result<Option<Bytes>, EsError> {
@@ -92,9 +80,7 @@ fn next_line(body: &Bytes, from: &mut usize) -> Result<Option<Bytes>, EsError> {
             Ok(Some(line))
         }
         None if *from == body.len() => Ok(None),
-        None => Err(EsError::illegal_argument(
-            "The bulk request must be terminated by a newline [\\n]",
-        )),
+        None => Err(EsError::illegal_argument("The bulk request must be terminated by a newline [\\n]")),
     }
 }
 
@@ -114,42 +100,23 @@ enum ActionLine {
 }
 
 /// Reads one action line.
-fn action_line(
-    flavor: &Flavor,
-    line: &[u8],
-    number: usize,
-    defaults: &Defaults,
-) -> Result<ActionLine, EsError> {
+fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults) -> Result<ActionLine, EsError> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return Ok(ActionLine::Blank);
     }
-    let malformed = |what: String| {
-        EsError::illegal_argument(format!("Malformed action/metadata line [{number}], {what}"))
-    };
+    let malformed =
+        |what: String| EsError::illegal_argument(format!("Malformed action/metadata line [{number}], {what}"));
     // All but Elasticsearch 8 read one value and leave the rest of the line alone.
-    let parsed = if flavor.is_elasticsearch_8() {
-        parse_strict(line)
-    } else {
-        parse_first(line)
-    };
+    let parsed = if flavor.is_elasticsearch_8() { parse_strict(line) } else { parse_first(line) };
     let parsed = parsed.map_err(|error| {
-        let kind = if flavor.is_elasticsearch_8() {
-            "x_content_parse_exception"
-        } else {
-            "json_parse_exception"
-        };
+        let kind = if flavor.is_elasticsearch_8() { "x_content_parse_exception" } else { "json_parse_exception" };
         EsError::new(400, kind, error.to_string())
     })?;
     let Value::Object(object) = parsed else {
-        return Err(malformed(format!(
-            "expected START_OBJECT but found [{}]",
-            token(&parsed)
-        )));
+        return Err(malformed(format!("expected START_OBJECT but found [{}]", token(&parsed))));
     };
     let Some((name, fields)) = object.iter().next() else {
-        return Err(malformed(
-            "expected FIELD_NAME but found [END_OBJECT]".into(),
-        ));
+        return Err(malformed("expected FIELD_NAME but found [END_OBJECT]".into()));
     };
     let action = match name.as_str() {
         "index" => Action::Index,
@@ -163,16 +130,11 @@ fn action_line(
             )));
         }
         other => {
-            return Err(malformed(format!(
-                "expected one of [create, delete, index, update] but found [{other}]"
-            )));
+            return Err(malformed(format!("expected one of [create, delete, index, update] but found [{other}]")));
         }
     };
     let Value::Object(fields) = fields else {
-        return Err(malformed(format!(
-            "expected START_OBJECT or END_OBJECT but found [{}]",
-            token(fields)
-        )));
+        return Err(malformed(format!("expected START_OBJECT or END_OBJECT but found [{}]", token(fields))));
     };
     let mut op = Op {
         action,
@@ -188,14 +150,8 @@ fn action_line(
     };
     let mut index_given = defaults.index.is_some();
     for (field, value) in fields {
-        if matches!(value, Value::Array(_) | Value::Object(_))
-            && field != "_source"
-            && field != "dynamic_templates"
-        {
-            return Err(malformed(format!(
-                "expected a simple value for field [{field}] but found [{}]",
-                token(value)
-            )));
+        if matches!(value, Value::Array(_) | Value::Object(_)) && field != "_source" && field != "dynamic_templates" {
+            return Err(malformed(format!("expected a simple value for field [{field}] but found [{}]", token(value))));
         }
         let text = || match value {
             Value::String(text) => text.clone(),
@@ -219,16 +175,12 @@ fn action_line(
                     "external" | "external_gt" => VersionType::External,
                     "external_gte" => VersionType::ExternalGte,
                     other => {
-                        return Err(EsError::illegal_argument(format!(
-                            "No version type match [{other}]"
-                        )));
+                        return Err(EsError::illegal_argument(format!("No version type match [{other}]")));
                     }
                 }
             }
             "if_seq_no" => op.if_seq_no = text().parse().ok(),
-            "op_type" if action == Action::Index && text() == "create" => {
-                op.action = Action::Create
-            }
+            "op_type" if action == Action::Index && text() == "create" => op.action = Action::Create,
             "require_alias" => op.require_alias = text() == "true",
             "op_type"
             | "if_primary_term"
@@ -241,9 +193,7 @@ fn action_line(
             other => return Err(unknown_parameter(number, other)),
         }
     }
-    if op.action == Action::Update
-        && (op.version.is_some() || op.version_type != VersionType::Internal)
-    {
+    if op.action == Action::Update && (op.version.is_some() || op.version_type != VersionType::Internal) {
         return Err(EsError::illegal_argument(
             "Update requests do not support versioning. Please use `if_seq_no` and `if_primary_term` instead",
         ));
@@ -255,18 +205,12 @@ fn action_line(
 }
 
 fn unknown_parameter(line: usize, name: &str) -> EsError {
-    EsError::illegal_argument(format!(
-        "Action/metadata line [{line}] contains an unknown parameter [{name}]"
-    ))
+    EsError::illegal_argument(format!("Action/metadata line [{line}] contains an unknown parameter [{name}]"))
 }
 
 /// The body of an update is read with the request: one that cannot be read refuses the whole request.
 fn check_update(flavor: &Flavor, source: &[u8]) -> Result<(), EsError> {
-    let kind = if flavor.is_elasticsearch_8() {
-        "x_content_parse_exception"
-    } else {
-        "json_parse_exception"
-    };
+    let kind = if flavor.is_elasticsearch_8() { "x_content_parse_exception" } else { "json_parse_exception" };
     let body = parse_strict(source).map_err(|error| EsError::new(400, kind, error.to_string()))?;
     let known = [
         "doc",
@@ -279,15 +223,11 @@ fn check_update(flavor: &Flavor, source: &[u8]) -> Result<(), EsError> {
         "if_seq_no",
         "if_primary_term",
     ];
-    let unknown = body
-        .as_object()
-        .and_then(|body| body.keys().find(|key| !known.contains(&key.as_str())));
+    let unknown = body.as_object().and_then(|body| body.keys().find(|key| !known.contains(&key.as_str())));
     match unknown {
-        Some(key) => Err(EsError::new(
-            400,
-            "x_content_parse_exception",
-            format!("[1:2] [UpdateRequest] unknown field [{key}]"),
-        )),
+        Some(key) => {
+            Err(EsError::new(400, "x_content_parse_exception", format!("[1:2] [UpdateRequest] unknown field [{key}]")))
+        }
         None if body.get("doc").is_none() && body.get("script").is_none() => {
             Err(EsError::validation("script or doc is missing"))
         }
@@ -305,15 +245,10 @@ fn validate(flavor: &Flavor, op: &Op, complaints: &mut Vec<String>) {
         && op.action != Action::Delete
         && !(op.action == Action::Update && flavor.is_elasticsearch_7())
     {
-        complaints.push(format!(
-            "id [{id}] is too long, must be no longer than 512 bytes but was: {}",
-            id.len()
-        ));
+        complaints.push(format!("id [{id}] is too long, must be no longer than 512 bytes but was: {}", id.len()));
     }
     if op.version_type != VersionType::Internal && op.action == Action::Create {
-        complaints.push(
-            "create operations only support internal versioning. use index instead".to_owned(),
-        );
+        complaints.push("create operations only support internal versioning. use index instead".to_owned());
     }
     if op.version.is_some() && op.version_type == VersionType::Internal {
         complaints.push(
@@ -354,29 +289,17 @@ pub fn reply(flavor: &Flavor, took_ms: u64, items: Vec<Value>) -> Value {
 }
 
 fn has_error(item: &Value) -> bool {
-    item.as_object()
-        .and_then(|item| item.values().next())
-        .is_some_and(|item| item.get("error").is_some())
+    item.as_object().and_then(|item| item.values().next()).is_some_and(|item| item.get("error").is_some())
 }
 
 /// Applies a `filter_path`: comma-separated patterns, `*` for any part of one name, `**` for any depth, a leading `-`
 /// excludes. What is left empty disappears, which is why items can lose their positions.
 pub fn filter_path(value: Value, patterns: &str) -> Value {
-    let all: Vec<&str> = patterns
-        .split(',')
-        .map(str::trim)
-        .filter(|one| !one.is_empty())
-        .collect();
-    let includes: Vec<Vec<&str>> = all
-        .iter()
-        .filter(|one| !one.starts_with('-'))
-        .map(|one| one.split('.').collect())
-        .collect();
-    let excludes: Vec<Vec<&str>> = all
-        .iter()
-        .filter_map(|one| one.strip_prefix('-'))
-        .map(|one| one.split('.').collect())
-        .collect();
+    let all: Vec<&str> = patterns.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
+    let includes: Vec<Vec<&str>> =
+        all.iter().filter(|one| !one.starts_with('-')).map(|one| one.split('.').collect()).collect();
+    let excludes: Vec<Vec<&str>> =
+        all.iter().filter_map(|one| one.strip_prefix('-')).map(|one| one.split('.').collect()).collect();
     let included = if includes.is_empty() {
         Some(value)
     } else {
@@ -421,20 +344,13 @@ fn include(value: Value, paths: &[&[&str]]) -> Option<Value> {
                 .into_iter()
                 .filter_map(|(name, value)| {
                     let next = below(paths, &name);
-                    if next.is_empty() {
-                        None
-                    } else {
-                        Some((name, include(value, &next)?))
-                    }
+                    if next.is_empty() { None } else { Some((name, include(value, &next)?)) }
                 })
                 .collect();
             (!kept.is_empty()).then_some(Value::Object(kept))
         }
         Value::Array(items) => {
-            let kept: Vec<Value> = items
-                .into_iter()
-                .filter_map(|item| include(item, paths))
-                .collect();
+            let kept: Vec<Value> = items.into_iter().filter_map(|item| include(item, paths)).collect();
             (!kept.is_empty()).then_some(Value::Array(kept))
         }
         _ => None,
@@ -459,10 +375,7 @@ fn exclude(value: Value, paths: &[&[&str]]) -> Option<Value> {
         }
         Value::Array(items) => {
             let was_empty = items.is_empty();
-            let kept: Vec<Value> = items
-                .into_iter()
-                .filter_map(|item| exclude(item, paths))
-                .collect();
+            let kept: Vec<Value> = items.into_iter().filter_map(|item| exclude(item, paths)).collect();
             (was_empty || !kept.is_empty()).then_some(Value::Array(kept))
         }
         other => Some(other),
@@ -476,15 +389,8 @@ mod tests {
     use super::*;
 
     fn parse_text(body: &str) -> Result<Vec<Op>, EsError> {
-        let defaults = Defaults {
-            index: Some("a".into()),
-            ..Defaults::default()
-        };
-        parse(
-            &Flavor::opensearch_3(),
-            &Bytes::copy_from_slice(body.as_bytes()),
-            &defaults,
-        )
+        let defaults = Defaults { index: Some("a".into()), ..Defaults::default() };
+        parse(&Flavor::opensearch_3(), &Bytes::copy_from_slice(body.as_bytes()), &defaults)
     }
 
     #[test]
@@ -492,32 +398,17 @@ mod tests {
         let long = format!("{{\"index\":{{\"_id\":\"{}\"}}}}\n{{}}\n", "a".repeat(513));
         for (body, reason) in [
             ("{\"index\":{}}\n{}", "must be terminated by a newline"),
-            (
-                "{\"foo\":{}}\n{}\n",
-                "expected one of [create, delete, index, update] but found [foo]",
-            ),
+            ("{\"foo\":{}}\n{}\n", "expected one of [create, delete, index, update] but found [foo]"),
             ("[1]\n{}\n", "expected START_OBJECT but found [START_ARRAY]"),
             ("{}\n{}\n", "expected FIELD_NAME but found [END_OBJECT]"),
-            (
-                "{\"index\":{\"nope\":1}}\n{}\n",
-                "contains an unknown parameter [nope]",
-            ),
-            (
-                "{\"index\":{\"_id\":[1]}}\n{}\n",
-                "expected a simple value for field [_id]",
-            ),
-            (
-                "{\"update\":{\"_id\":\"1\",\"version\":3}}\n{}\n",
-                "Update requests do not support versioning",
-            ),
+            ("{\"index\":{\"nope\":1}}\n{}\n", "contains an unknown parameter [nope]"),
+            ("{\"index\":{\"_id\":[1]}}\n{}\n", "expected a simple value for field [_id]"),
+            ("{\"update\":{\"_id\":\"1\",\"version\":3}}\n{}\n", "Update requests do not support versioning"),
             (
                 "{\"create\":{\"_id\":\"1\",\"version\":3,\"version_type\":\"external\"}}\n{}\n",
                 "create operations only support internal",
             ),
-            (
-                long.as_str(),
-                "is too long, must be no longer than 512 bytes but was: 513",
-            ),
+            (long.as_str(), "is too long, must be no longer than 512 bytes but was: 513"),
             ("", "request body is required"),
             ("\n", "no requests added"),
             ("{\"index\":{}}\n", "no requests added"),
@@ -530,18 +421,12 @@ mod tests {
 
     #[test]
     fn blank_lines_are_skipped_and_deletes_have_no_document() {
-        let ops = parse_text("\n{\"delete\":{\"_id\":\"1\"}}\n{\"index\":{\"_id\":7,\"_index\":\"b\"}}\r\n{\"x\":1}\r\n\n").expect("ops");
-        let seen: Vec<(Action, &str, Option<&str>)> = ops
-            .iter()
-            .map(|op| (op.action, op.index.as_str(), op.id.as_deref()))
-            .collect();
-        assert_eq!(
-            seen,
-            [
-                (Action::Delete, "a", Some("1")),
-                (Action::Index, "b", Some("7"))
-            ]
-        );
+        let ops =
+            parse_text("\n{\"delete\":{\"_id\":\"1\"}}\n{\"index\":{\"_id\":7,\"_index\":\"b\"}}\r\n{\"x\":1}\r\n\n")
+                .expect("ops");
+        let seen: Vec<(Action, &str, Option<&str>)> =
+            ops.iter().map(|op| (op.action, op.index.as_str(), op.id.as_deref())).collect();
+        assert_eq!(seen, [(Action::Delete, "a", Some("1")), (Action::Index, "b", Some("7"))]);
         assert_eq!(ops[1].source.as_ref(), b"{\"x\":1}");
     }
 
@@ -558,14 +443,8 @@ mod tests {
             filter_path(reply.clone(), "items.*.error.type"),
             json!({"items": [{"index": {"error": {"type": "t"}}}]})
         );
-        assert_eq!(
-            filter_path(reply.clone(), "**.reason"),
-            json!({"items": [{"index": {"error": {"reason": "r"}}}]})
-        );
+        assert_eq!(filter_path(reply.clone(), "**.reason"), json!({"items": [{"index": {"error": {"reason": "r"}}}]}));
         assert_eq!(filter_path(reply.clone(), "nothing"), json!({}));
-        assert_eq!(
-            filter_path(reply, "-items"),
-            json!({"took": 1, "errors": true})
-        );
+        assert_eq!(filter_path(reply, "-items"), json!({"took": 1, "errors": true}));
     }
 }

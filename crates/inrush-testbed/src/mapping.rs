@@ -110,11 +110,7 @@ impl Mapping {
     /// 400 when a field would change its type; nothing is changed then.
     pub fn put(&mut self, body: &Value) -> Result<(), EsError> {
         let Value::Object(body) = body else {
-            return Err(EsError::new(
-                400,
-                "mapper_parsing_exception",
-                "Failed to parse mapping: expected an object",
-            ));
+            return Err(EsError::new(400, "mapper_parsing_exception", "Failed to parse mapping: expected an object"));
         };
         let mut fields = self.fields.clone();
         if let Some(properties) = body.get("properties") {
@@ -147,16 +143,8 @@ impl Mapping {
     /// # Errors
     ///
     /// 400 with the server's type and reason; the mapping is unchanged then.
-    pub fn accept(
-        &mut self,
-        document: &Map<String, Value>,
-        context: &DocumentContext<'_>,
-    ) -> Result<(), EsError> {
-        let mut walk = Walk {
-            mapping: self,
-            context,
-            additions: Vec::new(),
-        };
+    pub fn accept(&mut self, document: &Map<String, Value>, context: &DocumentContext<'_>) -> Result<(), EsError> {
+        let mut walk = Walk { mapping: self, context, additions: Vec::new() };
         let dynamic = walk.mapping.source.get("dynamic").cloned();
         walk.object("", document, dynamic.as_ref())?;
         let additions = walk.additions;
@@ -177,47 +165,27 @@ impl Mapping {
 }
 
 /// `added` counts multi-fields, `inferred` does not.
-fn limit_error(
-    context: &DocumentContext<'_>,
-    present: usize,
-    added: usize,
-    inferred: usize,
-) -> EsError {
+fn limit_error(context: &DocumentContext<'_>, present: usize, added: usize, inferred: usize) -> EsError {
     let limit = context.total_fields_limit;
     let short = format!("Limit of total fields [{limit}] has been exceeded");
     let long = format!("{short} while adding new fields [{added}]");
     if context.flavor.is_elasticsearch_8() {
-        EsError::new(
-            400,
-            "document_parsing_exception",
-            format!("[1:2] failed to parse: {long}"),
-        )
-        .caused_by("illegal_argument_exception", long)
+        EsError::new(400, "document_parsing_exception", format!("[1:2] failed to parse: {long}"))
+            .caused_by("illegal_argument_exception", long)
     } else if context.flavor.is_elasticsearch_7() && present + inferred > limit {
         // Elasticsearch 7 counts while it parses, then once more, with multi-fields, when it merges.
-        EsError::new(400, "mapper_parsing_exception", "failed to parse")
-            .caused_by("illegal_argument_exception", long)
+        EsError::new(400, "mapper_parsing_exception", "failed to parse").caused_by("illegal_argument_exception", long)
     } else {
         EsError::illegal_argument(short)
     }
 }
 
 fn field_of(definition: &Map<String, Value>) -> Field {
-    let kind = definition
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or("object")
-        .to_owned();
-    let multi_fields = definition
-        .get("fields")
-        .and_then(Value::as_object)
-        .map_or(0, Map::len);
+    let kind = definition.get("type").and_then(Value::as_str).unwrap_or("object").to_owned();
+    let multi_fields = definition.get("fields").and_then(Value::as_object).map_or(0, Map::len);
     Field {
         kind,
-        format: definition
-            .get("format")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
+        format: definition.get("format").and_then(Value::as_str).map(str::to_owned),
         ignore_malformed: definition.get("ignore_malformed") == Some(&json!(true)),
         enabled: definition.get("enabled") != Some(&json!(false)),
         dynamic: definition.get("dynamic").cloned(),
@@ -225,17 +193,9 @@ fn field_of(definition: &Map<String, Value>) -> Field {
     }
 }
 
-fn collect(
-    fields: &mut BTreeMap<String, Field>,
-    prefix: &str,
-    properties: &Value,
-) -> Result<(), EsError> {
+fn collect(fields: &mut BTreeMap<String, Field>, prefix: &str, properties: &Value) -> Result<(), EsError> {
     let Value::Object(properties) = properties else {
-        return Err(EsError::new(
-            400,
-            "mapper_parsing_exception",
-            "Expected map for property [properties]",
-        ));
+        return Err(EsError::new(400, "mapper_parsing_exception", "Expected map for property [properties]"));
     };
     for (name, definition) in properties {
         let path = join(prefix, name);
@@ -243,9 +203,7 @@ fn collect(
             return Err(EsError::new(
                 400,
                 "mapper_parsing_exception",
-                format!(
-                    "Expected map for property [fields] on field [{path}] but got a class java.lang.String"
-                ),
+                format!("Expected map for property [fields] on field [{path}] but got a class java.lang.String"),
             ));
         };
         let field = field_of(definition);
@@ -271,9 +229,7 @@ fn collect(
 }
 
 fn type_change(path: &str, from: &str, to: &str) -> EsError {
-    EsError::illegal_argument(format!(
-        "mapper [{path}] cannot be changed from type [{from}] to [{to}]"
-    ))
+    EsError::illegal_argument(format!("mapper [{path}] cannot be changed from type [{from}] to [{to}]"))
 }
 
 fn merge_properties(old: &mut Value, new: &Value) {
@@ -324,11 +280,7 @@ fn insert_definition(source: &mut Map<String, Value>, path: &str, definition: Va
 }
 
 fn join(prefix: &str, name: &str) -> String {
-    if prefix.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{prefix}.{name}")
-    }
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }
 
 struct Walk<'a, 'b> {
@@ -340,20 +292,13 @@ struct Walk<'a, 'b> {
 
 impl Walk<'_, '_> {
     fn find(&self, path: &str) -> Option<&Field> {
-        self.mapping.fields.get(path).or_else(|| {
-            self.additions
-                .iter()
-                .find(|(added, _, _)| added == path)
-                .map(|(_, field, _)| field)
-        })
+        self.mapping
+            .fields
+            .get(path)
+            .or_else(|| self.additions.iter().find(|(added, _, _)| added == path).map(|(_, field, _)| field))
     }
 
-    fn object(
-        &mut self,
-        prefix: &str,
-        object: &Map<String, Value>,
-        dynamic: Option<&Value>,
-    ) -> Result<(), EsError> {
+    fn object(&mut self, prefix: &str, object: &Map<String, Value>, dynamic: Option<&Value>) -> Result<(), EsError> {
         for (name, value) in object {
             if name.is_empty() {
                 return Err(self.failed_to_parse("field name cannot be an empty string"));
@@ -369,10 +314,7 @@ impl Walk<'_, '_> {
             let last = parts.pop().unwrap_or_default();
             for part in parts {
                 parent = join(&parent, part);
-                if self.find(&parent).is_none()
-                    && !self.introduces_nothing(dynamic)
-                    && !value.is_null()
-                {
+                if self.find(&parent).is_none() && !self.introduces_nothing(dynamic) && !value.is_null() {
                     self.add(&parent, json!({}));
                 }
             }
@@ -388,14 +330,8 @@ impl Walk<'_, '_> {
     fn value(&mut self, path: &str, value: &Value, dynamic: Option<&Value>) -> Result<(), EsError> {
         match value {
             Value::Null => return Ok(()),
-            Value::Array(items)
-                if !self
-                    .find(path)
-                    .is_some_and(|field| takes_arrays(&field.kind)) =>
-            {
-                return items
-                    .iter()
-                    .try_for_each(|item| self.value(path, item, dynamic));
+            Value::Array(items) if !self.find(path).is_some_and(|field| takes_arrays(&field.kind)) => {
+                return items.iter().try_for_each(|item| self.value(path, item, dynamic));
             }
             _ => {}
         }
@@ -414,37 +350,22 @@ impl Walk<'_, '_> {
             ("object" | "nested", _) => Err(self.not_an_object(path)),
             // Within one document the servers infer both types and then fail to merge them.
             (kind, value) if added_here && infer(value).0 != kind => {
-                Err(type_change(path, kind, infer(value).0))
-                    .map_err(|error| self.as_document_error(error))
+                Err(type_change(path, kind, infer(value).0)).map_err(|error| self.as_document_error(error))
             }
             (kind, value) => match check_scalar(kind, field.format.as_deref(), value) {
                 Ok(()) => Ok(()),
-                Err(_)
-                    if (field.ignore_malformed || self.context.ignore_malformed)
-                        && !value.is_object() =>
-                {
-                    Ok(())
-                }
+                Err(_) if (field.ignore_malformed || self.context.ignore_malformed) && !value.is_object() => Ok(()),
                 Err(cause) => Err(self.field_error(path, kind, value, &cause)),
             },
         }
     }
 
-    fn introduce(
-        &mut self,
-        path: &str,
-        value: &Value,
-        dynamic: Option<&Value>,
-    ) -> Result<(), EsError> {
+    fn introduce(&mut self, path: &str, value: &Value, dynamic: Option<&Value>) -> Result<(), EsError> {
         match dynamic_mode(dynamic) {
             Dynamic::Ignored => return Ok(()),
             Dynamic::Strict => {
                 let (parent, name) = path.rsplit_once('.').unwrap_or(("_doc", path));
-                let position = if self.context.flavor.is_elasticsearch_8() {
-                    "[1:2] "
-                } else {
-                    ""
-                };
+                let position = if self.context.flavor.is_elasticsearch_8() { "[1:2] " } else { "" };
                 return Err(EsError::new(
                     400,
                     "strict_dynamic_mapping_exception",
@@ -464,10 +385,7 @@ impl Walk<'_, '_> {
     }
 
     fn add(&mut self, path: &str, definition: Value) {
-        let field = definition
-            .as_object()
-            .map(field_of)
-            .unwrap_or_else(|| field_of(&Map::new()));
+        let field = definition.as_object().map(field_of).unwrap_or_else(|| field_of(&Map::new()));
         self.additions.push((path.to_owned(), field, definition));
     }
 
@@ -476,12 +394,8 @@ impl Walk<'_, '_> {
             return error;
         }
         let reason = error.reason;
-        EsError::new(
-            400,
-            "document_parsing_exception",
-            format!("[1:2] failed to parse: {reason}"),
-        )
-        .caused_by("illegal_argument_exception", reason)
+        EsError::new(400, "document_parsing_exception", format!("[1:2] failed to parse: {reason}"))
+            .caused_by("illegal_argument_exception", reason)
     }
 
     fn failed_to_parse(&self, reason: &str) -> EsError {
@@ -489,11 +403,7 @@ impl Walk<'_, '_> {
     }
 
     fn not_an_object(&self, path: &str) -> EsError {
-        let position = if self.context.flavor.is_elasticsearch_8() {
-            "[1:2] "
-        } else {
-            ""
-        };
+        let position = if self.context.flavor.is_elasticsearch_8() { "[1:2] " } else { "" };
         EsError::new(
             400,
             self.context.flavor.mapper_error_type(),
@@ -503,18 +413,8 @@ impl Walk<'_, '_> {
         )
     }
 
-    fn field_error(
-        &self,
-        path: &str,
-        kind: &str,
-        value: &Value,
-        cause: &(String, String),
-    ) -> EsError {
-        let position = if self.context.flavor.is_elasticsearch_8() {
-            "[1:6] "
-        } else {
-            ""
-        };
+    fn field_error(&self, path: &str, kind: &str, value: &Value, cause: &(String, String)) -> EsError {
+        let position = if self.context.flavor.is_elasticsearch_8() { "[1:6] " } else { "" };
         EsError::new(
             400,
             self.context.flavor.mapper_error_type(),
@@ -558,12 +458,8 @@ mod tests {
     use super::*;
 
     fn accept(mapping: &mut Mapping, flavor: &Flavor, document: Value) -> Result<(), EsError> {
-        let context = DocumentContext {
-            flavor,
-            id: "1",
-            total_fields_limit: TOTAL_FIELDS_LIMIT,
-            ignore_malformed: false,
-        };
+        let context =
+            DocumentContext { flavor, id: "1", total_fields_limit: TOTAL_FIELDS_LIMIT, ignore_malformed: false };
         mapping.accept(document.as_object().expect("object"), &context)
     }
 
@@ -574,11 +470,8 @@ mod tests {
         let first = json!({"l": 1, "f": 1.5, "s": "a", "b": true, "o": {"x": 1}, "d": "2024-01-02", "y": "2024",
             "d2": "2024/01/02 10:11:12", "arr": [1, 2], "nul": null, "e": [], "eo": {}, "p.q": 3});
         accept(&mut mapping, &flavor, first).expect("first document");
-        let types: Vec<(&str, &str)> = mapping
-            .fields
-            .iter()
-            .map(|(path, field)| (path.as_str(), field.kind.as_str()))
-            .collect();
+        let types: Vec<(&str, &str)> =
+            mapping.fields.iter().map(|(path, field)| (path.as_str(), field.kind.as_str())).collect();
         assert_eq!(
             types,
             [
@@ -597,52 +490,29 @@ mod tests {
                 ("y", "text")
             ]
         );
-        let error =
-            accept(&mut mapping, &flavor, json!({"l": "x"})).expect_err("a string is no long");
+        let error = accept(&mut mapping, &flavor, json!({"l": "x"})).expect_err("a string is no long");
         assert_eq!(error.kind, "mapper_parsing_exception");
         assert_eq!(
             error.reason,
             "failed to parse field [l] of type [long] in document with id '1'. Preview of field's value: 'x'"
         );
         let error = accept(&mut mapping, &flavor, json!({"o": 1})).expect_err("no object");
-        assert!(
-            error
-                .reason
-                .starts_with("object mapping for [o] tried to parse field [o] as object"),
-            "{error:?}"
-        );
+        assert!(error.reason.starts_with("object mapping for [o] tried to parse field [o] as object"), "{error:?}");
         let error = accept(&mut mapping, &flavor, json!({"s": {"x": 1}})).expect_err("no text");
-        assert!(
-            error.reason.ends_with("Preview of field's value: '{x=1}'"),
-            "{error:?}"
-        );
-        let error =
-            accept(&mut mapping, &flavor, json!({"new": ["a", 1]})).expect_err("two types at once");
-        assert_eq!(
-            error.reason,
-            "mapper [new] cannot be changed from type [text] to [long]"
-        );
+        assert!(error.reason.ends_with("Preview of field's value: '{x=1}'"), "{error:?}");
+        let error = accept(&mut mapping, &flavor, json!({"new": ["a", 1]})).expect_err("two types at once");
+        assert_eq!(error.reason, "mapper [new] cannot be changed from type [text] to [long]");
         assert_eq!(mapping.type_of("new"), None);
     }
 
     #[test]
     fn meta_is_replaced_as_a_whole_and_types_stay() {
-        let mut mapping = Mapping::new(
-            &json!({"_meta": {"a": 1, "b": 2}, "properties": {"z": {"type": "long"}}}),
-        )
-        .expect("mapping");
+        let mut mapping =
+            Mapping::new(&json!({"_meta": {"a": 1, "b": 2}, "properties": {"z": {"type": "long"}}})).expect("mapping");
         mapping.put(&json!({"_meta": {"d": 1}})).expect("put");
-        assert_eq!(
-            mapping.to_value(),
-            json!({"_meta": {"d": 1}, "properties": {"z": {"type": "long"}}})
-        );
-        let error = mapping
-            .put(&json!({"_meta": {}, "properties": {"z": {"type": "text"}}}))
-            .expect_err("type change");
-        assert_eq!(
-            error.reason,
-            "mapper [z] cannot be changed from type [long] to [text]"
-        );
+        assert_eq!(mapping.to_value(), json!({"_meta": {"d": 1}, "properties": {"z": {"type": "long"}}}));
+        let error = mapping.put(&json!({"_meta": {}, "properties": {"z": {"type": "text"}}})).expect_err("type change");
+        assert_eq!(error.reason, "mapper [z] cannot be changed from type [long] to [text]");
         assert_eq!(mapping.to_value()["_meta"], json!({"d": 1}));
     }
 
@@ -650,24 +520,13 @@ mod tests {
     fn the_field_limit_holds() {
         let flavor = Flavor::elasticsearch_8();
         let mut mapping = Mapping::default();
-        let context = DocumentContext {
-            flavor: &flavor,
-            id: "1",
-            total_fields_limit: 3,
-            ignore_malformed: false,
-        };
+        let context = DocumentContext { flavor: &flavor, id: "1", total_fields_limit: 3, ignore_malformed: false };
         let document = |value: Value| value.as_object().expect("object").clone();
-        mapping
-            .accept(&document(json!({"a": 1, "b": 2})), &context)
-            .expect("two fields");
+        mapping.accept(&document(json!({"a": 1, "b": 2})), &context).expect("two fields");
         // A string counts twice: the text and its keyword.
-        let error = mapping
-            .accept(&document(json!({"s": "x"})), &context)
-            .expect_err("limit");
+        let error = mapping.accept(&document(json!({"s": "x"})), &context).expect_err("limit");
         assert!(
-            error.reason.contains(
-                "Limit of total fields [3] has been exceeded while adding new fields [2]"
-            ),
+            error.reason.contains("Limit of total fields [3] has been exceeded while adding new fields [2]"),
             "{error:?}"
         );
         assert_eq!(mapping.total_fields(), 2);

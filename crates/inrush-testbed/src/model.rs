@@ -126,11 +126,7 @@ impl Cluster {
             .with("index", name));
         }
         if self.data_streams.contains_key(name) || self.has_alias(name) {
-            let what = if self.data_streams.contains_key(name) {
-                "data stream"
-            } else {
-                "alias"
-            };
+            let what = if self.data_streams.contains_key(name) { "data stream" } else { "alias" };
             return Err(EsError::new(
                 400,
                 "invalid_index_name_exception",
@@ -147,19 +143,14 @@ impl Cluster {
                 "cannot create index with name [{name}], because it matches with template [{template_name}] that creates data streams only, use create data stream api instead"
             )));
         }
-        let template = template
-            .and_then(|(_, template)| template.get("template").cloned())
-            .unwrap_or_default();
+        let template = template.and_then(|(_, template)| template.get("template").cloned()).unwrap_or_default();
         let mut settings = Settings::default();
         let mut given = Settings::parse(template.get("settings").unwrap_or(&json!({})));
         given.extend(Settings::parse(body.get("settings").unwrap_or(&json!({}))));
         settings.set("index.number_of_shards", "1");
         settings.set("index.number_of_replicas", "1");
         if self.flavor.is_elasticsearch() {
-            settings.set(
-                "index.routing.allocation.include._tier_preference",
-                "data_content",
-            );
+            settings.set("index.routing.allocation.include._tier_preference", "data_content");
         } else {
             settings.set("index.replication.type", "DOCUMENT");
         }
@@ -168,23 +159,13 @@ impl Cluster {
         settings.set("index.uuid", uuid.clone());
         settings.set("index.creation_date", millis_now().to_string());
         settings.set("index.provided_name", name);
-        settings.set(
-            "index.version.created",
-            if self.flavor.is_elasticsearch() {
-                "8537000"
-            } else {
-                "137277827"
-            },
-        );
+        settings.set("index.version.created", if self.flavor.is_elasticsearch() { "8537000" } else { "137277827" });
         let mut mapping = Mapping::new(template.get("mappings").unwrap_or(&json!({})))?;
         mapping.put(body.get("mappings").unwrap_or(&json!({})))?;
         let mut aliases = BTreeMap::new();
         for source in [template.get("aliases"), body.get("aliases")] {
             for (alias, options) in source.and_then(Value::as_object).into_iter().flatten() {
-                aliases.insert(
-                    alias.clone(),
-                    options.as_object().cloned().unwrap_or_default(),
-                );
+                aliases.insert(alias.clone(), options.as_object().cloned().unwrap_or_default());
             }
         }
         let shards = u32::try_from(settings.number("index.number_of_shards", 1)).unwrap_or(1);
@@ -208,9 +189,7 @@ impl Cluster {
 
     /// Whether any index carries this alias.
     pub fn has_alias(&self, alias: &str) -> bool {
-        self.indices
-            .values()
-            .any(|index| index.aliases.contains_key(alias))
+        self.indices.values().any(|index| index.aliases.contains_key(alias))
     }
 
     fn template_for(&self, name: &str) -> Option<(String, Value)> {
@@ -218,18 +197,9 @@ impl Cluster {
             .iter()
             .filter(|(_, template)| {
                 let patterns = template.get("index_patterns").and_then(Value::as_array);
-                patterns.is_some_and(|all| {
-                    all.iter()
-                        .filter_map(Value::as_str)
-                        .any(|one| pattern::matches(one, name))
-                })
+                patterns.is_some_and(|all| all.iter().filter_map(Value::as_str).any(|one| pattern::matches(one, name)))
             })
-            .max_by_key(|(_, template)| {
-                template
-                    .get("priority")
-                    .and_then(Value::as_u64)
-                    .unwrap_or(0)
-            })
+            .max_by_key(|(_, template)| template.get("priority").and_then(Value::as_u64).unwrap_or(0))
             .map(|(name, template)| (name.clone(), template.clone()))
     }
 
@@ -246,9 +216,7 @@ impl Cluster {
                 format!("data_stream [{name}] already exists"),
             ));
         }
-        let Some((template, body)) = self
-            .template_for(name)
-            .filter(|(_, body)| body.get("data_stream").is_some())
+        let Some((template, body)) = self.template_for(name).filter(|(_, body)| body.get("data_stream").is_some())
         else {
             return Err(EsError::illegal_argument(format!(
                 "no matching index template found for data stream [{name}]"
@@ -268,13 +236,7 @@ impl Cluster {
             }))?;
             index.settings.set("index.hidden", "true");
         }
-        self.data_streams.insert(
-            name.to_owned(),
-            DataStream {
-                indices: vec![backing],
-                template,
-            },
-        );
+        self.data_streams.insert(name.to_owned(), DataStream { indices: vec![backing], template });
         Ok(())
     }
 

@@ -11,11 +11,7 @@ use crate::pattern;
 use crate::pipeline::Pipeline;
 use crate::settings::Settings;
 
-pub(super) fn get(
-    cluster: &Cluster,
-    expression: &str,
-    request: &ApiRequest,
-) -> Result<ApiReply, EsError> {
+pub(super) fn get(cluster: &Cluster, expression: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let names = expand(cluster, expression)?;
     Ok(ApiReply::ok(by_index(names, |name| {
         let index = cluster.indices.get(name)?;
@@ -25,14 +21,10 @@ pub(super) fn get(
             "settings": index.settings.show(request.flag("flat_settings"), None),
         });
         if request.flag("include_defaults") {
-            shown["defaults"] = index
-                .settings
-                .show_defaults(&cluster.flavor, request.flag("flat_settings"));
+            shown["defaults"] = index.settings.show_defaults(&cluster.flavor, request.flag("flat_settings"));
         }
-        if let Some((stream, _)) = cluster
-            .data_streams
-            .iter()
-            .find(|(_, stream)| stream.indices.iter().any(|one| one == name))
+        if let Some((stream, _)) =
+            cluster.data_streams.iter().find(|(_, stream)| stream.indices.iter().any(|one| one == name))
         {
             shown["data_stream"] = json!(stream);
         }
@@ -78,11 +70,7 @@ pub(super) fn settings(
     })))
 }
 
-pub(super) fn put_settings(
-    cluster: &mut Cluster,
-    expression: &str,
-    request: &ApiRequest,
-) -> Result<ApiReply, EsError> {
+pub(super) fn put_settings(cluster: &mut Cluster, expression: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let given = Settings::parse(&request.json()?);
     let names = expand(cluster, expression)?;
     // A request that lifts a block passes through it.
@@ -93,9 +81,7 @@ pub(super) fn put_settings(
     for name in names {
         if let Some(index) = cluster.indices.get_mut(&name) {
             let label = format!("{name}/{}", index.uuid);
-            index
-                .settings
-                .update(&flavor, given.clone(), &label, index.open)?;
+            index.settings.update(&flavor, given.clone(), &label, index.open)?;
         }
     }
     Ok(ApiReply::acknowledged())
@@ -104,16 +90,10 @@ pub(super) fn put_settings(
 pub(super) fn mapping(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsError> {
     let names = expand(cluster, expression)?;
     check_metadata(cluster, &names, false)?;
-    Ok(ApiReply::ok(by_index(names, |name| {
-        Some(json!({"mappings": cluster.indices.get(name)?.mapping.to_value()}))
-    })))
+    Ok(ApiReply::ok(by_index(names, |name| Some(json!({"mappings": cluster.indices.get(name)?.mapping.to_value()})))))
 }
 
-pub(super) fn put_mapping(
-    cluster: &mut Cluster,
-    expression: &str,
-    request: &ApiRequest,
-) -> Result<ApiReply, EsError> {
+pub(super) fn put_mapping(cluster: &mut Cluster, expression: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let body = request.json()?;
     let names = expand(cluster, expression)?;
     check_metadata(cluster, &names, true)?;
@@ -132,23 +112,13 @@ fn check_metadata(cluster: &Cluster, names: &[String], changes: bool) -> Result<
             continue;
         };
         if index.settings.is_true("index.blocks.metadata") {
-            return Err(EsError::blocked(
-                403,
-                name,
-                "FORBIDDEN/9/index metadata (api)",
-            ));
+            return Err(EsError::blocked(403, name, "FORBIDDEN/9/index metadata (api)"));
         }
         if changes && index.settings.is_true("index.blocks.read_only") {
-            return Err(EsError::blocked(
-                403,
-                name,
-                "FORBIDDEN/5/index read-only (api)",
-            ));
+            return Err(EsError::blocked(403, name, "FORBIDDEN/5/index read-only (api)"));
         }
         // Elasticsearch 8 lets metadata change at the flood stage, the others do not.
-        let flooded = index
-            .settings
-            .is_true("index.blocks.read_only_allow_delete");
+        let flooded = index.settings.is_true("index.blocks.read_only_allow_delete");
         if changes && flooded && !cluster.flavor.is_elasticsearch_8() {
             return Err(EsError::blocked(
                 429,
@@ -160,46 +130,34 @@ fn check_metadata(cluster: &Cluster, names: &[String], changes: bool) -> Result<
     Ok(())
 }
 
-pub(super) fn open_or_close(
-    cluster: &mut Cluster,
-    expression: &str,
-    open: bool,
-) -> Result<ApiReply, EsError> {
+pub(super) fn open_or_close(cluster: &mut Cluster, expression: &str, open: bool) -> Result<ApiReply, EsError> {
     for name in expand(cluster, expression)? {
         if let Some(index) = cluster.indices.get_mut(&name) {
             index.open = open;
+            // How both servers show that an index is closed: seen on OpenSearch 3.6.0 and Elasticsearch 8.19.21.
+            if open {
+                index.settings.unset("index.verified_before_close");
+            } else {
+                index.settings.set("index.verified_before_close", "true");
+            }
         }
     }
-    Ok(ApiReply::ok(
-        json!({"acknowledged": true, "shards_acknowledged": true}),
-    ))
+    Ok(ApiReply::ok(json!({"acknowledged": true, "shards_acknowledged": true})))
 }
 
-pub(super) fn block(
-    cluster: &mut Cluster,
-    expression: &str,
-    block: &str,
-) -> Result<ApiReply, EsError> {
+pub(super) fn block(cluster: &mut Cluster, expression: &str, block: &str) -> Result<ApiReply, EsError> {
     if !["write", "read", "read_only", "metadata"].contains(&block) {
-        return Err(EsError::illegal_argument(format!(
-            "No block found with name {block}"
-        )));
+        return Err(EsError::illegal_argument(format!("No block found with name {block}")));
     }
     for name in expand(cluster, expression)? {
         if let Some(index) = cluster.indices.get_mut(&name) {
             index.settings.set(&format!("index.blocks.{block}"), "true");
         }
     }
-    Ok(ApiReply::ok(
-        json!({"acknowledged": true, "shards_acknowledged": true}),
-    ))
+    Ok(ApiReply::ok(json!({"acknowledged": true, "shards_acknowledged": true})))
 }
 
-pub(super) fn aliases(
-    cluster: &Cluster,
-    expression: &str,
-    alias: Option<&str>,
-) -> Result<ApiReply, EsError> {
+pub(super) fn aliases(cluster: &Cluster, expression: &str, alias: Option<&str>) -> Result<ApiReply, EsError> {
     let names = expand(cluster, expression)?;
     let shown = by_index(names, |name| {
         let index = cluster.indices.get(name)?;
@@ -207,11 +165,7 @@ pub(super) fn aliases(
             .aliases
             .iter()
             .filter(|(one, _)| {
-                alias.is_none_or(|wanted| {
-                    wanted
-                        .split(',')
-                        .any(|pattern| pattern::matches(pattern, one))
-                })
+                alias.is_none_or(|wanted| wanted.split(',').any(|pattern| pattern::matches(pattern, one)))
             })
             // An alias named as the index shows all aliases of the index that was asked for.
             .map(|(one, options)| (one.clone(), Value::Object(options.clone())))
@@ -220,10 +174,7 @@ pub(super) fn aliases(
     });
     match alias {
         Some(alias) if !alias.contains('*') && shown.as_object().is_some_and(Map::is_empty) => {
-            Ok(ApiReply {
-                status: 404,
-                body: json!({"error": format!("alias [{alias}] missing"), "status": 404}),
-            })
+            Ok(ApiReply { status: 404, body: json!({"error": format!("alias [{alias}] missing"), "status": 404}) })
         }
         _ => Ok(ApiReply::ok(shown)),
     }
@@ -241,27 +192,13 @@ pub(super) fn put_alias(
     apply_aliases(cluster, &[json!({"add": action})])
 }
 
-pub(super) fn delete_alias(
-    cluster: &mut Cluster,
-    expression: &str,
-    alias: &str,
-) -> Result<ApiReply, EsError> {
-    apply_aliases(
-        cluster,
-        &[json!({"remove": {"index": expression, "alias": alias}})],
-    )
+pub(super) fn delete_alias(cluster: &mut Cluster, expression: &str, alias: &str) -> Result<ApiReply, EsError> {
+    apply_aliases(cluster, &[json!({"remove": {"index": expression, "alias": alias}})])
 }
 
-pub(super) fn update_aliases(
-    cluster: &mut Cluster,
-    request: &ApiRequest,
-) -> Result<ApiReply, EsError> {
+pub(super) fn update_aliases(cluster: &mut Cluster, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let body = request.json()?;
-    let actions = body
-        .get("actions")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let actions = body.get("actions").and_then(Value::as_array).cloned().unwrap_or_default();
     if actions.is_empty() {
         return Err(EsError::illegal_argument("No action specified"));
     }
@@ -276,23 +213,12 @@ fn apply_aliases(cluster: &mut Cluster, actions: &[Value]) -> Result<ApiReply, E
     let mut changed: Vec<AliasChange> = Vec::new();
     let mut removed_indices = Vec::new();
     for action in actions {
-        let Some((verb, options)) = action.as_object().and_then(|object| object.iter().next())
-        else {
+        let Some((verb, options)) = action.as_object().and_then(|object| object.iter().next()) else {
             return Err(EsError::illegal_argument("malformed alias action"));
         };
         let texts = |one: &str, many: &str| -> Vec<String> {
-            let list = options
-                .get(many)
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten();
-            options
-                .get(one)
-                .into_iter()
-                .chain(list)
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect()
+            let list = options.get(many).and_then(Value::as_array).into_iter().flatten();
+            options.get(one).into_iter().chain(list).filter_map(Value::as_str).map(str::to_owned).collect()
         };
         let mut indices = Vec::new();
         for expression in texts("index", "indices") {
@@ -316,8 +242,7 @@ fn apply_aliases(cluster: &mut Cluster, actions: &[Value]) -> Result<ApiReply, E
                     }
                     let mut given = options.as_object().cloned().unwrap_or_default();
                     given.retain(|key, _| {
-                        !["index", "indices", "alias", "aliases", "must_exist"]
-                            .contains(&key.as_str())
+                        !["index", "indices", "alias", "aliases", "must_exist"].contains(&key.as_str())
                     });
                     if let Some(routing) = given.remove("routing") {
                         given.insert("index_routing".into(), routing.clone());
@@ -331,12 +256,10 @@ fn apply_aliases(cluster: &mut Cluster, actions: &[Value]) -> Result<ApiReply, E
                     let carriers: Vec<&String> = indices
                         .iter()
                         .filter(|name| {
-                            cluster.indices.get(*name).is_some_and(|index| {
-                                index
-                                    .aliases
-                                    .keys()
-                                    .any(|one| pattern::matches(&alias, one))
-                            })
+                            cluster
+                                .indices
+                                .get(*name)
+                                .is_some_and(|index| index.aliases.keys().any(|one| pattern::matches(&alias, one)))
                         })
                         .collect();
                     let must_exist = options.get("must_exist") == Some(&json!(true));
@@ -368,11 +291,7 @@ fn apply_aliases(cluster: &mut Cluster, actions: &[Value]) -> Result<ApiReply, E
             }
         }
     }
-    let before: Vec<_> = cluster
-        .indices
-        .iter()
-        .map(|(name, index)| (name.clone(), index.aliases.clone()))
-        .collect();
+    let before: Vec<_> = cluster.indices.iter().map(|(name, index)| (name.clone(), index.aliases.clone())).collect();
     for name in &removed_indices {
         cluster.indices.remove(name);
     }
@@ -384,9 +303,7 @@ fn apply_aliases(cluster: &mut Cluster, actions: &[Value]) -> Result<ApiReply, E
             Some(options) => {
                 index.aliases.insert(alias, options);
             }
-            None => index
-                .aliases
-                .retain(|one, _| !pattern::matches(&alias, one)),
+            None => index.aliases.retain(|one, _| !pattern::matches(&alias, one)),
         }
     }
     if let Some(alias) = two_write_indices(cluster) {
@@ -426,23 +343,14 @@ pub(super) fn template(
     name: &str,
     request: &ApiRequest,
 ) -> Result<ApiReply, EsError> {
-    let missing = || {
-        EsError::new(
-            404,
-            "resource_not_found_exception",
-            format!("index template matching [{name}] not found"),
-        )
-    };
+    let missing =
+        || EsError::new(404, "resource_not_found_exception", format!("index template matching [{name}] not found"));
     match method {
         "PUT" | "POST" => {
             cluster.templates.insert(name.to_owned(), request.json()?);
             Ok(ApiReply::acknowledged())
         }
-        "DELETE" => cluster
-            .templates
-            .remove(name)
-            .map(|_| ApiReply::acknowledged())
-            .ok_or_else(missing),
+        "DELETE" => cluster.templates.remove(name).map(|_| ApiReply::acknowledged()).ok_or_else(missing),
         _ => {
             let found: Vec<Value> = cluster
                 .templates
@@ -480,10 +388,7 @@ pub(super) fn data_streams(cluster: &Cluster, expression: &str) -> Result<ApiRep
 }
 
 pub(super) fn delete_data_stream(cluster: &mut Cluster, name: &str) -> Result<ApiReply, EsError> {
-    let stream = cluster
-        .data_streams
-        .remove(name)
-        .ok_or_else(|| EsError::index_not_found(name, "index_or_alias"))?;
+    let stream = cluster.data_streams.remove(name).ok_or_else(|| EsError::index_not_found(name, "index_or_alias"))?;
     for index in stream.indices {
         cluster.indices.remove(&index);
     }
@@ -497,22 +402,11 @@ pub(super) fn pipelines(cluster: &Cluster, expression: &str) -> ApiReply {
         .filter(|(name, _)| expression.split(',').any(|one| pattern::matches(one, name)))
         .map(|(name, pipeline)| (name.clone(), pipeline.body.clone()))
         .collect();
-    let status = if found.is_empty() && !expression.contains('*') {
-        404
-    } else {
-        200
-    };
-    ApiReply {
-        status,
-        body: Value::Object(found),
-    }
+    let status = if found.is_empty() && !expression.contains('*') { 404 } else { 200 };
+    ApiReply { status, body: Value::Object(found) }
 }
 
-pub(super) fn put_pipeline(
-    cluster: &mut Cluster,
-    name: &str,
-    request: &ApiRequest,
-) -> Result<ApiReply, EsError> {
+pub(super) fn put_pipeline(cluster: &mut Cluster, name: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let pipeline = Pipeline::parse(&request.json()?, &cluster.flavor)?;
     cluster.pipelines.insert(name.to_owned(), pipeline);
     Ok(ApiReply::acknowledged())
@@ -521,11 +415,7 @@ pub(super) fn put_pipeline(
 pub(super) fn delete_pipeline(cluster: &mut Cluster, name: &str) -> Result<ApiReply, EsError> {
     match cluster.pipelines.remove(name) {
         Some(_) => Ok(ApiReply::acknowledged()),
-        None => Err(EsError::new(
-            404,
-            "resource_not_found_exception",
-            format!("pipeline [{name}] is missing"),
-        )),
+        None => Err(EsError::new(404, "resource_not_found_exception", format!("pipeline [{name}] is missing"))),
     }
 }
 
@@ -536,27 +426,18 @@ pub(super) fn resolve(cluster: &Cluster, expression: &str) -> Result<ApiReply, E
         .iter()
         .filter(|(name, _)| fits(name))
         .map(|(name, index)| {
-            let mut shown =
-                json!({"name": name, "attributes": [if index.open { "open" } else { "closed" }]});
+            let mut shown = json!({"name": name, "attributes": [if index.open { "open" } else { "closed" }]});
             if !index.aliases.is_empty() {
                 shown["aliases"] = index.aliases.keys().cloned().collect();
             }
-            if let Some((stream, _)) = cluster
-                .data_streams
-                .iter()
-                .find(|(_, stream)| stream.indices.contains(name))
-            {
+            if let Some((stream, _)) = cluster.data_streams.iter().find(|(_, stream)| stream.indices.contains(name)) {
                 shown["data_stream"] = json!(stream);
             }
             shown
         })
         .collect();
-    let names: BTreeSet<&String> = cluster
-        .indices
-        .values()
-        .flat_map(|index| index.aliases.keys())
-        .filter(|name| fits(name))
-        .collect();
+    let names: BTreeSet<&String> =
+        cluster.indices.values().flat_map(|index| index.aliases.keys()).filter(|name| fits(name)).collect();
     let aliases: Vec<Value> = names
         .into_iter()
         .map(|alias| {
@@ -580,7 +461,5 @@ pub(super) fn resolve(cluster: &Cluster, expression: &str) -> Result<ApiReply, E
     if nothing && cluster.flavor.is_elasticsearch_8() && !expression.contains('*') {
         return Err(EsError::index_not_found(expression, "index_or_alias"));
     }
-    Ok(ApiReply::ok(
-        json!({"indices": indices, "aliases": aliases, "data_streams": streams}),
-    ))
+    Ok(ApiReply::ok(json!({"indices": indices, "aliases": aliases, "data_streams": streams})))
 }

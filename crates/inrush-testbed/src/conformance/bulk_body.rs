@@ -41,63 +41,33 @@ async fn final_newline(t: &Target) -> Check {
             "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_id\":\"2\"}}\n{\"n\":2}",
         )
         .await?;
-    refused(
-        &reply,
-        "illegal_argument_exception",
-        "must be terminated by a newline [\\n]",
-    )?;
-    equal(
-        "document 1",
-        &t.get(&format!("/{name}/_doc/1")).await?["found"],
-        json!(false),
-    )
+    refused(&reply, "illegal_argument_exception", "must be terminated by a newline [\\n]")?;
+    equal("document 1", &t.get(&format!("/{name}/_doc/1")).await?["found"], json!(false))
 }
 
 async fn last_action_alone(t: &Target) -> Check {
     let name = t.create("alone", json!({})).await?;
     let items = t
-        .items(
-            &format!("/{name}/_bulk"),
-            "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_id\":\"2\"}}\n",
-        )
+        .items(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_id\":\"2\"}}\n")
         .await?;
     statuses(&items, &[201])
 }
 
 async fn blank_lines(t: &Target) -> Check {
     let name = t.create("blank", json!({})).await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk"),
-            "\n{\"index\":{}}\n{\"n\":1}\n\n{\"index\":{}}\n{\"n\":1}\n\n",
-        )
-        .await?;
+    let items =
+        t.items(&format!("/{name}/_bulk"), "\n{\"index\":{}}\n{\"n\":1}\n\n{\"index\":{}}\n{\"n\":1}\n\n").await?;
     statuses(&items, &[201, 201])?;
-    refused(
-        &t.bulk(&format!("/{name}/_bulk"), "\n").await?,
-        "action_request_validation_exception",
-        "no requests added",
-    )
+    refused(&t.bulk(&format!("/{name}/_bulk"), "\n").await?, "action_request_validation_exception", "no requests added")
 }
 
 async fn carriage_returns(t: &Target) -> Check {
     let name = t.create("cr", json!({})).await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk"),
-            "{\"index\":{\"_id\":\"1\"}}\r\n{\"n\":1}\r\n",
-        )
-        .await?;
+    let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"1\"}}\r\n{\"n\":1}\r\n").await?;
     statuses(&items, &[201])?;
-    let reply = t
-        .json("GET", &format!("/{name}/_doc/1"), json!(null))
-        .await?;
+    let reply = t.json("GET", &format!("/{name}/_doc/1"), json!(null)).await?;
     let text = String::from_utf8_lossy(&reply.body).into_owned();
-    holds(
-        "source without CR",
-        text.contains("\"_source\":{\"n\":1}}"),
-        text,
-    )
+    holds("source without CR", text.contains("\"_source\":{\"n\":1}}"), text)
 }
 
 async fn malformed_action_line(t: &Target) -> Check {
@@ -105,14 +75,8 @@ async fn malformed_action_line(t: &Target) -> Check {
     let path = format!("/{name}/_bulk");
     let good = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n";
     for (line, reason) in [
-        (
-            "[\"index\"]",
-            "Malformed action/metadata line [3], expected START_OBJECT but found [START_ARRAY]",
-        ),
-        (
-            "{}",
-            "Malformed action/metadata line [3], expected FIELD_NAME but found [END_OBJECT]",
-        ),
+        ("[\"index\"]", "Malformed action/metadata line [3], expected START_OBJECT but found [START_ARRAY]"),
+        ("{}", "Malformed action/metadata line [3], expected FIELD_NAME but found [END_OBJECT]"),
         (
             "{\"index\":5}",
             "Malformed action/metadata line [3], expected START_OBJECT or END_OBJECT but found [VALUE_NUMBER]",
@@ -125,17 +89,8 @@ async fn malformed_action_line(t: &Target) -> Check {
         let reply = t.bulk(&path, &format!("{good}{line}\n{{}}\n")).await?;
         refused(&reply, "illegal_argument_exception", reason)?;
     }
-    let kind = if t.flavor.is_elasticsearch_8() {
-        "x_content_parse_exception"
-    } else {
-        "json_parse_exception"
-    };
-    refused(
-        &t.bulk(&path, &format!("{good}{{\"index\":}}\n{{}}\n"))
-            .await?,
-        kind,
-        "",
-    )?;
+    let kind = if t.flavor.is_elasticsearch_8() { "x_content_parse_exception" } else { "json_parse_exception" };
+    refused(&t.bulk(&path, &format!("{good}{{\"index\":}}\n{{}}\n")).await?, kind, "")?;
     let found = t.get(&format!("/{name}/_doc/1")).await?["found"].clone();
     // Elasticsearch 8.16 and later may apply what came before the error in a body streamed in parts; a small one is not.
     equal("item before the malformed line", &found, json!(false))
@@ -156,14 +111,8 @@ async fn unknown_action(t: &Target) -> Check {
 
 async fn unknown_parameter(t: &Target) -> Check {
     let name = t.create("param", json!({})).await?;
-    let reply = t
-        .bulk(&format!("/{name}/_bulk"), "{\"index\":{\"nope\":1}}\n{}\n")
-        .await?;
-    refused(
-        &reply,
-        "illegal_argument_exception",
-        "Action/metadata line [1] contains an unknown parameter [nope]",
-    )
+    let reply = t.bulk(&format!("/{name}/_bulk"), "{\"index\":{\"nope\":1}}\n{}\n").await?;
+    refused(&reply, "illegal_argument_exception", "Action/metadata line [1] contains an unknown parameter [nope]")
 }
 
 async fn id_513_bytes(t: &Target) -> Check {
@@ -175,11 +124,7 @@ async fn id_513_bytes(t: &Target) -> Check {
             "é".repeat(length / 2) + &"a".repeat(length % 2)
         )
     };
-    for (action, document) in [
-        ("index", "{}"),
-        ("create", "{}"),
-        ("update", "{\"doc\":{}}"),
-    ] {
+    for (action, document) in [("index", "{}"), ("create", "{}"), ("update", "{\"doc\":{}}")] {
         if action == "update" && t.flavor.is_elasticsearch_7() {
             continue;
         }
@@ -190,25 +135,14 @@ async fn id_513_bytes(t: &Target) -> Check {
             "is too long, must be no longer than 512 bytes but was: 513",
         )?;
     }
-    equal(
-        "good item beside it",
-        &t.get(&format!("/{name}/_doc/1")).await?["found"],
-        json!(false),
-    )?;
-    statuses(
-        &t.items(&path, &body("index", 512, "{}")).await?,
-        &[201, 201],
-    )
+    equal("good item beside it", &t.get(&format!("/{name}/_doc/1")).await?["found"], json!(false))?;
+    statuses(&t.items(&path, &body("index", 512, "{}")).await?, &[201, 201])
 }
 
 async fn long_id_of_a_delete(t: &Target) -> Check {
     let name = t.create("longdel", json!({})).await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk"),
-            &format!("{{\"delete\":{{\"_id\":\"{}\"}}}}\n", "a".repeat(513)),
-        )
-        .await?;
+    let items =
+        t.items(&format!("/{name}/_bulk"), &format!("{{\"delete\":{{\"_id\":\"{}\"}}}}\n", "a".repeat(513))).await?;
     statuses(&items, &[404])
 }
 
@@ -238,34 +172,17 @@ async fn empty_id(t: &Target) -> Check {
         )
         .await?;
     statuses(&items, &[400, 400, 201])?;
-    equal(
-        "reason",
-        &items[0]["error"]["reason"],
-        json!("if _id is specified it must not be empty"),
-    )
+    equal("reason", &items[0]["error"]["reason"], json!("if _id is specified it must not be empty"))
 }
 
 async fn missing_index(t: &Target) -> Check {
-    refused(
-        &t.bulk("/_bulk", "{\"index\":{}}\n{}\n").await?,
-        "action_request_validation_exception",
-        "index is missing",
-    )
+    refused(&t.bulk("/_bulk", "{\"index\":{}}\n{}\n").await?, "action_request_validation_exception", "index is missing")
 }
 
 async fn update_with_version(t: &Target) -> Check {
     let name = t.create("updver", json!({})).await?;
-    let reply = t
-        .bulk(
-            &format!("/{name}/_bulk"),
-            "{\"update\":{\"_id\":\"1\",\"version\":3}}\n{\"doc\":{}}\n",
-        )
-        .await?;
-    refused(
-        &reply,
-        "illegal_argument_exception",
-        "Update requests do not support versioning",
-    )
+    let reply = t.bulk(&format!("/{name}/_bulk"), "{\"update\":{\"_id\":\"1\",\"version\":3}}\n{\"doc\":{}}\n").await?;
+    refused(&reply, "illegal_argument_exception", "Update requests do not support versioning")
 }
 
 async fn create_with_external_version(t: &Target) -> Check {
@@ -276,21 +193,12 @@ async fn create_with_external_version(t: &Target) -> Check {
             "{\"create\":{\"_id\":\"1\",\"version\":3,\"version_type\":\"external\"}}\n{}\n",
         )
         .await?;
-    refused(
-        &reply,
-        "action_request_validation_exception",
-        "create operations only support internal versioning",
-    )
+    refused(&reply, "action_request_validation_exception", "create operations only support internal versioning")
 }
 
 async fn version_without_type(t: &Target) -> Check {
     let name = t.create("vertype", json!({})).await?;
-    let reply = t
-        .bulk(
-            &format!("/{name}/_bulk"),
-            "{\"index\":{\"_id\":\"1\",\"version\":3}}\n{}\n",
-        )
-        .await?;
+    let reply = t.bulk(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"1\",\"version\":3}}\n{}\n").await?;
     refused(
         &reply,
         "action_request_validation_exception",
@@ -312,49 +220,22 @@ async fn unreadable_update(t: &Target) -> Check {
         "action_request_validation_exception",
         "script or doc is missing",
     )?;
-    expect_status(
-        &t.bulk(&path, &format!("{good}{{\"doc\":{{\"n\":\n"))
-            .await?,
-        400,
-    )
+    expect_status(&t.bulk(&path, &format!("{good}{{\"doc\":{{\"n\":\n")).await?, 400)
 }
 
 async fn invalid_document(t: &Target) -> Check {
     let name = t.create("badjson", json!({})).await?;
-    let documents = [
-        "{\"n\":1",
-        "[1]",
-        "\"x\"",
-        "{\"n\":1} x",
-        "",
-        "{\"\":1}",
-        "{\"a..b\":1}",
-        "{\"n\":2}",
-    ];
-    let body: String = documents
-        .iter()
-        .map(|document| format!("{{\"index\":{{}}}}\n{document}\n"))
-        .collect();
+    let documents = ["{\"n\":1", "[1]", "\"x\"", "{\"n\":1} x", "", "{\"\":1}", "{\"a..b\":1}", "{\"n\":2}"];
+    let body: String = documents.iter().map(|document| format!("{{\"index\":{{}}}}\n{document}\n")).collect();
     let items = t.items(&format!("/{name}/_bulk"), &body).await?;
     statuses(&items, &[400, 400, 400, 400, 400, 400, 400, 201])?;
     let kinds: Vec<&str> = super::error_types(&items)[..7].to_vec();
-    holds(
-        "error types",
-        kinds
-            .iter()
-            .all(|kind| *kind == t.flavor.mapper_error_type()),
-        format!("{kinds:?}"),
-    )
+    holds("error types", kinds.iter().all(|kind| *kind == t.flavor.mapper_error_type()), format!("{kinds:?}"))
 }
 
 async fn duplicate_field(t: &Target) -> Check {
     let name = t.create("dup", json!({})).await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk"),
-            "{\"index\":{}}\n{\"n\":1,\"n\":2}\n",
-        )
-        .await?;
+    let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{\"n\":1,\"n\":2}\n").await?;
     statuses(&items, &[400])
 }
 
@@ -363,16 +244,8 @@ async fn same_id_twice(t: &Target) -> Check {
     let lines = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_id\":\"1\"}}\n{\"n\":2}\n{\"delete\":{\"_id\":\"1\"}}\n{\"create\":{\"_id\":\"1\"}}\n{\"n\":3}\n{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"m\":4}}\n";
     let items = t.items(&format!("/{name}/_bulk"), lines).await?;
     statuses(&items, &[201, 200, 200, 201, 200])?;
-    equal(
-        "versions",
-        &json!(field(&items, "_version")),
-        json!([1, 2, 3, 4, 5]),
-    )?;
-    equal(
-        "source",
-        &t.get(&format!("/{name}/_doc/1")).await?["_source"],
-        json!({"n": 3, "m": 4}),
-    )
+    equal("versions", &json!(field(&items, "_version")), json!([1, 2, 3, 4, 5]))?;
+    equal("source", &t.get(&format!("/{name}/_doc/1")).await?["_source"], json!({"n": 3, "m": 4}))
 }
 
 async fn null_and_number_ids(t: &Target) -> Check {
@@ -380,17 +253,9 @@ async fn null_and_number_ids(t: &Target) -> Check {
     let lines = "{\"index\":{\"_id\":null}}\n{}\n{\"index\":{\"_id\":7}}\n{}\n{\"index\":{\"_id\":\"r\",\"routing\":\"\"}}\n{}\n";
     let items = t.items(&format!("/{name}/_bulk"), lines).await?;
     statuses(&items, &[201, 201, 201])?;
-    holds(
-        "generated id",
-        items[0]["_id"].as_str().is_some_and(|id| id.len() == 20),
-        &items[0],
-    )?;
+    holds("generated id", items[0]["_id"].as_str().is_some_and(|id| id.len() == 20), &items[0])?;
     equal("number", &items[1]["_id"], json!("7"))?;
-    equal(
-        "no routing",
-        &t.get(&format!("/{name}/_doc/r")).await?["_routing"],
-        json!(null),
-    )
+    equal("no routing", &t.get(&format!("/{name}/_doc/r")).await?["_routing"], json!(null))
 }
 
 async fn gzip_and_deflate(t: &Target) -> Check {
@@ -401,15 +266,10 @@ async fn gzip_and_deflate(t: &Target) -> Check {
     gzip.write_all(plain).map_err(|error| error.to_string())?;
     let gzip = gzip.finish().map_err(|error| error.to_string())?;
     let mut deflate = ZlibEncoder::new(Vec::new(), Compression::fast());
-    deflate
-        .write_all(plain)
-        .map_err(|error| error.to_string())?;
+    deflate.write_all(plain).map_err(|error| error.to_string())?;
     let deflate = deflate.finish().map_err(|error| error.to_string())?;
     for (coding, body) in [("gzip", gzip), ("deflate", deflate)] {
-        let reply = t
-            .client
-            .send("POST", &path, &[("content-encoding", coding)], body)
-            .await?;
+        let reply = t.client.send("POST", &path, &[("content-encoding", coding)], body).await?;
         expect_status(&reply, 200)?;
         equal(coding, &reply.json()["errors"], json!(false))?;
     }
@@ -420,15 +280,8 @@ async fn plain_ndjson(t: &Target) -> Check {
     let name = t.create("media", json!({})).await?;
     let path = format!("/{name}/_bulk");
     let body = "{\"index\":{}}\n{\"n\":1}\n";
-    for (media, status) in [
-        ("application/x-ndjson", 200),
-        ("application/json", 200),
-        ("text/plain", 406),
-    ] {
-        let reply = t
-            .client
-            .send("POST", &path, &[("content-type", media)], body)
-            .await?;
+    for (media, status) in [("application/x-ndjson", 200), ("application/json", 200), ("text/plain", 406)] {
+        let reply = t.client.send("POST", &path, &[("content-type", media)], body).await?;
         expect_status(&reply, status).map_err(|error| format!("{media}: {error}"))?;
     }
     Ok(())

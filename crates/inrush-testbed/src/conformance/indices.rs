@@ -30,31 +30,18 @@ async fn create_and_exists(t: &Target) -> Check {
     expect_status(&t.json("HEAD", &path, json!(null)).await?, 404)?;
     let missing = t.json("GET", &path, json!(null)).await?;
     expect_status(&missing, 404)?;
-    equal(
-        "type",
-        &missing.json()["error"]["type"],
-        json!("index_not_found_exception"),
-    )?;
+    equal("type", &missing.json()["error"]["type"], json!("index_not_found_exception"))?;
     expect_status(&t.json("PUT", &path, json!({})).await?, 200)?;
     expect_status(&t.json("HEAD", &path, json!(null)).await?, 200)?;
     let second = t.json("PUT", &path, json!({})).await?;
     expect_status(&second, 400)?;
-    equal(
-        "type",
-        &second.json()["error"]["type"],
-        json!("resource_already_exists_exception"),
-    )
+    equal("type", &second.json()["error"]["type"], json!("resource_already_exists_exception"))
 }
 
 async fn index_is_given_back(t: &Target) -> Check {
     let mappings = json!({"_meta": {"x": 1, "y": {"z": 2}}, "properties": {"k": {"type": "keyword"}, "o": {"properties": {"p": {"type": "long"}}}}});
-    let name = t
-        .create_with(
-            "shown",
-            json!({"number_of_shards": 2, "number_of_replicas": 0}),
-            mappings.clone(),
-        )
-        .await?;
+    let name =
+        t.create_with("shown", json!({"number_of_shards": 2, "number_of_replicas": 0}), mappings.clone()).await?;
     let shown = t.get(&format!("/{name}")).await?[&name].clone();
     equal("mappings", &shown["mappings"], mappings)?;
     equal("aliases", &shown["aliases"], json!({}))?;
@@ -62,32 +49,17 @@ async fn index_is_given_back(t: &Target) -> Check {
     equal("shards", &settings["number_of_shards"], json!("2"))?;
     equal("replicas", &settings["number_of_replicas"], json!("0"))?;
     equal("name", &settings["provided_name"], json!(name))?;
-    equal(
-        "refresh_interval",
-        &settings["refresh_interval"],
-        json!(null),
-    )?;
+    equal("refresh_interval", &settings["refresh_interval"], json!(null))?;
     holds(
         "creation_date",
-        settings["creation_date"]
-            .as_str()
-            .is_some_and(|date| date.parse::<u64>().is_ok()),
+        settings["creation_date"].as_str().is_some_and(|date| date.parse::<u64>().is_ok()),
         settings,
     )?;
     let uuid = settings["uuid"].clone();
-    holds(
-        "uuid",
-        uuid.as_str().is_some_and(|uuid| uuid.len() == 22),
-        settings,
-    )?;
-    expect_status(
-        &t.json("DELETE", &format!("/{name}"), json!(null)).await?,
-        200,
-    )?;
+    holds("uuid", uuid.as_str().is_some_and(|uuid| uuid.len() == 22), settings)?;
+    expect_status(&t.json("DELETE", &format!("/{name}"), json!(null)).await?, 200)?;
     t.create("shown", json!({})).await?;
-    let again = t.get(&format!("/{name}/_settings/index.uuid")).await?[&name]["settings"]["index"]
-        ["uuid"]
-        .clone();
+    let again = t.get(&format!("/{name}/_settings/index.uuid")).await?[&name]["settings"]["index"]["uuid"].clone();
     holds("another uuid", again != uuid && again.is_string(), &again)
 }
 
@@ -98,128 +70,69 @@ async fn auto_create(t: &Target) -> Check {
     );
     let items = t.items("/_bulk", &lines).await?;
     statuses(&items, &[201, 404, 404])?;
-    equal(
-        "update",
-        &items[1]["error"]["type"],
-        json!("document_missing_exception"),
-    )?;
-    equal(
-        "delete",
-        &items[2]["error"]["type"],
-        json!("index_not_found_exception"),
-    )?;
+    equal("update", &items[1]["error"]["type"], json!("document_missing_exception"))?;
+    equal("delete", &items[2]["error"]["type"], json!("index_not_found_exception"))?;
     for (name, status) in [(indexed, 200), (updated, 200), (deleted, 404)] {
-        expect_status(
-            &t.json("HEAD", &format!("/{name}"), json!(null)).await?,
-            status,
-        )?;
+        expect_status(&t.json("HEAD", &format!("/{name}"), json!(null)).await?, status)?;
     }
     Ok(())
 }
 
 async fn invalid_name(t: &Target) -> Check {
     let name = t.create("valid", json!({})).await?;
-    let lines = format!(
-        "{{\"index\":{{\"_index\":\"UPPER\"}}}}\n{{}}\n{{\"index\":{{\"_index\":\"{name}\"}}}}\n{{}}\n"
-    );
+    let lines =
+        format!("{{\"index\":{{\"_index\":\"UPPER\"}}}}\n{{}}\n{{\"index\":{{\"_index\":\"{name}\"}}}}\n{{}}\n");
     let items = t.items("/_bulk", &lines).await?;
     statuses(&items, &[400, 201])?;
-    equal(
-        "type",
-        &items[0]["error"]["type"],
-        json!("invalid_index_name_exception"),
-    )
+    equal("type", &items[0]["error"]["type"], json!("invalid_index_name_exception"))
 }
 
 async fn require_alias(t: &Target) -> Check {
     let name = t.create("noalias", json!({})).await?;
     let lines = "{\"index\":{}}\n{}\n";
-    let items = t
-        .items(&format!("/{name}/_bulk?require_alias=true"), lines)
-        .await?;
+    let items = t.items(&format!("/{name}/_bulk?require_alias=true"), lines).await?;
     statuses(&items, &[404])?;
-    equal(
-        "type",
-        &items[0]["error"]["type"],
-        json!("index_not_found_exception"),
-    )?;
+    equal("type", &items[0]["error"]["type"], json!("index_not_found_exception"))?;
     let alias = format!("{name}-alias");
     add_alias(t, &name, &alias, json!({})).await?;
-    statuses(
-        &t.items(&format!("/{alias}/_bulk?require_alias=true"), lines)
-            .await?,
-        &[201],
-    )
+    statuses(&t.items(&format!("/{alias}/_bulk?require_alias=true"), lines).await?, &[201])
 }
 
 async fn add_alias(t: &Target, index: &str, alias: &str, options: serde_json::Value) -> Check {
     let mut action = options;
     action["index"] = json!(index);
     action["alias"] = json!(alias);
-    expect_status(
-        &t.json("POST", "/_aliases", json!({"actions": [{"add": action}]}))
-            .await?,
-        200,
-    )
+    expect_status(&t.json("POST", "/_aliases", json!({"actions": [{"add": action}]})).await?, 200)
 }
 
 async fn alias_with_write_index(t: &Target) -> Check {
-    let (one, two) = (
-        t.create("w1", json!({})).await?,
-        t.create("w2", json!({})).await?,
-    );
+    let (one, two) = (t.create("w1", json!({})).await?, t.create("w2", json!({})).await?);
     let alias = format!("{one}-alias");
     add_alias(t, &one, &alias, json!({})).await?;
-    statuses(
-        &t.items(&format!("/{alias}/_bulk"), "{\"index\":{}}\n{}\n")
-            .await?,
-        &[201],
-    )?;
+    statuses(&t.items(&format!("/{alias}/_bulk"), "{\"index\":{}}\n{}\n").await?, &[201])?;
     add_alias(t, &two, &alias, json!({"is_write_index": true})).await?;
-    let items = t
-        .items(&format!("/{alias}/_bulk"), "{\"index\":{}}\n{}\n")
-        .await?;
+    let items = t.items(&format!("/{alias}/_bulk"), "{\"index\":{}}\n{}\n").await?;
     statuses(&items, &[201])?;
     equal("index", &items[0]["_index"], json!(two))?;
     let shown = t.get(&format!("/_alias/{alias}")).await?;
-    equal(
-        "write index",
-        &shown[&two]["aliases"][&alias],
-        json!({"is_write_index": true}),
-    )?;
+    equal("write index", &shown[&two]["aliases"][&alias], json!({"is_write_index": true}))?;
     equal("the other", &shown[&one]["aliases"][&alias], json!({}))
 }
 
 async fn alias_without_write_index(t: &Target) -> Check {
-    let (one, two) = (
-        t.create("n1", json!({})).await?,
-        t.create("n2", json!({})).await?,
-    );
+    let (one, two) = (t.create("n1", json!({})).await?, t.create("n2", json!({})).await?);
     let alias = format!("{one}-alias");
     add_alias(t, &one, &alias, json!({})).await?;
     add_alias(t, &two, &alias, json!({})).await?;
-    let items = t
-        .items(&format!("/{alias}/_bulk"), "{\"index\":{}}\n{}\n")
-        .await?;
+    let items = t.items(&format!("/{alias}/_bulk"), "{\"index\":{}}\n{}\n").await?;
     statuses(&items, &[400])?;
-    equal(
-        "type",
-        &items[0]["error"]["type"],
-        json!("illegal_argument_exception"),
-    )?;
+    equal("type", &items[0]["error"]["type"], json!("illegal_argument_exception"))?;
     let reason = items[0]["error"]["reason"].as_str().unwrap_or_default();
-    holds(
-        "reason",
-        reason.starts_with(&format!("no write index is defined for alias [{alias}]")),
-        reason,
-    )
+    holds("reason", reason.starts_with(&format!("no write index is defined for alias [{alias}]")), reason)
 }
 
 async fn alias_swap(t: &Target) -> Check {
-    let (old, new) = (
-        t.create("old", json!({})).await?,
-        t.create("new", json!({})).await?,
-    );
+    let (old, new) = (t.create("old", json!({})).await?, t.create("new", json!({})).await?);
     let alias = format!("{old}-alias");
     add_alias(t, &old, &alias, json!({})).await?;
     let swap = json!({"actions": [{"remove": {"index": old, "alias": alias, "must_exist": true}}, {"add": {"index": new, "alias": alias}}]});
@@ -227,109 +140,47 @@ async fn alias_swap(t: &Target) -> Check {
     // Now the alias is no longer on the old index, so the same actions are refused, and the new index keeps it.
     let again = t.json("POST", "/_aliases", swap).await?;
     expect_status(&again, 404)?;
-    let kind = if t.flavor.is_elasticsearch_7() {
-        "resource_not_found_exception"
-    } else {
-        "aliases_not_found_exception"
-    };
+    let kind =
+        if t.flavor.is_elasticsearch_7() { "resource_not_found_exception" } else { "aliases_not_found_exception" };
     equal("type", &again.json()["error"]["type"], json!(kind))?;
-    equal(
-        "alias",
-        &t.get(&format!("/_alias/{alias}")).await?,
-        json!({new: {"aliases": {alias: {}}}}),
-    )
+    equal("alias", &t.get(&format!("/_alias/{alias}")).await?, json!({new: {"aliases": {alias: {}}}}))
 }
 
 async fn put_setting(t: &Target, index: &str, settings: serde_json::Value) -> Check {
-    expect_status(
-        &t.json("PUT", &format!("/{index}/_settings"), settings)
-            .await?,
-        200,
-    )
+    expect_status(&t.json("PUT", &format!("/{index}/_settings"), settings).await?, 200)
 }
 
 async fn write_block(t: &Target) -> Check {
     let name = t.create("block", json!({})).await?;
     put_setting(t, &name, json!({"index.blocks.write": true})).await?;
-    let items = t
-        .items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{}\n")
-        .await?;
+    let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{}\n").await?;
     statuses(&items, &[403])?;
-    equal(
-        "type",
-        &items[0]["error"]["type"],
-        json!("cluster_block_exception"),
-    )?;
+    equal("type", &items[0]["error"]["type"], json!("cluster_block_exception"))?;
     let reason = format!("index [{name}] blocked by: [FORBIDDEN/8/index write (api)];");
     equal("reason", &items[0]["error"]["reason"], json!(reason))?;
     put_setting(t, &name, json!({"index.blocks.write": null})).await?;
-    statuses(
-        &t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{}\n")
-            .await?,
-        &[201],
-    )
+    statuses(&t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{}\n").await?, &[201])
 }
 
 async fn flood_stage(t: &Target) -> Check {
     let name = t.create("flood", json!({})).await?;
-    put_setting(
-        t,
-        &name,
-        json!({"index.blocks.read_only_allow_delete": true}),
-    )
-    .await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk"),
-            "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"delete\":{\"_id\":\"1\"}}\n",
-        )
-        .await?;
+    put_setting(t, &name, json!({"index.blocks.read_only_allow_delete": true})).await?;
+    let items =
+        t.items(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"delete\":{\"_id\":\"1\"}}\n").await?;
     statuses(&items, &[429, 429])?;
-    equal(
-        "type",
-        &items[0]["error"]["type"],
-        json!("cluster_block_exception"),
-    )?;
+    equal("type", &items[0]["error"]["type"], json!("cluster_block_exception"))?;
     // Elasticsearch 8 lets settings change then, the others refuse; all lift the block itself.
-    let changed = t
-        .json(
-            "PUT",
-            &format!("/{name}/_settings"),
-            json!({"index.refresh_interval": "5s"}),
-        )
-        .await?;
-    expect_status(
-        &changed,
-        if t.flavor.is_elasticsearch_8() {
-            200
-        } else {
-            429
-        },
-    )?;
-    put_setting(
-        t,
-        &name,
-        json!({"index.blocks.read_only_allow_delete": null}),
-    )
-    .await
+    let changed = t.json("PUT", &format!("/{name}/_settings"), json!({"index.refresh_interval": "5s"})).await?;
+    expect_status(&changed, if t.flavor.is_elasticsearch_8() { 200 } else { 429 })?;
+    put_setting(t, &name, json!({"index.blocks.read_only_allow_delete": null})).await
 }
 
 async fn closed_index(t: &Target) -> Check {
     let name = t.create("closed", json!({})).await?;
-    expect_status(
-        &t.json("POST", &format!("/{name}/_close"), json!(null))
-            .await?,
-        200,
-    )?;
-    let items = t
-        .items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{}\n")
-        .await?;
+    expect_status(&t.json("POST", &format!("/{name}/_close"), json!(null)).await?, 200)?;
+    let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{}\n").await?;
     statuses(&items, &[400])?;
-    equal(
-        "type",
-        &items[0]["error"]["type"],
-        json!("index_closed_exception"),
-    )
+    equal("type", &items[0]["error"]["type"], json!("index_closed_exception"))
 }
 
 async fn refresh_interval_round_trip(t: &Target) -> Check {
@@ -344,33 +195,24 @@ async fn refresh_interval_round_trip(t: &Target) -> Check {
     }
     put_setting(t, &name, json!({"index": {"refresh_interval": null}})).await?;
     equal("put back to not set", &shown().await?, json!(null))?;
-    let defaults = t
-        .get(&format!("/{name}/_settings?include_defaults=true"))
-        .await?[&name]["defaults"]["index"]
-        .clone();
+    let defaults =
+        t.get(&format!("/{name}/_settings?include_defaults=true")).await?[&name]["defaults"]["index"].clone();
     equal("default", &defaults["refresh_interval"], json!("1s"))
 }
 
 async fn translog_settings(t: &Target) -> Check {
     let name = t.create("translog", json!({})).await?;
-    let before = t
-        .get(&format!("/{name}/_settings?flat_settings=true"))
-        .await?;
-    let given =
-        json!({"durability": "async", "sync_interval": "7s", "flush_threshold_size": "1gb"});
+    let before = t.get(&format!("/{name}/_settings?flat_settings=true")).await?;
+    let given = json!({"durability": "async", "sync_interval": "7s", "flush_threshold_size": "1gb"});
     put_setting(t, &name, json!({"index": {"translog": given}})).await?;
-    equal(
-        "set",
-        &t.get(&format!("/{name}/_settings")).await?[&name]["settings"]["index"]["translog"],
-        given,
-    )?;
-    put_setting(t, &name, json!({"index": {"translog": {"durability": null, "sync_interval": null, "flush_threshold_size": null}}})).await?;
-    equal(
-        "put back",
-        &t.get(&format!("/{name}/_settings?flat_settings=true"))
-            .await?,
-        before,
+    equal("set", &t.get(&format!("/{name}/_settings")).await?[&name]["settings"]["index"]["translog"], given)?;
+    put_setting(
+        t,
+        &name,
+        json!({"index": {"translog": {"durability": null, "sync_interval": null, "flush_threshold_size": null}}}),
     )
+    .await?;
+    equal("put back", &t.get(&format!("/{name}/_settings?flat_settings=true")).await?, before)
 }
 
 async fn static_setting(t: &Target) -> Check {
@@ -386,73 +228,38 @@ async fn static_setting(t: &Target) -> Check {
         ),
         (json!({"index": {"foo": 3}}), "unknown setting [index.foo]"),
     ] {
-        let reply = t
-            .json("PUT", &format!("/{name}/_settings"), settings)
-            .await?;
+        let reply = t.json("PUT", &format!("/{name}/_settings"), settings).await?;
         expect_status(&reply, 400)?;
-        let text = reply.json()["error"]["reason"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
+        let text = reply.json()["error"]["reason"].as_str().unwrap_or_default().to_owned();
         holds("reason", text.starts_with(reason), text)?;
     }
     Ok(())
 }
 
 async fn meta_is_replaced(t: &Target) -> Check {
-    let name = t
-        .create(
-            "meta",
-            json!({"_meta": {"a": 1, "b": {"c": 2}}, "properties": {"z": {"type": "long"}}}),
-        )
-        .await?;
+    let name =
+        t.create("meta", json!({"_meta": {"a": 1, "b": {"c": 2}}, "properties": {"z": {"type": "long"}}})).await?;
     let path = format!("/{name}/_mapping");
-    let meta = async || -> Result<serde_json::Value, String> {
-        Ok(t.get(&path).await?[&name]["mappings"].clone())
-    };
-    t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{\"new\":1}\n")
-        .await?;
-    equal(
-        "after a dynamic field",
-        &meta().await?["_meta"],
-        json!({"a": 1, "b": {"c": 2}}),
-    )?;
-    expect_status(
-        &t.json("PUT", &path, json!({"_meta": {"d": 1}})).await?,
-        200,
-    )?;
+    let meta = async || -> Result<serde_json::Value, String> { Ok(t.get(&path).await?[&name]["mappings"].clone()) };
+    t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{\"new\":1}\n").await?;
+    equal("after a dynamic field", &meta().await?["_meta"], json!({"a": 1, "b": {"c": 2}}))?;
+    expect_status(&t.json("PUT", &path, json!({"_meta": {"d": 1}})).await?, 200)?;
     equal(
         "replaced",
         &meta().await?,
         json!({"_meta": {"d": 1}, "properties": {"new": {"type": "long"}, "z": {"type": "long"}}}),
     )?;
-    expect_status(
-        &t.json("PUT", &path, json!({"properties": {"y": {"type": "long"}}}))
-            .await?,
-        200,
-    )?;
+    expect_status(&t.json("PUT", &path, json!({"properties": {"y": {"type": "long"}}})).await?, 200)?;
     equal("left alone", &meta().await?["_meta"], json!({"d": 1}))?;
     expect_status(&t.json("PUT", &path, json!({"_meta": {}})).await?, 200)?;
     equal("emptied", &meta().await?["_meta"], json!({}))
 }
 
 async fn field_type_stays(t: &Target) -> Check {
-    let name = t
-        .create("types", json!({"properties": {"z": {"type": "long"}}}))
-        .await?;
-    let reply = t
-        .json(
-            "PUT",
-            &format!("/{name}/_mapping"),
-            json!({"properties": {"z": {"type": "text"}}}),
-        )
-        .await?;
+    let name = t.create("types", json!({"properties": {"z": {"type": "long"}}})).await?;
+    let reply = t.json("PUT", &format!("/{name}/_mapping"), json!({"properties": {"z": {"type": "text"}}})).await?;
     expect_status(&reply, 400)?;
-    equal(
-        "reason",
-        &reply.json()["error"]["reason"],
-        json!("mapper [z] cannot be changed from type [long] to [text]"),
-    )
+    equal("reason", &reply.json()["error"]["reason"], json!("mapper [z] cannot be changed from type [long] to [text]"))
 }
 
 async fn data_stream(t: &Target) -> Check {
@@ -464,8 +271,7 @@ async fn data_stream(t: &Target) -> Check {
     let items = t.items(&format!("/{name}/_bulk"), lines).await;
     let shown = t.get(&format!("/{name}")).await?;
     // The reduced Elasticsearch distributions create streams but lack the endpoint that deletes them.
-    t.json("DELETE", &format!("/_data_stream/{name}"), json!(null))
-        .await?;
+    t.json("DELETE", &format!("/_data_stream/{name}"), json!(null)).await?;
     t.json("DELETE", &template_path, json!(null)).await?;
     let items = items?;
     statuses(&items, &[400, 201, 400, 400, 400])?;
@@ -475,19 +281,7 @@ async fn data_stream(t: &Target) -> Check {
         json!("only write ops with an op_type of create are allowed in data streams"),
     )?;
     let backing = items[1]["_index"].as_str().unwrap_or_default().to_owned();
-    holds(
-        "backing index",
-        backing.starts_with(&format!(".ds-{name}-")) && backing.ends_with("000001"),
-        &items[1],
-    )?;
-    equal(
-        "without a timestamp",
-        &items[2]["error"]["type"],
-        json!(t.flavor.mapper_error_type()),
-    )?;
-    equal(
-        "the stream is named by its index",
-        &shown[&backing]["data_stream"],
-        json!(name),
-    )
+    holds("backing index", backing.starts_with(&format!(".ds-{name}-")) && backing.ends_with("000001"), &items[1])?;
+    equal("without a timestamp", &items[2]["error"]["type"], json!(t.flavor.mapper_error_type()))?;
+    equal("the stream is named by its index", &shown[&backing]["data_stream"], json!(name))
 }

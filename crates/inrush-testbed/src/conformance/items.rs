@@ -47,38 +47,17 @@ fn index_lines(documents: &[Value]) -> String {
 
 async fn auto_id(t: &Target) -> Check {
     let name = t.create("auto", json!({})).await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk"),
-            "{\"index\":{}}\n{}\n{\"create\":{}}\n{}\n",
-        )
-        .await?;
+    let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{}\n{\"create\":{}}\n{}\n").await?;
     statuses(&items, &[201, 201])?;
     for item in &items {
-        holds(
-            "id of 20 characters",
-            item["_id"].as_str().is_some_and(|id| id.len() == 20),
-            item,
-        )?;
+        holds("id of 20 characters", item["_id"].as_str().is_some_and(|id| id.len() == 20), item)?;
         equal("result", &item["result"], json!("created"))?;
         equal("version", &item["_version"], json!(1))?;
         equal("primary term", &item["_primary_term"], json!(1))?;
         equal("index", &item["_index"], json!(name))?;
-        equal(
-            "shards",
-            &item["_shards"],
-            json!({"total": 1, "successful": 1, "failed": 0}),
-        )?;
+        equal("shards", &item["_shards"], json!({"total": 1, "successful": 1, "failed": 0}))?;
     }
-    equal(
-        "type",
-        &items[0]["_type"],
-        if t.flavor.has_types() {
-            json!("_doc")
-        } else {
-            json!(null)
-        },
-    )
+    equal("type", &items[0]["_type"], if t.flavor.has_types() { json!("_doc") } else { json!(null) })
 }
 
 async fn index_twice(t: &Target) -> Check {
@@ -96,11 +75,7 @@ async fn create_twice(t: &Target) -> Check {
     let line = "{\"create\":{\"_id\":\"1\"}}\n{\"n\":1}\n";
     let items = t.items(&format!("/{name}/_bulk"), &line.repeat(2)).await?;
     statuses(&items, &[201, 409])?;
-    equal(
-        "type",
-        &items[1]["error"]["type"],
-        json!("version_conflict_engine_exception"),
-    )?;
+    equal("type", &items[1]["error"]["type"], json!("version_conflict_engine_exception"))?;
     equal(
         "reason",
         &items[1]["error"]["reason"],
@@ -110,18 +85,9 @@ async fn create_twice(t: &Target) -> Check {
 
 async fn update_missing(t: &Target) -> Check {
     let name = t.create("upmiss", json!({})).await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk"),
-            "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"n\":1}}\n",
-        )
-        .await?;
+    let items = t.items(&format!("/{name}/_bulk"), "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"n\":1}}\n").await?;
     statuses(&items, &[404])?;
-    equal(
-        "type",
-        &items[0]["error"]["type"],
-        json!("document_missing_exception"),
-    )
+    equal("type", &items[0]["error"]["type"], json!("document_missing_exception"))
 }
 
 async fn update_noop(t: &Target) -> Check {
@@ -129,16 +95,8 @@ async fn update_noop(t: &Target) -> Check {
     let lines = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"n\":1}}\n{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"n\":2}}\n{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"n\":2},\"detect_noop\":false}\n";
     let items = t.items(&format!("/{name}/_bulk"), lines).await?;
     statuses(&items, &[201, 200, 200, 200])?;
-    equal(
-        "results",
-        &json!(field(&items, "result")),
-        json!(["created", "noop", "updated", "updated"]),
-    )?;
-    equal(
-        "versions",
-        &json!(field(&items, "_version")),
-        json!([1, 1, 2, 3]),
-    )
+    equal("results", &json!(field(&items, "result")), json!(["created", "noop", "updated", "updated"]))?;
+    equal("versions", &json!(field(&items, "_version")), json!([1, 1, 2, 3]))
 }
 
 async fn upserts(t: &Target) -> Check {
@@ -146,23 +104,13 @@ async fn upserts(t: &Target) -> Check {
     let lines = "{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"n\":1},\"doc_as_upsert\":true}\n{\"update\":{\"_id\":\"2\"}}\n{\"doc\":{\"n\":1},\"upsert\":{\"n\":8}}\n{\"update\":{\"_id\":\"2\"}}\n{\"doc\":{\"m\":1},\"upsert\":{\"n\":9}}\n";
     let items = t.items(&format!("/{name}/_bulk"), lines).await?;
     statuses(&items, &[201, 201, 200])?;
-    equal(
-        "results",
-        &json!(field(&items, "result")),
-        json!(["created", "created", "updated"]),
-    )?;
-    equal(
-        "source",
-        &t.get(&format!("/{name}/_doc/2")).await?["_source"],
-        json!({"n": 8, "m": 1}),
-    )
+    equal("results", &json!(field(&items, "result")), json!(["created", "created", "updated"]))?;
+    equal("source", &t.get(&format!("/{name}/_doc/2")).await?["_source"], json!({"n": 8, "m": 1}))
 }
 
 async fn delete_missing(t: &Target) -> Check {
     let name = t.create("delmiss", json!({})).await?;
-    let items = t
-        .items(&format!("/{name}/_bulk"), "{\"delete\":{\"_id\":\"1\"}}\n")
-        .await?;
+    let items = t.items(&format!("/{name}/_bulk"), "{\"delete\":{\"_id\":\"1\"}}\n").await?;
     statuses(&items, &[404])?;
     equal("result", &items[0]["result"], json!("not_found"))?;
     equal("error", &items[0]["error"], json!(null))
@@ -172,9 +120,7 @@ async fn external_versions(t: &Target) -> Check {
     let name = t.create("extver", json!({})).await?;
     let line = |action: &str, version: u32, kind: &str| {
         let document = if action == "index" { "{\"n\":1}\n" } else { "" };
-        format!(
-            "{{\"{action}\":{{\"_id\":\"1\",\"version\":{version},\"version_type\":\"{kind}\"}}}}\n{document}"
-        )
+        format!("{{\"{action}\":{{\"_id\":\"1\",\"version\":{version},\"version_type\":\"{kind}\"}}}}\n{document}")
     };
     let lines = [
         line("index", 5, "external"),
@@ -189,33 +135,18 @@ async fn external_versions(t: &Target) -> Check {
     ];
     let items = t.items(&format!("/{name}/_bulk"), &lines.concat()).await?;
     statuses(&items, &[201, 409, 409, 409, 200, 409, 200, 409, 201])?;
-    equal(
-        "conflict",
-        &items[1]["error"]["type"],
-        json!("version_conflict_engine_exception"),
-    )?;
+    equal("conflict", &items[1]["error"]["type"], json!("version_conflict_engine_exception"))?;
     equal("version", &items[8]["_version"], json!(10))
 }
 
 async fn compare_and_set(t: &Target) -> Check {
     let name = t.create("cas", json!({})).await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk"),
-            "{\"index\":{\"_id\":\"1\"}}\n{}\n",
-        )
-        .await?;
+    let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"1\"}}\n{}\n").await?;
     let seq_no = items[0]["_seq_no"].clone();
-    let line = format!(
-        "{{\"index\":{{\"_id\":\"1\",\"if_seq_no\":{seq_no},\"if_primary_term\":1}}}}\n{{}}\n"
-    );
+    let line = format!("{{\"index\":{{\"_id\":\"1\",\"if_seq_no\":{seq_no},\"if_primary_term\":1}}}}\n{{}}\n");
     let items = t.items(&format!("/{name}/_bulk"), &line.repeat(2)).await?;
     statuses(&items, &[200, 409])?;
-    equal(
-        "type",
-        &items[1]["error"]["type"],
-        json!("version_conflict_engine_exception"),
-    )
+    equal("type", &items[1]["error"]["type"], json!("version_conflict_engine_exception"))
 }
 
 async fn deleted_versions(t: &Target) -> Check {
@@ -223,11 +154,7 @@ async fn deleted_versions(t: &Target) -> Check {
     let lines = "{\"delete\":{\"_id\":\"1\"}}\n{\"index\":{\"_id\":\"1\"}}\n{}\n{\"delete\":{\"_id\":\"1\"}}\n{\"create\":{\"_id\":\"1\"}}\n{}\n";
     let items = t.items(&format!("/{name}/_bulk"), lines).await?;
     statuses(&items, &[404, 201, 200, 201])?;
-    equal(
-        "versions",
-        &json!(field(&items, "_version")),
-        json!([1, 2, 3, 4]),
-    )
+    equal("versions", &json!(field(&items, "_version")), json!([1, 2, 3, 4]))
 }
 
 async fn mapping_error(t: &Target) -> Check {
@@ -245,30 +172,17 @@ async fn mapping_error(t: &Target) -> Check {
         json!({"o": 5}),
         json!({"i": 1}),
     ];
-    let items = t
-        .items(&format!("/{name}/_bulk"), &index_lines(&documents))
-        .await?;
-    statuses(
-        &items,
-        &[400, 400, 400, 400, 400, 400, 400, 400, 400, 400, 201],
-    )?;
+    let items = t.items(&format!("/{name}/_bulk"), &index_lines(&documents)).await?;
+    statuses(&items, &[400, 400, 400, 400, 400, 400, 400, 400, 400, 400, 201])?;
     let kinds = &error_types(&items)[..10];
-    holds(
-        "error types",
-        kinds
-            .iter()
-            .all(|kind| *kind == t.flavor.mapper_error_type()),
-        format!("{kinds:?}"),
-    )?;
+    holds("error types", kinds.iter().all(|kind| *kind == t.flavor.mapper_error_type()), format!("{kinds:?}"))?;
     let reason = items[0]["error"]["reason"].as_str().unwrap_or_default();
     let wanted = "failed to parse field [i] of type [integer] in document with id '0'. Preview of field's value: 'abc'";
     holds("reason", reason.ends_with(wanted), reason)?;
     let reason = items[9]["error"]["reason"].as_str().unwrap_or_default();
     holds(
         "reason",
-        reason.contains(
-            "object mapping for [o] tried to parse field [o] as object, but found a concrete value",
-        ),
+        reason.contains("object mapping for [o] tried to parse field [o] as object, but found a concrete value"),
         reason,
     )
 }
@@ -290,15 +204,8 @@ async fn coercion(t: &Target) -> Check {
         json!({"l": 1e20}),
         json!({"l": [1, "x"]}),
     ];
-    let items = t
-        .items(&format!("/{name}/_bulk"), &index_lines(&documents))
-        .await?;
-    statuses(
-        &items,
-        &[
-            201, 201, 201, 201, 201, 201, 201, 201, 201, 400, 400, 400, 400,
-        ],
-    )
+    let items = t.items(&format!("/{name}/_bulk"), &index_lines(&documents)).await?;
+    statuses(&items, &[201, 201, 201, 201, 201, 201, 201, 201, 201, 400, 400, 400, 400])
 }
 
 async fn dynamic_conflict(t: &Target) -> Check {
@@ -314,12 +221,9 @@ async fn dynamic_conflict(t: &Target) -> Check {
         json!({"p": {"q": "x"}}),
         json!({"s": 5}),
     ];
-    let items = t
-        .items(&format!("/{name}/_bulk"), &index_lines(&documents))
-        .await?;
+    let items = t.items(&format!("/{name}/_bulk"), &index_lines(&documents)).await?;
     statuses(&items, &[201, 400, 400, 400, 400, 400, 201])?;
-    let mapping =
-        t.get(&format!("/{name}/_mapping")).await?[&name]["mappings"]["properties"].clone();
+    let mapping = t.get(&format!("/{name}/_mapping")).await?[&name]["mappings"]["properties"].clone();
     let types: Vec<(&str, &str)> = ["l", "f", "s", "b", "d", "d2", "y", "arr"]
         .iter()
         .map(|field| (*field, mapping[field]["type"].as_str().unwrap_or("none")))
@@ -339,48 +243,22 @@ async fn dynamic_conflict(t: &Target) -> Check {
             ],
         format!("{types:?}"),
     )?;
-    equal(
-        "nothing from nulls and empty arrays",
-        &json!([mapping["nul"], mapping["e"]]),
-        json!([null, null]),
-    )?;
-    equal(
-        "keyword beside text",
-        &mapping["s"]["fields"],
-        json!({"keyword": {"type": "keyword", "ignore_above": 256}}),
-    )
+    equal("nothing from nulls and empty arrays", &json!([mapping["nul"], mapping["e"]]), json!([null, null]))?;
+    equal("keyword beside text", &mapping["s"]["fields"], json!({"keyword": {"type": "keyword", "ignore_above": 256}}))
 }
 
 async fn two_types_at_once(t: &Target) -> Check {
     let name = t.create("two", json!({})).await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk"),
-            &index_lines(&[json!({"a": ["x", 1]}), json!({"b": [1, "x"]})]),
-        )
-        .await?;
+    let items =
+        t.items(&format!("/{name}/_bulk"), &index_lines(&[json!({"a": ["x", 1]}), json!({"b": [1, "x"]})])).await?;
     statuses(&items, &[400, 400])
 }
 
 async fn strict_mapping(t: &Target) -> Check {
-    let name = t
-        .create(
-            "strict",
-            json!({"dynamic": "strict", "properties": {"n": {"type": "long"}}}),
-        )
-        .await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk"),
-            &index_lines(&[json!({"m": 1}), json!({"n": 1})]),
-        )
-        .await?;
+    let name = t.create("strict", json!({"dynamic": "strict", "properties": {"n": {"type": "long"}}})).await?;
+    let items = t.items(&format!("/{name}/_bulk"), &index_lines(&[json!({"m": 1}), json!({"n": 1})])).await?;
     statuses(&items, &[400, 201])?;
-    equal(
-        "type",
-        &items[0]["error"]["type"],
-        json!("strict_dynamic_mapping_exception"),
-    )
+    equal("type", &items[0]["error"]["type"], json!("strict_dynamic_mapping_exception"))
 }
 
 async fn field_limit(t: &Target) -> Check {
@@ -389,87 +267,37 @@ async fn field_limit(t: &Target) -> Check {
     let items = t
         .items(
             &format!("/{name}/_bulk"),
-            &index_lines(&[
-                json!({"a": 1, "b": 2}),
-                json!({"c": 1, "d": 2}),
-                json!({"s": "x"}),
-                json!({"c": 1}),
-            ]),
+            &index_lines(&[json!({"a": 1, "b": 2}), json!({"c": 1, "d": 2}), json!({"s": "x"}), json!({"c": 1})]),
         )
         .await?;
     statuses(&items, &[201, 400, 400, 201])?;
-    let kind = if t.flavor.is_elasticsearch() {
-        t.flavor.mapper_error_type()
-    } else {
-        "illegal_argument_exception"
-    };
+    let kind = if t.flavor.is_elasticsearch() { t.flavor.mapper_error_type() } else { "illegal_argument_exception" };
     equal("type", &items[1]["error"]["type"], json!(kind))?;
     let error = items[1]["error"].to_string();
-    holds(
-        "reason",
-        error.contains("Limit of total fields [3] has been exceeded"),
-        error,
-    )
+    holds("reason", error.contains("Limit of total fields [3] has been exceeded"), error)
 }
 
 async fn filter_path_keeps_positions(t: &Target) -> Check {
     let name = t.create("filter", mapped()).await?;
-    let path = format!(
-        "/{name}/_bulk?filter_path=took,errors,items.*.status,items.*.error,items.*.result,items.*._index"
-    );
-    let reply = t
-        .bulk(
-            &path,
-            &index_lines(&[json!({"i": 1}), json!({"i": "x"}), json!({"i": 2})]),
-        )
-        .await?;
+    let path =
+        format!("/{name}/_bulk?filter_path=took,errors,items.*.status,items.*.error,items.*.result,items.*._index");
+    let reply = t.bulk(&path, &index_lines(&[json!({"i": 1}), json!({"i": "x"}), json!({"i": 2})])).await?;
     expect_status(&reply, 200)?;
     let body = reply.json();
-    equal(
-        "first item",
-        &body["items"][0],
-        json!({"index": {"_index": name, "result": "created", "status": 201}}),
-    )?;
-    equal(
-        "second item's status",
-        &body["items"][1]["index"]["status"],
-        json!(400),
-    )?;
-    equal(
-        "second item's error",
-        &body["items"][1]["index"]["error"]["type"],
-        json!(t.flavor.mapper_error_type()),
-    )?;
-    equal(
-        "third item's status",
-        &body["items"][2]["index"]["status"],
-        json!(201),
-    )?;
+    equal("first item", &body["items"][0], json!({"index": {"_index": name, "result": "created", "status": 201}}))?;
+    equal("second item's status", &body["items"][1]["index"]["status"], json!(400))?;
+    equal("second item's error", &body["items"][1]["index"]["error"]["type"], json!(t.flavor.mapper_error_type()))?;
+    equal("third item's status", &body["items"][2]["index"]["status"], json!(201))?;
     holds("took", body["took"].is_u64(), &body)
 }
 
 async fn filter_path_loses_positions(t: &Target) -> Check {
     let name = t.create("filter2", mapped()).await?;
     let lines = index_lines(&[json!({"i": 1}), json!({"i": "x"})]);
-    let reply = t
-        .bulk(
-            &format!("/{name}/_bulk?filter_path=errors,items.*.error.type"),
-            &lines,
-        )
-        .await?
-        .json();
-    equal(
-        "items",
-        &reply["items"],
-        json!([{"index": {"error": {"type": t.flavor.mapper_error_type()}}}]),
-    )?;
-    let reply = t
-        .bulk(
-            &format!("/{name}/_bulk?filter_path=items.*.error"),
-            &index_lines(&[json!({"i": 1})]),
-        )
-        .await?
-        .json();
+    let reply = t.bulk(&format!("/{name}/_bulk?filter_path=errors,items.*.error.type"), &lines).await?.json();
+    equal("items", &reply["items"], json!([{"index": {"error": {"type": t.flavor.mapper_error_type()}}}]))?;
+    let reply =
+        t.bulk(&format!("/{name}/_bulk?filter_path=items.*.error"), &index_lines(&[json!({"i": 1})])).await?.json();
     equal("nothing left", &reply, json!({}))
 }
 
@@ -477,18 +305,8 @@ async fn errors_flag(t: &Target) -> Check {
     let name = t.create("errors", json!({})).await?;
     let path = format!("/{name}/_bulk");
     let quiet = "{\"delete\":{\"_id\":\"nope\"}}\n{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{\"n\":1}}\n";
-    equal(
-        "without errors",
-        &t.bulk(&path, quiet).await?.json()["errors"],
-        json!(false),
-    )?;
-    equal(
-        "with an error",
-        &t.bulk(&path, "{\"create\":{\"_id\":\"1\"}}\n{}\n")
-            .await?
-            .json()["errors"],
-        json!(true),
-    )
+    equal("without errors", &t.bulk(&path, quiet).await?.json()["errors"], json!(false))?;
+    equal("with an error", &t.bulk(&path, "{\"create\":{\"_id\":\"1\"}}\n{}\n").await?.json()["errors"], json!(true))
 }
 
 async fn pipeline_missing(t: &Target) -> Check {
@@ -500,87 +318,44 @@ async fn pipeline_missing(t: &Target) -> Check {
         )
         .await?;
     statuses(&items, &[400, 404])?;
-    equal(
-        "type",
-        &items[0]["error"]["type"],
-        json!("illegal_argument_exception"),
-    )?;
-    equal(
-        "reason",
-        &items[0]["error"]["reason"],
-        json!("pipeline with id [nope] does not exist"),
-    )
+    equal("type", &items[0]["error"]["type"], json!("illegal_argument_exception"))?;
+    equal("reason", &items[0]["error"]["reason"], json!("pipeline with id [nope] does not exist"))
 }
 
 async fn with_pipeline(t: &Target, name: &str, processors: Value) -> Result<String, String> {
     let id = format!("{name}-pipeline");
-    let reply = t
-        .json(
-            "PUT",
-            &format!("/_ingest/pipeline/{id}"),
-            json!({"processors": processors}),
-        )
-        .await?;
+    let reply = t.json("PUT", &format!("/_ingest/pipeline/{id}"), json!({"processors": processors})).await?;
     expect_status(&reply, 200)?;
     Ok(id)
 }
 
 async fn without_pipeline(t: &Target, id: &str) -> Check {
-    expect_status(
-        &t.json("DELETE", &format!("/_ingest/pipeline/{id}"), json!(null))
-            .await?,
-        200,
-    )
+    expect_status(&t.json("DELETE", &format!("/_ingest/pipeline/{id}"), json!(null)).await?, 200)
 }
 
 async fn pipeline_drop(t: &Target) -> Check {
     let name = t.create("drop", json!({})).await?;
-    let pipeline = with_pipeline(
-        t,
-        &name,
-        json!([{"drop": {"if": "ctx.n == 2"}}, {"set": {"field": "seen", "value": true}}]),
-    )
-    .await?;
-    let lines = "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_id\":\"2\"}}\n{\"n\":2}\n{\"index\":{}}\n{\"n\":2}\n";
-    let items = t
-        .items(&format!("/{name}/_bulk?pipeline={pipeline}"), lines)
-        .await;
+    let pipeline =
+        with_pipeline(t, &name, json!([{"drop": {"if": "ctx.n == 2"}}, {"set": {"field": "seen", "value": true}}]))
+            .await?;
+    let lines =
+        "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_id\":\"2\"}}\n{\"n\":2}\n{\"index\":{}}\n{\"n\":2}\n";
+    let items = t.items(&format!("/{name}/_bulk?pipeline={pipeline}"), lines).await;
     without_pipeline(t, &pipeline).await?;
     let items = items?;
     statuses(&items, &[201, 200, 200])?;
-    equal(
-        "results",
-        &json!(field(&items, "result")),
-        json!(["created", "noop", "noop"]),
-    )?;
+    equal("results", &json!(field(&items, "result")), json!(["created", "noop", "noop"]))?;
     equal("version of the dropped", &items[1]["_version"], json!(-3))?;
-    equal(
-        "what was set",
-        &t.get(&format!("/{name}/_doc/1")).await?["_source"],
-        json!({"n": 1, "seen": true}),
-    )?;
-    equal(
-        "the dropped",
-        &t.get(&format!("/{name}/_doc/2")).await?["found"],
-        json!(false),
-    )
+    equal("what was set", &t.get(&format!("/{name}/_doc/1")).await?["_source"], json!({"n": 1, "seen": true}))?;
+    equal("the dropped", &t.get(&format!("/{name}/_doc/2")).await?["found"], json!(false))
 }
 
 async fn pipeline_redirects(t: &Target) -> Check {
     let name = t.create("redirect", json!({})).await?;
     let other = t.create("redirected", json!({})).await?;
-    let pipeline = with_pipeline(
-        t,
-        &name,
-        json!([{"set": {"field": "_index", "value": other}}]),
-    )
-    .await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk?pipeline={pipeline}"),
-            "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n",
-        )
-        .await;
+    let pipeline = with_pipeline(t, &name, json!([{"set": {"field": "_index", "value": other}}])).await?;
+    let items =
+        t.items(&format!("/{name}/_bulk?pipeline={pipeline}"), "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n").await;
     without_pipeline(t, &pipeline).await?;
     let items = items?;
     statuses(&items, &[201])?;
@@ -590,12 +365,8 @@ async fn pipeline_redirects(t: &Target) -> Check {
 async fn pipeline_fails(t: &Target) -> Check {
     let name = t.create("pipefail", json!({})).await?;
     let pipeline = with_pipeline(t, &name, json!([{"fail": {"message": "no way"}}])).await?;
-    let items = t
-        .items(
-            &format!("/{name}/_bulk?pipeline={pipeline}"),
-            "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n",
-        )
-        .await;
+    let items =
+        t.items(&format!("/{name}/_bulk?pipeline={pipeline}"), "{\"index\":{\"_id\":\"1\"}}\n{\"n\":1}\n").await;
     without_pipeline(t, &pipeline).await?;
     let items = items?;
     statuses(&items, &[500])?;

@@ -7,10 +7,7 @@ pub(super) fn preview(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Object(object) => {
-            let fields: Vec<String> = object
-                .iter()
-                .map(|(key, value)| format!("{key}={}", preview(value)))
-                .collect();
+            let fields: Vec<String> = object.iter().map(|(key, value)| format!("{key}={}", preview(value))).collect();
             format!("{{{}}}", fields.join(", "))
         }
         Value::Array(items) => {
@@ -22,10 +19,7 @@ pub(super) fn preview(value: &Value) -> String {
 }
 
 pub(super) fn takes_arrays(kind: &str) -> bool {
-    matches!(
-        kind,
-        "geo_point" | "dense_vector" | "knn_vector" | "completion" | "flattened" | "flat_object"
-    )
+    matches!(kind, "geo_point" | "dense_vector" | "knn_vector" | "completion" | "flattened" | "flat_object")
 }
 
 /// What dynamic mapping makes of a first value.
@@ -34,35 +28,22 @@ pub(super) fn infer(value: &Value) -> (&'static str, Value) {
         Value::Bool(_) => ("boolean", json!({"type": "boolean"})),
         Value::Number(number) if number.is_f64() => ("float", json!({"type": "float"})),
         Value::Number(_) => ("long", json!({"type": "long"})),
-        Value::String(text) if is_slashed_date(text) => (
-            "date",
-            json!({"type": "date", "format": "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis"}),
-        ),
-        // A bare year is no date for dynamic mapping: the servers want a `-` or a `:` in it.
-        Value::String(text) if text.contains('-') && is_iso_date(text) => {
-            ("date", json!({"type": "date"}))
+        Value::String(text) if is_slashed_date(text) => {
+            ("date", json!({"type": "date", "format": "yyyy/MM/dd HH:mm:ss||yyyy/MM/dd||epoch_millis"}))
         }
-        Value::String(_) => (
-            "text",
-            json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}}),
-        ),
+        // A bare year is no date for dynamic mapping: the servers want a `-` or a `:` in it.
+        Value::String(text) if text.contains('-') && is_iso_date(text) => ("date", json!({"type": "date"})),
+        Value::String(_) => {
+            ("text", json!({"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 256}}}))
+        }
         Value::Object(object) if object.is_empty() => ("object", json!({"type": "object"})),
         Value::Object(_) | Value::Array(_) | Value::Null => ("object", json!({})),
     }
 }
 
 /// Whether a value fits a type; the error is the cause's type and reason.
-pub(super) fn check_scalar(
-    kind: &str,
-    format: Option<&str>,
-    value: &Value,
-) -> Result<(), (String, String)> {
-    let no_text = || {
-        (
-            "illegal_state_exception".to_owned(),
-            "Can't get text on a START_OBJECT at 1:6".to_owned(),
-        )
-    };
+pub(super) fn check_scalar(kind: &str, format: Option<&str>, value: &Value) -> Result<(), (String, String)> {
+    let no_text = || ("illegal_state_exception".to_owned(), "Can't get text on a START_OBJECT at 1:6".to_owned());
     match kind {
         "integer" | "short" | "byte" | "long" | "unsigned_long" => check_integer(kind, value),
         "float" | "double" | "half_float" | "scaled_float" => check_float(value),
@@ -73,18 +54,14 @@ pub(super) fn check_scalar(
                 "illegal_argument_exception".into(),
                 format!("Failed to parse value [{text}] as only [true] or [false] are allowed."),
             )),
-            _ => Err((
-                "json_parse_exception".into(),
-                "Current token not of boolean type".into(),
-            )),
+            _ => Err(("json_parse_exception".into(), "Current token not of boolean type".into())),
         },
         "date" | "date_nanos" => check_date(format, value),
         "ip" => match value {
             Value::String(text) if text.parse::<std::net::IpAddr>().is_ok() => Ok(()),
-            other => Err((
-                "illegal_argument_exception".into(),
-                format!("'{}' is not an IP string literal.", preview(other)),
-            )),
+            other => {
+                Err(("illegal_argument_exception".into(), format!("'{}' is not an IP string literal.", preview(other))))
+            }
         },
         "text" | "keyword" | "wildcard" | "match_only_text" if value.is_object() => Err(no_text()),
         _ => Ok(()),
@@ -92,11 +69,7 @@ pub(super) fn check_scalar(
 }
 
 fn number_format(text: &str, kind: &str) -> (String, String) {
-    let cause = if kind == "long" {
-        "illegal_argument_exception"
-    } else {
-        "number_format_exception"
-    };
+    let cause = if kind == "long" { "illegal_argument_exception" } else { "number_format_exception" };
     (cause.into(), format!("For input string: \"{text}\""))
 }
 
@@ -107,10 +80,7 @@ fn not_numeric(value: &Value) -> (String, String) {
         Value::Bool(false) => "VALUE_FALSE",
         _ => "VALUE_NULL",
     };
-    (
-        "json_parse_exception".into(),
-        format!("Current token ({token}) not numeric, can not use numeric value accessors"),
-    )
+    ("json_parse_exception".into(), format!("Current token ({token}) not numeric, can not use numeric value accessors"))
 }
 
 fn check_integer(kind: &str, value: &Value) -> Result<(), (String, String)> {
@@ -125,10 +95,7 @@ fn check_integer(kind: &str, value: &Value) -> Result<(), (String, String)> {
         Value::Number(number) => number.as_f64().unwrap_or(f64::NAN),
         // `coerce` is on by default: numbers in strings are numbers, and an empty string is nothing.
         Value::String(text) if text.is_empty() => return Ok(()),
-        Value::String(text) => text
-            .trim()
-            .parse::<f64>()
-            .map_err(|_| number_format(text, kind))?,
+        Value::String(text) => text.trim().parse::<f64>().map_err(|_| number_format(text, kind))?,
         other => return Err(not_numeric(other)),
     };
     // 2^63 itself is not representable apart from 2^63 - 1 in a double; the servers refuse it, so does `>=`.
@@ -153,11 +120,7 @@ fn check_float(value: &Value) -> Result<(), (String, String)> {
     match value {
         Value::Number(_) => Ok(()),
         Value::String(text) if text.is_empty() => Ok(()),
-        Value::String(text) => text
-            .trim()
-            .parse::<f64>()
-            .map(|_| ())
-            .map_err(|_| number_format(text, "float")),
+        Value::String(text) => text.trim().parse::<f64>().map(|_| ()).map_err(|_| number_format(text, "float")),
         other => Err(not_numeric(other)),
     }
 }
@@ -167,29 +130,22 @@ fn check_date(format: Option<&str>, value: &Value) -> Result<(), (String, String
     let text = match value {
         Value::Number(number) => number.to_string(),
         Value::String(text) if text.is_empty() => {
-            return Err((
-                "illegal_argument_exception".into(),
-                "cannot parse empty date".into(),
-            ));
+            return Err(("illegal_argument_exception".into(), "cannot parse empty date".into()));
         }
         Value::String(text) => text.clone(),
         other => preview(other),
     };
     let fits = format.split("||").any(|one| match one {
         "epoch_millis" | "epoch_second" => text.parse::<f64>().is_ok(),
-        "strict_date_optional_time"
-        | "date_optional_time"
-        | "strict_date_optional_time_nanos"
-        | "iso8601" => is_iso_date(&text),
+        "strict_date_optional_time" | "date_optional_time" | "strict_date_optional_time_nanos" | "iso8601" => {
+            is_iso_date(&text)
+        }
         pattern => fits_pattern(pattern, &text),
     });
     if fits && !value.is_boolean() && !value.is_object() {
         return Ok(());
     }
-    Err((
-        "illegal_argument_exception".into(),
-        format!("failed to parse date field [{text}] with format [{format}]"),
-    ))
+    Err(("illegal_argument_exception".into(), format!("failed to parse date field [{text}] with format [{format}]")))
 }
 
 fn is_slashed_date(text: &str) -> bool {
@@ -204,13 +160,10 @@ fn fits_pattern(pattern: &str, text: &str) -> bool {
         return text.chars().any(|c| c.is_ascii_digit());
     }
     pattern.len() == text.len()
-        && pattern.chars().zip(text.chars()).all(|(p, t)| {
-            if p.is_ascii_alphabetic() && p != 'T' {
-                t.is_ascii_digit()
-            } else {
-                p == t
-            }
-        })
+        && pattern
+            .chars()
+            .zip(text.chars())
+            .all(|(p, t)| if p.is_ascii_alphabetic() && p != 'T' { t.is_ascii_digit() } else { p == t })
 }
 
 /// `strict_date_optional_time`: `yyyy`, `yyyy-MM`, `yyyy-MM-dd`, then optionally `T` and a time with a zone.
@@ -246,12 +199,10 @@ fn is_iso_time(time: &str) -> bool {
     let (clock, fraction) = clock.split_once(['.', ',']).unwrap_or((clock, "0"));
     let parts: Vec<&str> = clock.split(':').collect();
     parts.len() <= 3
-        && parts.iter().enumerate().all(|(i, part)| {
-            part.len() == 2
-                && part
-                    .parse::<u32>()
-                    .is_ok_and(|n| n < if i == 0 { 24 } else { 60 })
-        })
+        && parts
+            .iter()
+            .enumerate()
+            .all(|(i, part)| part.len() == 2 && part.parse::<u32>().is_ok_and(|n| n < if i == 0 { 24 } else { 60 }))
         && !fraction.is_empty()
         && fraction.len() <= 9
         && fraction.bytes().all(|b| b.is_ascii_digit())
@@ -285,11 +236,7 @@ mod tests {
             ("ip", json!("10.0.0"), false),
             ("keyword", json!(5), true),
         ] {
-            assert_eq!(
-                check_scalar(kind, None, &value).is_ok(),
-                fits,
-                "{kind} {value}"
-            );
+            assert_eq!(check_scalar(kind, None, &value).is_ok(), fits, "{kind} {value}");
         }
     }
 }

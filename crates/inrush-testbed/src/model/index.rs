@@ -67,11 +67,8 @@ pub struct Index {
 impl Index {
     /// All live documents, in the order in which each shard took them.
     pub fn documents(&self) -> Vec<StoredDocument> {
-        let mut all: Vec<(u32, StoredDocument)> = self
-            .docs
-            .iter()
-            .filter_map(|((shard, id), doc)| Some((*shard, stored(id, doc)?)))
-            .collect();
+        let mut all: Vec<(u32, StoredDocument)> =
+            self.docs.iter().filter_map(|((shard, id), doc)| Some((*shard, stored(id, doc)?))).collect();
         all.sort_by_key(|(shard, doc)| (doc.seq_no, *shard));
         all.into_iter().map(|(_, doc)| doc).collect()
     }
@@ -111,11 +108,7 @@ impl Index {
 
     /// Bytes of the documents, for `_stats`.
     pub fn store_bytes(&self) -> usize {
-        self.docs
-            .values()
-            .filter_map(|doc| doc.source.as_ref())
-            .map(Bytes::len)
-            .sum()
+        self.docs.values().filter_map(|doc| doc.source.as_ref()).map(Bytes::len).sum()
     }
 
     /// Copies of each shard: the primary and its replicas.
@@ -130,11 +123,7 @@ impl Index {
 
     pub(super) fn check_write_block(&self, name: &str) -> Result<(), EsError> {
         let blocks = [
-            (
-                "index.blocks.read_only",
-                403,
-                "FORBIDDEN/5/index read-only (api)",
-            ),
+            ("index.blocks.read_only", 403, "FORBIDDEN/5/index read-only (api)"),
             ("index.blocks.write", 403, "FORBIDDEN/8/index write (api)"),
             (
                 "index.blocks.read_only_allow_delete",
@@ -142,10 +131,7 @@ impl Index {
                 "TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only-allow-delete block",
             ),
         ];
-        match blocks
-            .iter()
-            .find(|(setting, _, _)| self.settings.is_true(setting))
-        {
+        match blocks.iter().find(|(setting, _, _)| self.settings.is_true(setting)) {
             Some((_, status, block)) => Err(EsError::blocked(*status, name, block)),
             None => Ok(()),
         }
@@ -161,22 +147,15 @@ impl Index {
     ) -> Result<(), EsError> {
         let live = old.filter(|doc| doc.source.is_some());
         let conflict = |what: String| {
-            Err(EsError::new(
-                409,
-                "version_conflict_engine_exception",
-                format!("[{id}]: version conflict, {what}"),
-            )
-            .with("index_uuid", self.uuid.clone())
-            .with("shard", shard.to_string())
-            .with("index", name))
+            Err(EsError::new(409, "version_conflict_engine_exception", format!("[{id}]: version conflict, {what}"))
+                .with("index_uuid", self.uuid.clone())
+                .with("shard", shard.to_string())
+                .with("index", name))
         };
         if op.action == Action::Create
             && let Some(doc) = live
         {
-            return conflict(format!(
-                "document already exists (current version [{}])",
-                doc.version
-            ));
+            return conflict(format!("document already exists (current version [{}])", doc.version));
         }
         if let Some(wanted) = op.if_seq_no {
             return match live {
@@ -185,24 +164,16 @@ impl Index {
                     "required seqNo [{wanted}], primary term [1]. current document has seqNo [{}] and primary term [1]",
                     doc.seq_no
                 )),
-                None => conflict(format!(
-                    "required seqNo [{wanted}], primary term [1]. but no document was found"
-                )),
+                None => conflict(format!("required seqNo [{wanted}], primary term [1]. but no document was found")),
             };
         }
         // A deleted document keeps its version for `index.gc_deletes`, 60 s.
         match (op.version_type, op.version, old) {
             (VersionType::External, Some(given), Some(doc)) if given <= doc.version => {
-                conflict(format!(
-                    "current version [{}] is higher or equal to the one provided [{given}]",
-                    doc.version
-                ))
+                conflict(format!("current version [{}] is higher or equal to the one provided [{given}]", doc.version))
             }
             (VersionType::ExternalGte, Some(given), Some(doc)) if given < doc.version => {
-                conflict(format!(
-                    "current version [{}] is higher than the one provided [{given}]",
-                    doc.version
-                ))
+                conflict(format!("current version [{}] is higher than the one provided [{given}]", doc.version))
             }
             _ => Ok(()),
         }

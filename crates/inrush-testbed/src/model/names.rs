@@ -20,13 +20,9 @@ pub(super) fn check_index_name(name: &str) -> Result<(), EsError> {
     } else {
         return Ok(());
     };
-    Err(EsError::new(
-        400,
-        "invalid_index_name_exception",
-        format!("Invalid index name [{name}], {complaint}"),
-    )
-    .with("index_uuid", "_na_")
-    .with("index", name))
+    Err(EsError::new(400, "invalid_index_name_exception", format!("Invalid index name [{name}], {complaint}"))
+        .with("index_uuid", "_na_")
+        .with("index", name))
 }
 
 /// SplitMix64's finaliser: consecutive counters give ids that look unrelated.
@@ -38,11 +34,7 @@ pub(crate) fn mix(counter: u64) -> u64 {
 }
 
 pub(crate) fn millis_now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| {
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-        })
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Today as `yyyy.MM.dd`, UTC, for the names of backing indices.
@@ -51,16 +43,11 @@ pub(super) fn date_now() -> String {
     let z = millis_now() / 86_400_000 + 719_468;
     let era = z / 146_097;
     let day_of_era = z % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     format!("{year:04}.{month:02}.{day:02}")
 }
