@@ -38,8 +38,16 @@ pub fn parse(flavor: &Flavor, body: &Bytes, defaults: &Defaults) -> Result<Vec<O
     let mut line_number = 0;
     while let Some(line) = next_line(body, &mut from)? {
         line_number += 1;
-        let Some(mut op) = action_line(flavor, &line, line_number, defaults)? else {
-            continue;
+        let mut op = match action_line(flavor, &line, line_number, defaults)? {
+            ActionLine::Blank => continue,
+            ActionLine::Unknown => {
+                let Some(_document) = next_line(body, &mut from)? else {
+                    break;
+                };
+                line_number += 1;
+                continue;
+            }
+            ActionLine::Op(op) => *op,
         };
         if op.action != Action::Delete {
             let Some(source) = next_line(body, &mut from)? else {
@@ -51,7 +59,7 @@ pub fn parse(flavor: &Flavor, body: &Bytes, defaults: &Defaults) -> Result<Vec<O
                 check_update(flavor, &op.source)?;
             }
         }
-        validate(&op, &mut complaints);
+        validate(flavor, &op, &mut complaints);
         ops.push(op);
     }
     if ops.is_empty() {
@@ -83,10 +91,18 @@ fn trim_carriage_return(line: Bytes) -> Bytes {
     }
 }
 
-/// Reads one action line; `None` for a blank one, which the servers skip.
-fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults) -> Result<Option<Op>, EsError> {
+enum ActionLine {
+    /// Skipped by all servers.
+    Blank,
+    /// No known action: Elasticsearch 7 ignores it together with the line after it, the others refuse the request.
+    Unknown,
+    Op(Box<Op>),
+}
+
+/// Reads one action line.
+fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults) -> Result<ActionLine, EsError> {
     if line.iter().all(u8::is_ascii_whitespace) {
-        return Ok(None);
+        return Ok(ActionLine::Blank);
     }
     let malformed =
         |what: String| EsError::illegal_argument(format!("Malformed action/metadata line [{number}], {what}"));
@@ -107,6 +123,7 @@ fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults)
         "create" => Action::Create,
         "update" => Action::Update,
         "delete" => Action::Delete,
+        _ if flavor.is_elasticsearch_7() => return Ok(ActionLine::Unknown),
         other if flavor.is_elasticsearch_8() => {
             return Err(malformed(format!(
                 "expected field [create], [delete], [index] or [update] but found [{other}]"
@@ -184,7 +201,7 @@ fn action_line(flavor: &Flavor, line: &[u8], number: usize, defaults: &Defaults)
     if !index_given {
         return Err(EsError::validation("index is missing"));
     }
-    Ok(Some(op))
+    Ok(ActionLine::Op(Box::new(op)))
 }
 
 fn unknown_parameter(line: usize, name: &str) -> EsError {
@@ -218,7 +235,7 @@ fn check_update(flavor: &Flavor, source: &[u8]) -> Result<(), EsError> {
     }
 }
 
-fn validate(op: &Op, complaints: &mut Vec<String>) {
+fn validate(flavor: &Flavor, op: &Op, complaints: &mut Vec<String>) {
     let needs_id = matches!(op.action, Action::Update | Action::Delete);
     if needs_id && op.id.as_ref().is_none_or(String::is_empty) {
         complaints.push("id is missing".to_owned());
@@ -226,6 +243,7 @@ fn validate(op: &Op, complaints: &mut Vec<String>) {
     if let Some(id) = &op.id
         && id.len() > 512
         && op.action != Action::Delete
+        && !(op.action == Action::Update && flavor.is_elasticsearch_7())
     {
         complaints.push(format!("id [{id}] is too long, must be no longer than 512 bytes but was: {}", id.len()));
     }

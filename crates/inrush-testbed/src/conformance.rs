@@ -84,6 +84,10 @@ impl Target {
         let product =
             if probe.headers.contains_key("x-elastic-product") { Product::Elasticsearch } else { Product::OpenSearch };
         let flavor = Flavor::new(product, version);
+        // Part of the server itself everywhere but in Elasticsearch 7, where they are a module.
+        if !flavor.is_elasticsearch_7() || modules.contains("x-pack-data-streams") {
+            modules.insert(DATA_STREAMS.to_owned());
+        }
         let prefix = format!("conformance-{}", crate::model::millis_now());
         Ok(Target { client, flavor, modules, prefix, used: Mutex::new(BTreeSet::new()) })
     }
@@ -137,6 +141,9 @@ impl Target {
         }
     }
 }
+
+/// What a case names that needs data streams.
+const DATA_STREAMS: &str = "data-streams";
 
 /// All cases.
 pub fn cases() -> Vec<Case> {

@@ -88,6 +88,11 @@ impl Flavor {
         self.is_elasticsearch() && self.major() >= 8
     }
 
+    /// Elasticsearch 7, the last that took some malformed requests.
+    pub fn is_elasticsearch_7(&self) -> bool {
+        self.is_elasticsearch() && self.major() == 7
+    }
+
     /// Item and request rejections by a full queue or by indexing pressure.
     pub fn rejected_type(&self) -> &'static str {
         match self.product {
@@ -103,7 +108,7 @@ impl Flavor {
 
     /// Items of Elasticsearch 7 still carry `_type`.
     pub fn has_types(&self) -> bool {
-        self.is_elasticsearch() && self.major() == 7
+        self.is_elasticsearch_7()
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn health(cluster: &Cluster) -> ApiReply {
 fn modules(cluster: &Cluster) -> Vec<&'static str> {
     let mut all = vec!["transport-netty4", "ingest-common", "lang-painless", "reindex"];
     if cluster.flavor.is_elasticsearch() {
-        all.extend(["x-pack-core", "x-pack-security", "data-streams"]);
+        all.extend(["x-pack-core", "x-pack-security", "x-pack-data-streams"]);
     }
     all
 }

@@ -117,9 +117,9 @@ fn check_metadata(cluster: &Cluster, names: &[String], changes: bool) -> Result<
         if changes && index.settings.is_true("index.blocks.read_only") {
             return Err(EsError::blocked(403, name, "FORBIDDEN/5/index read-only (api)"));
         }
-        // Elasticsearch lets metadata change at the flood stage, OpenSearch does not.
+        // Elasticsearch 8 lets metadata change at the flood stage, the others do not.
         let flooded = index.settings.is_true("index.blocks.read_only_allow_delete");
-        if changes && flooded && !cluster.flavor.is_elasticsearch() {
+        if changes && flooded && !cluster.flavor.is_elasticsearch_8() {
             return Err(EsError::blocked(
                 429,
                 name,
@@ -134,6 +134,12 @@ pub(super) fn open_or_close(cluster: &mut Cluster, expression: &str, open: bool)
     for name in expand(cluster, expression)? {
         if let Some(index) = cluster.indices.get_mut(&name) {
             index.open = open;
+            // How both servers show that an index is closed: seen on OpenSearch 3.6.0 and Elasticsearch 8.19.21.
+            if open {
+                index.settings.unset("index.verified_before_close");
+            } else {
+                index.settings.set("index.verified_before_close", "true");
+            }
         }
     }
     Ok(ApiReply::ok(json!({"acknowledged": true, "shards_acknowledged": true})))
@@ -256,6 +262,11 @@ fn apply_aliases(cluster: &mut Cluster, actions: &[Value]) -> Result<ApiReply, E
                                 .is_some_and(|index| index.aliases.keys().any(|one| pattern::matches(&alias, one)))
                         })
                         .collect();
+                    let must_exist = options.get("must_exist") == Some(&json!(true));
+                    if carriers.is_empty() && must_exist && cluster.flavor.is_elasticsearch_7() {
+                        let reason = format!("required alias [{alias}] does not exist");
+                        return Err(EsError::new(404, "resource_not_found_exception", reason));
+                    }
                     // Without `must_exist: false` a missing alias refuses the whole request.
                     if carriers.is_empty() && options.get("must_exist") != Some(&json!(false)) {
                         return Err(EsError::new(

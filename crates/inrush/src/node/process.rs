@@ -217,9 +217,12 @@ fn write_config(
     port: u16,
     transport_port: u16,
 ) -> io::Result<()> {
-    for file in ["jvm.options", "log4j2.properties"] {
-        fs::copy(home.join("config").join(file), config.join(file))?;
-    }
+    fs::copy(home.join("config/log4j2.properties"), config.join("log4j2.properties"))?;
+    // The launcher changes into the distribution, which the node's user can only read.
+    let options = fs::read_to_string(home.join("config/jvm.options"))?
+        .replace("=logs/", &format!("={}/", logs.display()))
+        .replace("HeapDumpPath=data", &format!("HeapDumpPath={}", data.display()));
+    fs::write(config.join("jvm.options"), options)?;
     let mut settings: Vec<(String, String)> = Vec::new();
     let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
     set("cluster.name", format!("inrush-{}", spec.name));
