@@ -268,9 +268,15 @@ impl Flow {
         }
     }
 
-    /// Whether, and how much, more may be read, bytes.
+    /// Whether, and how much, more may be read, bytes. Read ahead is no more than the next batches need: what lies longer
+    /// than that has left the processor's cache when it is sent.
     pub fn input_room(&self) -> u64 {
-        if self.stop.is_some() { 0 } else { self.config.memory.saturating_sub(self.buffered) }
+        if self.stop.is_some() {
+            return 0;
+        }
+        let plan = self.plan();
+        let under_way = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
+        self.config.memory.min(under_way.saturating_mul(2)).saturating_sub(self.buffered)
     }
 
     /// The next thing to do now.

@@ -11,7 +11,7 @@ use inrush_core::ledger::Partition;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::run::Event;
-use crate::source::{Chunk, Source, SourceError};
+use crate::source::{BufferPool, Chunk, Source, SourceError};
 
 /// How much of a source is read at once, bytes: small enough for the second-level cache, large enough that everything done
 /// once a chunk costs nothing.
@@ -84,12 +84,14 @@ pub(crate) fn start(
 ) -> std::io::Result<()> {
     let reading = Arc::new(Mutex::new(Reading { source: Some(source), next: 0 }));
     let encoder = Arc::new(encoder);
+    let bodies = BufferPool::new();
     for worker in 0..workers {
-        let shared = (Arc::clone(&reading), Arc::clone(&encoder), Arc::clone(&gate), events.clone());
+        let shared =
+            (Arc::clone(&reading), Arc::clone(&encoder), Arc::clone(&gate), Arc::clone(&bodies), events.clone());
         std::thread::Builder::new().name(format!("read-{worker}")).spawn(move || {
-            let (reading, encoder, gate, events) = shared;
+            let (reading, encoder, gate, bodies, events) = shared;
             let mut watch = Watch { events: &events, done: false };
-            work(&reading, &encoder, &gate, chunk_bytes, &events);
+            work(&reading, &encoder, &gate, &bodies, chunk_bytes, &events);
             watch.done = true;
         })?;
     }
@@ -116,7 +118,14 @@ impl Drop for Watch<'_> {
     }
 }
 
-fn work(reading: &Mutex<Reading>, encoder: &Encoder, gate: &Gate, chunk_bytes: usize, events: &UnboundedSender<Event>) {
+fn work(
+    reading: &Mutex<Reading>,
+    encoder: &Encoder,
+    gate: &Gate,
+    bodies: &Arc<BufferPool>,
+    chunk_bytes: usize,
+    events: &UnboundedSender<Event>,
+) {
     while gate.enter() {
         let (number, chunk) = {
             // A reader that panicked inside the source leaves it in an unknown state; the loop has been told.
@@ -142,7 +151,11 @@ fn work(reading: &Mutex<Reading>, encoder: &Encoder, gate: &Gate, chunk_bytes: u
             }
             Chunk::Docs(block) => block,
         };
-        if events.send(Event::Block { number, block: encoder.encode(block) }).is_err() {
+        let block = encoder.encode_into(block, bodies.take(), |body| {
+            let len = body.len();
+            bodies.share(body, len)
+        });
+        if events.send(Event::Block { number, block }).is_err() {
             return;
         }
     }

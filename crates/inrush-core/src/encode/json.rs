@@ -32,18 +32,23 @@ impl Encoder {
     /// The items of `block`. Documents that cannot be sent (no id where one is needed, an id that is too long, an
     /// impossible index name) become rejects of the block, so that they cannot spoil a request.
     pub fn encode(&self, block: DocBlock) -> ItemBlock {
+        self.encode_into(block, Vec::new(), Bytes::from)
+    }
+
+    /// The same, written into a buffer that was used before, and shared in a way that gives it back.
+    pub fn encode_into(&self, block: DocBlock, buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
         match &self.fixed_line {
-            Some(line) if block.meta.is_empty() && self.operations.drop.is_empty() => weave(block, line),
-            _ => self.encode_each(block),
+            Some(line) if block.meta.is_empty() && self.operations.drop.is_empty() => weave(block, line, buffer, share),
+            _ => self.encode_each(block, buffer, share),
         }
     }
 
-    fn encode_each(&self, mut block: DocBlock) -> ItemBlock {
+    fn encode_each(&self, mut block: DocBlock, buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
         let from_source = std::mem::take(&mut block.rejects);
         let meta = std::mem::take(&mut block.meta);
         let mut from_source = from_source.into_iter().peekable();
         let none = DocMeta::default();
-        let mut out = Weaver::new(&block, 96);
+        let mut out = Weaver::new(&block, 96, buffer);
         for record in 0..block.records.len() {
             if let Some(reject) = from_source.next_if(|r| r.record as usize == record) {
                 out.reject(&block, reject);
@@ -54,7 +59,7 @@ impl Encoder {
                 out.reject(&block, Reject { record: record as u32, kind, reason });
             }
         }
-        out.finish(block)
+        out.finish(block, share)
     }
 
     /// Appends one item, or leaves `out` as it was and says why the document cannot be sent.
@@ -222,9 +227,9 @@ fn head(text: &str) -> &str {
 }
 
 /// The hot path: the same action line before every document, nothing parsed.
-fn weave(mut block: DocBlock, line: &[u8]) -> ItemBlock {
+fn weave(mut block: DocBlock, line: &[u8], buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
     let rejects = std::mem::take(&mut block.rejects);
-    let mut out = Weaver::new(&block, line.len() + 1);
+    let mut out = Weaver::new(&block, line.len() + 1, buffer);
     let mut next = 0;
     for reject in rejects {
         out.copy(&block, next..reject.record as usize, line);
@@ -232,7 +237,7 @@ fn weave(mut block: DocBlock, line: &[u8]) -> ItemBlock {
         out.reject(&block, reject);
     }
     out.copy(&block, next..block.records.len(), line);
-    out.finish(block)
+    out.finish(block, share)
 }
 
 struct Weaver {
@@ -244,9 +249,11 @@ struct Weaver {
 }
 
 impl Weaver {
-    fn new(block: &DocBlock, extra_per_item: usize) -> Self {
+    fn new(block: &DocBlock, extra_per_item: usize, mut buffer: Vec<u8>) -> Self {
+        buffer.clear();
+        buffer.reserve(block.data.len() + block.records.len() * extra_per_item);
         Weaver {
-            body: Vec::with_capacity(block.data.len() + block.records.len() * extra_per_item),
+            body: buffer,
             ends: Vec::with_capacity(block.records.len()),
             keys: Vec::new(),
             rejects: Vec::new(),
@@ -282,7 +289,7 @@ impl Weaver {
         }
     }
 
-    fn finish(mut self, block: DocBlock) -> ItemBlock {
+    fn finish(mut self, block: DocBlock, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
         if !self.keys.is_empty() {
             self.keys.resize(self.ends.len(), 0);
         }
@@ -290,7 +297,7 @@ impl Weaver {
             origin: block.origin,
             lines: block.lines,
             bytes_read: block.bytes_read,
-            body: Bytes::from(self.body),
+            body: share(self.body),
             ends: self.ends,
             records: block.records,
             keys: self.keys,

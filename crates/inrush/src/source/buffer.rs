@@ -10,7 +10,7 @@ const KEPT_BYTES_MAX: usize = 24 << 20;
 
 /// Hands out buffers and takes them back when the last [`Bytes`] made of one is dropped.
 #[derive(Debug, Default)]
-pub(super) struct BufferPool {
+pub(crate) struct BufferPool {
     free: Mutex<Free>,
 }
 
@@ -21,12 +21,12 @@ struct Free {
 }
 
 impl BufferPool {
-    pub(super) fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::default()
     }
 
     /// A buffer with whatever length and contents it was given back with, or an empty one.
-    pub(super) fn take(&self) -> Vec<u8> {
+    pub(crate) fn take(&self) -> Vec<u8> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         match free.buffers.pop() {
             Some(buffer) => {
@@ -38,7 +38,7 @@ impl BufferPool {
     }
 
     /// Takes a buffer back.
-    pub(super) fn put(&self, buffer: Vec<u8>) {
+    pub(crate) fn put(&self, buffer: Vec<u8>) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if buffer.capacity() > 0 && free.bytes + buffer.capacity() <= KEPT_BYTES_MAX {
             free.bytes += buffer.capacity();
@@ -48,7 +48,7 @@ impl BufferPool {
 
     /// The first `len` bytes of a buffer, shared. What fills only a small part of its buffer is copied, so that many
     /// small files do not hold many large buffers.
-    pub(super) fn share(self: &Arc<Self>, buffer: Vec<u8>, len: usize) -> Bytes {
+    pub(crate) fn share(self: &Arc<Self>, buffer: Vec<u8>, len: usize) -> Bytes {
         if len < buffer.capacity() / 4 {
             let bytes = Bytes::copy_from_slice(&buffer[..len]);
             self.put(buffer);

@@ -26,6 +26,7 @@ use bytes::Bytes;
 use inrush_core::block::Origin;
 use inrush_core::{DocBlock, SourceId};
 
+pub(crate) use buffer::BufferPool;
 pub use charset::Charset;
 pub use csv::{ColumnType, CsvOptions, Header};
 pub use format::{Format, FormatOptions};
