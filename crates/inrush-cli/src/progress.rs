@@ -10,7 +10,7 @@ use inrush::{Phase, Progress};
 use tokio::sync::watch;
 
 use crate::logging::Stderr;
-use format::{RateWindow, line, phase_name};
+use format::{RateWindow, bytes_settled, line, phase_name};
 
 /// How often the line on a terminal is drawn.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
@@ -64,7 +64,7 @@ async fn terminal(progress: &mut watch::Receiver<Progress>, stderr: &Stderr) {
     loop {
         ticks.tick().await;
         let now = progress.borrow_and_update().clone();
-        rates.push(now.seconds, now.docs_settled, now.bytes_read);
+        rates.push(now.seconds, now.docs_settled, bytes_settled(&now));
         bar.set_message(line(&now, &rates));
         bar.tick();
         if now.phase == Phase::Done || progress.has_changed().is_err() {
@@ -105,7 +105,7 @@ struct Lines {
 
 impl Lines {
     fn on_tick(&mut self, now: &Progress) -> String {
-        self.rates.push(now.seconds, now.docs_settled, now.bytes_read);
+        self.rates.push(now.seconds, now.docs_settled, bytes_settled(now));
         line(now, &self.rates)
     }
 

@@ -321,6 +321,29 @@ async fn a_signal_ends_the_load_in_order() {
 
 #[cfg(unix)]
 #[tokio::test]
+async fn a_signal_ends_a_load_that_waits_for_stdin() {
+    let fake = fake([]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let to = fake.url();
+    let mut load = inrush(folder.path(), &["load", "-", "--index", "docs", "--to", &to, "--json", "--linger", "0"]);
+    load.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = load.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(lines(3).as_bytes()).await.unwrap();
+    // It has sent what there was, and waits for more.
+    while fake.documents("docs").len() < 3 {
+        tokio::task::yield_now().await;
+    }
+    let process = child.id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-INT", &process]).status().await.unwrap().success());
+    let output = child.wait_with_output().await.unwrap();
+    check(&output, 130);
+    assert_eq!(report(&output)["docs_indexed"], 3);
+    drop(stdin);
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn a_second_signal_ends_it_at_once() {
     let fake = fake([Rule::new(Fault::HoldBeforeApplying)]).await;
     let (folder, _) = folder_with("a.ndjson", &lines(10));

@@ -51,9 +51,9 @@ impl RateWindow {
     }
 }
 
-/// `1,234,567 docs  512.0 MiB of 1.2 GiB (41 %)  123,456 docs/s  0:12 left  4 in flight  12 retried  3 dead letters`,
-/// the most important first, because the line is cut at the terminal's width. Why a load is paused or draining comes
-/// before everything.
+/// `1,234,567 docs  512.0 MiB (41 %)  123,456 docs/s  0:12 left  3 dead letters  12 retried  4 in flight`, the most
+/// important first, because the line is cut at the terminal's width. Why a load is paused or draining comes before
+/// everything.
 pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
     let mut parts = Vec::new();
     match &progress.phase {
@@ -62,13 +62,10 @@ pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
         phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
     }
     parts.push(format!("{} docs", units::count(progress.docs_settled)));
+    let bytes = units::bytes(bytes_settled(progress));
     parts.push(match percent(progress) {
-        Some(percent) => format!(
-            "{} of {} ({percent} %)",
-            units::bytes(progress.bytes_read),
-            units::bytes(progress.bytes_total.unwrap_or_default())
-        ),
-        None => units::bytes(progress.bytes_read),
+        Some(percent) => format!("{bytes} ({percent} %)"),
+        None => bytes,
     });
     if let Some(rate) = rates.docs_per_second() {
         parts.push(format!("{} docs/s", units::count(rate.round() as u64)));
@@ -76,13 +73,13 @@ pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
     if let Some(seconds) = seconds_left(progress, rates) {
         parts.push(format!("{} left", clock(seconds)));
     }
-    parts.push(format!("{} in flight", progress.in_flight));
-    if progress.retried_items > 0 {
-        parts.push(format!("{} retried", units::count(progress.retried_items)));
-    }
     if progress.docs_dead_lettered > 0 {
         parts.push(units::counted(progress.docs_dead_lettered, "dead letter"));
     }
+    if progress.retried_items > 0 {
+        parts.push(format!("{} retried", units::count(progress.retried_items)));
+    }
+    parts.push(format!("{} in flight", progress.in_flight));
     parts.join("  ")
 }
 
@@ -98,10 +95,20 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
     }
 }
 
-/// How much of the sources is read, rounded down so that 100 means all. A file that grows is never over 100.
+/// Bytes of the sources whose documents are settled, by their share of what was read: reading runs ahead by as much as
+/// memory allows, which is all of a small file.
+pub(super) fn bytes_settled(progress: &Progress) -> u64 {
+    if progress.docs_read == 0 {
+        return 0;
+    }
+    let settled = u128::from(progress.docs_settled.min(progress.docs_read));
+    (u128::from(progress.bytes_read) * settled / u128::from(progress.docs_read)) as u64
+}
+
+/// How much of the sources is settled, rounded down so that 100 means all. A file that grows is never over 100.
 fn percent(progress: &Progress) -> Option<u64> {
     let total = progress.bytes_total.filter(|total| *total > 0)?;
-    Some((u128::from(progress.bytes_read.min(total)) * 100 / u128::from(total)) as u64)
+    Some((u128::from(bytes_settled(progress).min(total)) * 100 / u128::from(total)) as u64)
 }
 
 /// By the recent rate of bytes; nothing while nothing moves, because then nobody knows.
@@ -109,7 +116,7 @@ fn seconds_left(progress: &Progress, rates: &RateWindow) -> Option<u64> {
     if progress.phase != Phase::Loading {
         return None;
     }
-    let left = progress.bytes_total?.checked_sub(progress.bytes_read).filter(|left| *left > 0)?;
+    let left = progress.bytes_total?.checked_sub(bytes_settled(progress)).filter(|left| *left > 0)?;
     let rate = rates.bytes_per_second().filter(|rate| *rate >= 1.0)?;
     Some((left as f64 / rate).ceil() as u64)
 }
@@ -126,10 +133,10 @@ mod tests {
 
     fn loading() -> Progress {
         Progress {
-            docs_read: 2_000,
+            docs_read: 3_000,
             docs_settled: 1_500,
             docs_dead_lettered: 0,
-            bytes_read: 512 << 10,
+            bytes_read: 1 << 20,
             bytes_total: Some(1 << 20),
             bytes_sent: 400 << 10,
             retried_items: 0,
@@ -142,7 +149,7 @@ mod tests {
 
     fn rates_of(progress: &Progress) -> RateWindow {
         let mut rates = RateWindow::default();
-        rates.push(progress.seconds, progress.docs_settled, progress.bytes_read);
+        rates.push(progress.seconds, progress.docs_settled, bytes_settled(progress));
         rates
     }
 
@@ -150,16 +157,13 @@ mod tests {
     fn a_line_while_loading() {
         let mut progress = loading();
         let rates = rates_of(&progress);
-        assert_eq!(
-            line(&progress, &rates),
-            "1,500 docs  512.0 KiB of 1.0 MiB (50 %)  750 docs/s  0:02 left  4 in flight"
-        );
+        assert_eq!(line(&progress, &rates), "1,500 docs  512.0 KiB (50 %)  750 docs/s  0:02 left  4 in flight");
         progress.retried_items = 12;
         progress.docs_dead_lettered = 1;
         progress.bytes_total = None;
         assert_eq!(
             line(&progress, &rates),
-            "1,500 docs  512.0 KiB  750 docs/s  4 in flight  12 retried  1 dead letter"
+            "1,500 docs  512.0 KiB  750 docs/s  1 dead letter  12 retried  4 in flight"
         );
     }
 
