@@ -223,30 +223,45 @@ fn stdin_is_read_like_a_file() {
     }
 }
 
+/// What comes out of a pipe that says `first` and falls silent, and what comes once it has said `rest`.
 #[cfg(unix)]
-#[test]
-fn what_a_slow_pipe_has_said_does_not_wait_for_more() {
+#[allow(clippy::unwrap_used, reason = "a failure in a test's helper is a failed test")]
+fn of_a_slow_pipe(first: &'static [u8], rest: &'static [u8], format: Format) -> (Vec<String>, Vec<String>) {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("pipe.ndjson");
+    let path = dir.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let (seen, waits) = std::sync::mpsc::channel::<()>();
     let writer = std::thread::spawn({
         let path = path.clone();
         move || {
             let mut pipe = std::fs::OpenOptions::new().write(true).open(path).unwrap();
-            pipe.write_all(b"{\"a\":1}\n{\"a\":2}\n{\"half\":").unwrap();
-            // The rest is written only after the first two documents have come out.
+            pipe.write_all(first).unwrap();
+            // The rest is written only after the first documents have come out.
             waits.recv().unwrap();
-            pipe.write_all(b"3}\n").unwrap();
+            pipe.write_all(rest).unwrap();
         }
     });
-    let mut source = open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default()).unwrap();
+    let mut source = open(&[SourceSpec::new(path)], options(format), &Warnings::default()).unwrap();
     let Ok(Some(inrush::source::Chunk::Raw(chunk))) = source.next_chunk(1 << 20) else { panic!("no chunk") };
-    assert_eq!(chunk.data, &b"{\"a\":1}\n{\"a\":2}\n"[..]);
     seen.send(()).unwrap();
-    let rest = drain(&mut source, 1 << 20);
-    assert_eq!(rest.texts(), ["{\"half\":3}"]);
+    let block = std::sync::Arc::clone(&chunk.decoder).decode(chunk);
+    let early = (0..block.records.len()).map(|i| String::from_utf8_lossy(block.record(i)).into_owned()).collect();
+    let late = drain(&mut source, 1 << 20).texts().into_iter().map(str::to_owned).collect();
     writer.join().unwrap();
+    (early, late)
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_slow_pipe_has_said_does_not_wait_for_more() {
+    let owned = |texts: &[&str]| texts.iter().map(|&t| t.to_owned()).collect::<Vec<_>>();
+    let lines = of_a_slow_pipe(b"{\"a\":1}\n{\"a\":2}\n{\"half\":", b"3}\n", Format::Ndjson);
+    assert_eq!(lines, (owned(&["{\"a\":1}", "{\"a\":2}"]), owned(&["{\"half\":3}"])));
+    // Fewer bytes than a magic number or a byte order mark may have.
+    let short = of_a_slow_pipe(b"1\n", b"2\n", Format::Ndjson);
+    assert_eq!(short, (owned(&["1"]), owned(&["2"])));
+    let rows = of_a_slow_pipe(b"n\n1\n", b"2\n", Format::Csv);
+    assert_eq!(rows, (owned(&["{\"n\":1}"]), owned(&["{\"n\":2}"])));
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub(super) fn read_text(
     source: &str,
     warnings: &Warnings,
 ) -> Result<Text, String> {
-    let head = input.peek(4, |_| false);
+    let head = input.peek(4, |head| head.contains(&b'\n'));
     if matches!(head, [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0xFE, 0xFF, ..]) {
         return Err("text is UTF-32, which is not supported; convert it with `iconv -f UTF-32 -t UTF-8`".to_owned());
     }

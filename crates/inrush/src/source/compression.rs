@@ -16,6 +16,7 @@ pub(super) enum Codec {
 }
 
 /// Bytes needed to recognise a codec or another binary format.
+/// A file that says less and then falls silent has said enough with a line end: no magic number has one.
 pub(super) const MAGIC_LEN: usize = 16;
 
 impl Codec {

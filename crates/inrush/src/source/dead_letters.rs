@@ -164,11 +164,16 @@ mod tests {
     use std::sync::Arc;
 
     use inrush_core::block::Origin;
+    use inrush_core::{DeadLetter, Position};
+    use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
+    use crate::config::DeadLetters;
+    use crate::dead_letter::DeadLetterWriter;
 
     fn decode(text: &str) -> DocBlock {
-        let decoder = Arc::new(DeadLetterDecode { record_bytes_max: 1000 });
+        let decoder = Arc::new(DeadLetterDecode { record_bytes_max: 10_000 });
         let data = Bytes::copy_from_slice(text.as_bytes());
         decoder.decode(RawChunk { origin: Origin::default(), data, bytes_read: 0, decoder: decoder.clone() })
     }
@@ -237,5 +242,68 @@ mod tests {
         assert_eq!((block.record(0), block.record(1)), (&b"{\"half\":"[..], &b"{}"[..]));
         assert!(block.rejects[1].reason.contains("expected one of `document`"));
         assert_eq!(block.records[1].line, 2);
+    }
+
+    /// A document as it stands in a source: JSON, nearly JSON, or any bytes, in one line.
+    fn document() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            any::<(String, i64)>().prop_map(|(text, n)| json!({ "text": text, "n": n }).to_string().into_bytes()),
+            proptest::collection::vec(proptest::sample::select(&b"{}\"a:,1 \r\xC3\xA9\\"[..]), 1..20),
+            proptest::collection::vec(any::<u8>().prop_filter("one line", |b| *b != b'\n'), 1..20),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_written_as_a_letter_comes_back(
+            document in document(),
+            action in proptest::option::of(proptest::sample::select(
+                &[Action::Index, Action::Create, Action::Update, Action::Upsert][..],
+            )),
+            id in any::<String>(),
+            routing in proptest::option::of(any::<String>()),
+        ) {
+            let is_json = serde_json::from_slice::<&RawValue>(&document).is_ok();
+            // What is no JSON never becomes an update: it would spoil the whole request.
+            let action = action.filter(|a| is_json || !matches!(a, Action::Update | Action::Upsert));
+            let sent = match action {
+                Some(Action::Update) => [b"{\"doc\":", &document[..], b"}"].concat(),
+                Some(Action::Upsert) => [b"{\"doc\":", &document[..], b",\"doc_as_upsert\":true}"].concat(),
+                _ => document.clone(),
+            };
+            let line = |action: Action| {
+                let mut sent = json!({ "_index": "x", "_id": id });
+                if let Some(routing) = &routing {
+                    sent["routing"] = json!(routing);
+                }
+                json!({ action.bulk_key(): sent }).to_string()
+            };
+            let letter = DeadLetter {
+                position: Position::default(),
+                status: 400,
+                kind: "k".to_owned(),
+                reason: "r".to_owned(),
+                action: action.map(|action| line(action).into()),
+                document: sent.into(),
+            };
+            let folder = tempfile::tempdir().unwrap();
+            let config = DeadLetters::File(folder.path().join("letters"));
+            let mut writer = DeadLetterWriter::new(&config, "run", vec!["a.ndjson".to_owned()], None).unwrap();
+            writer.write(&letter).unwrap();
+            let block = decode(&std::fs::read_to_string(writer.finish().unwrap().unwrap()).unwrap());
+            prop_assert_eq!(block.records.len(), 1);
+            // White space around JSON is no part of it.
+            prop_assert_eq!(block.record(0).trim_ascii(), document.trim_ascii());
+            prop_assert_eq!(block.rejects.first().map(|r| r.kind), (!is_json).then_some("not_json"));
+            let meta = match action {
+                None => DocMeta::default(),
+                Some(action) => {
+                    DocMeta { action: Some(action), index: Some("x".to_owned()), id: Some(id), routing, version: None }
+                }
+            };
+            prop_assert_eq!(&block.meta[0], &meta);
+        }
     }
 }

@@ -225,7 +225,7 @@ impl Shared {
         let consumed = Arc::new(AtomicU64::new(0));
         let read = Arc::new(AtomicU64::new(0));
         let mut raw = Input::new(RawFile::new(file, regular, Arc::clone(&read)));
-        let codec = Codec::detect(raw.peek(MAGIC_LEN, |_| false));
+        let codec = Codec::detect(raw.peek(MAGIC_LEN, |head| head.contains(&b'\n')));
         let (contents, consumed) = match codec {
             None => (raw, read),
             Some(codec) => {
