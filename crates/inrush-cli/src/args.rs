@@ -6,8 +6,8 @@ mod node;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use load::{AuthArgs, AwsService, Format, LoadArgs, Quote, ReplyDetail, SourceArgs};
-pub(crate) use node::{NodeArgs, NodeCommand};
+pub(crate) use load::{AuthArgs, AwsService, Format, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
+pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 
 /// Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and proves that nothing was lost.
 ///
@@ -31,17 +31,25 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Print nothing on stderr but errors, and no report on stdout unless --json asks for it
+    /// Print nothing but errors, and the report only with --json
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Print the result as one JSON object on stdout
+    /// Print the report as one JSON object on stdout
     #[arg(long)]
     pub(crate) json: bool,
-    /// How much inrush itself logs to stderr. Default warn; libraries log warnings only, so that no header or body
-    /// of theirs gets there
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+/// What is logged.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct LogArgs {
+    /// How much inrush itself logs to stderr; libraries never log more than warnings, so that no header or body of
+    /// theirs gets there. Default warn, with --quiet error
     #[arg(long, value_name = "LEVEL", value_enum)]
     pub(crate) log_level: Option<LogLevel>,
-    /// Log one JSON object a line instead of text
+    /// Log one JSON object a line instead of text; there is no progress line then
     #[arg(long)]
     pub(crate) log_json: bool,
     /// Log more: -v is --log-level info, -vv debug, -vvv trace
@@ -72,9 +80,11 @@ mod tests {
 
     #[test]
     fn no_flag_takes_a_secret() {
-        let mut command = Cli::command();
-        command.build();
-        for flag in command.get_subcommands().flat_map(|sub| sub.get_arguments()).filter_map(|arg| arg.get_long()) {
+        fn arguments(command: &clap::Command) -> Vec<&clap::Arg> {
+            command.get_arguments().chain(command.get_subcommands().flat_map(arguments)).collect()
+        }
+        let command = Cli::command();
+        for flag in arguments(&command).into_iter().filter_map(|arg| arg.get_long()) {
             assert!(!["password", "api-key", "bearer", "token", "secret"].contains(&flag), "--{flag}");
         }
     }

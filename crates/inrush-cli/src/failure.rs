@@ -11,6 +11,8 @@ pub(crate) enum ExitStatus {
     Failed,
     /// A flag, the job file or their combination is wrong; nothing was done.
     Usage,
+    /// A signal came before there was anything to report.
+    Interrupted,
 }
 
 impl ExitStatus {
@@ -19,6 +21,8 @@ impl ExitStatus {
         match self {
             ExitStatus::Failed => 1,
             ExitStatus::Usage => 2,
+            // 128 + SIGINT, as shells count; SIGTERM ends a load in the same way.
+            ExitStatus::Interrupted => 130,
         }
     }
 }
@@ -85,14 +89,13 @@ fn render(error: &anyhow::Error) -> String {
         .map(|hint| hint.0.as_str())
         .or_else(|| error.downcast_ref::<UsageError>().and_then(|usage| usage.hint.as_deref()));
     let skip = usize::from(error.downcast_ref::<Hint>().is_some());
+    let causes: Vec<String> = error.chain().skip(skip).map(ToString::to_string).collect();
     let mut text = String::new();
-    for (depth, cause) in error.chain().skip(skip).map(ToString::to_string).enumerate() {
-        if depth == 0 {
-            text.push_str(&format!("error: {cause}\n"));
-        } else if !text.contains(cause.as_str()) {
-            // Many libraries repeat their cause in their own message.
-            text.push_str(&format!("  caused by: {cause}\n"));
-        }
+    // Many errors have the innermost cause in their own message; what lies between adds nothing then.
+    let told = causes.last().is_some_and(|last| causes[0].contains(last.as_str()));
+    for (depth, cause) in causes.iter().enumerate().take(if told { 1 } else { usize::MAX }) {
+        let label = if depth == 0 { "error" } else { "  caused by" };
+        text.push_str(&format!("{label}: {cause}\n"));
     }
     if let Some(hint) = hint {
         text.push_str(&format!("hint: {hint}\n"));
@@ -103,15 +106,24 @@ fn render(error: &anyhow::Error) -> String {
 #[cfg(test)]
 mod tests {
     use anyhow::Context;
+    use inrush::Status;
 
     use super::*;
 
     #[test]
     fn exit_statuses_are_those_of_the_documentation() {
-        let codes = [(ExitStatus::Failed, 1), (ExitStatus::Usage, 2)];
-        for (status, code) in codes {
-            assert_eq!(status.code(), code, "{status:?}");
+        let reports = [
+            (Status::Complete, 0),
+            (Status::Failed, 1),
+            (Status::Incomplete, 3),
+            (Status::CheckFailed, 4),
+            (Status::Interrupted, 130),
+        ];
+        for (status, code) in reports {
+            assert_eq!(status.exit_code(), code, "{status:?}");
         }
+        let others = [ExitStatus::Failed, ExitStatus::Usage, ExitStatus::Interrupted];
+        assert_eq!(others.map(ExitStatus::code), [1, 2, 130]);
     }
 
     #[test]

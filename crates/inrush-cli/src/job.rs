@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(args.index.drop, ["x".parse().unwrap()]);
         assert_eq!(args.index.version_field, Some("v".parse().unwrap()));
         assert_eq!(args.errors.dead_letters, Some(PathBuf::from("jobs/dead.ndjson")));
-        assert_eq!(args.output.verbose, 2);
+        assert_eq!(args.output.log.verbose, 2);
     }
 
     #[test]

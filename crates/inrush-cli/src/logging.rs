@@ -1,35 +1,149 @@
-//! What is logged to stderr, and how.
+//! stderr, shared between the log and the progress line.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use indicatif::ProgressBar;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
 
-use crate::args::{LogLevel, OutputArgs};
+use crate::args::{LogArgs, LogLevel};
 
-/// Starts logging. Our own crates log from the level that was asked for; others only warn, so that no header or body of theirs
-/// gets out.
-pub(crate) fn start(output: &OutputArgs) {
-    let level = match (output.log_level, output.verbose, output.quiet) {
-        (Some(level), _, _) => name(level),
-        (None, 0, true) => "error",
-        (None, 0, false) => "warn",
-        (None, 1, _) => "info",
-        (None, 2, _) => "debug",
-        (None, _, _) => "trace",
-    };
-    let filter = EnvFilter::new(format!("warn,inrush={level},inrush_core={level},inrush_cli={level}"));
-    let ansi = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(ansi);
-    // A second start, as in tests, changes nothing.
-    let _ = if output.log_json { builder.json().try_init() } else { builder.with_target(false).compact().try_init() };
+/// stderr, with the progress line out of the way while something is written. A clone writes to the same place.
+#[derive(Clone)]
+pub(crate) struct Stderr {
+    inner: Arc<Mutex<Inner>>,
 }
 
-const fn name(level: LogLevel) -> &'static str {
-    match level {
-        LogLevel::Error => "error",
-        LogLevel::Warn => "warn",
-        LogLevel::Info => "info",
-        LogLevel::Debug => "debug",
-        LogLevel::Trace => "trace",
+struct Inner {
+    out: Box<dyn Write + Send>,
+    bar: Option<ProgressBar>,
+}
+
+impl Stderr {
+    /// The process's own.
+    pub(crate) fn new() -> Self {
+        Stderr::to(Box::new(std::io::stderr()))
+    }
+
+    fn to(out: Box<dyn Write + Send>) -> Self {
+        Stderr { inner: Arc::new(Mutex::new(Inner { out, bar: None })) }
+    }
+
+    /// From now on `bar` is lifted while something is written.
+    pub(crate) fn attach(&self, bar: ProgressBar) {
+        self.lock().bar = Some(bar);
+    }
+
+    /// The progress line is no more.
+    pub(crate) fn detach(&self) {
+        self.lock().bar = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic while writing leaves nothing half done that matters.
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let mut inner = self.lock();
+        match inner.bar.clone() {
+            Some(bar) => bar.suspend(|| inner.out.write_all(bytes)),
+            None => inner.out.write_all(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.lock().out.flush()
+    }
+}
+
+impl<'a> MakeWriter<'a> for Stderr {
+    type Writer = Stderr;
+
+    fn make_writer(&'a self) -> Stderr {
+        self.clone()
+    }
+}
+
+/// Starts to log to stderr. To be called once.
+pub(crate) fn start(log: &LogArgs, quiet: bool, stderr: &Stderr) {
+    let filter = EnvFilter::new(filter(log, quiet));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr.clone());
+    let result = if log.log_json {
+        subscriber.json().try_init()
+    } else {
+        let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        subscriber.with_ansi(colours).with_target(false).compact().try_init()
+    };
+    // Fails only where a log is already set up, which nobody else does in this process.
+    debug_assert!(result.is_ok(), "the log is set up once");
+}
+
+/// Libraries below us can log headers and bodies, so they never get further than warnings.
+fn filter(log: &LogArgs, quiet: bool) -> String {
+    let level = match (log.verbose, log.log_level, quiet) {
+        (0, None, true) | (0, Some(LogLevel::Error), _) => return "error".to_owned(),
+        (0, None | Some(LogLevel::Warn), _) => "warn",
+        (1, _, _) | (0, Some(LogLevel::Info), _) => "info",
+        (2, _, _) | (0, Some(LogLevel::Debug), _) => "debug",
+        (3.., _, _) | (0, Some(LogLevel::Trace), _) => "trace",
+    };
+    format!("warn,inrush={level},inrush_core={level}")
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A stderr that is kept, and what was written to it so far.
+    pub(crate) fn capture() -> (Stderr, impl Fn() -> String) {
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let stderr = Stderr::to(Box::new(Shared(written.clone())));
+        (stderr, move || String::from_utf8(written.lock().unwrap().clone()).unwrap())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_never_asked_for_more_than_warnings() {
+        let log = |verbose, log_level| LogArgs { verbose, log_level, log_json: false };
+        assert_eq!(filter(&log(0, None), false), "warn,inrush=warn,inrush_core=warn");
+        assert_eq!(filter(&log(3, None), false), "warn,inrush=trace,inrush_core=trace");
+        assert_eq!(filter(&log(0, Some(LogLevel::Debug)), false), "warn,inrush=debug,inrush_core=debug");
+        assert_eq!(filter(&log(0, None), true), "error");
+        assert_eq!(filter(&log(1, None), true), "warn,inrush=info,inrush_core=info");
+    }
+
+    #[test]
+    fn writing_goes_around_the_progress_line() {
+        let (stderr, text) = testing::capture();
+        stderr.attach(ProgressBar::hidden());
+        writeln!(stderr.clone(), "above").unwrap();
+        stderr.detach();
+        writeln!(stderr.clone(), "after").unwrap();
+        assert_eq!(text(), "above\nafter\n");
     }
 }

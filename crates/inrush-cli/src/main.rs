@@ -1,6 +1,7 @@
 //! The command line of `inrush`: arguments become a configuration, the engine runs it, a report comes out.
 
 mod args;
+mod auth;
 mod commands;
 mod failure;
 mod job;

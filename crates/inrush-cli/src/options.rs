@@ -1,63 +1,45 @@
-//! Flags become the engine's configuration. What one flag alone cannot tell is checked here.
+//! Flags become the engine's configuration. What one flag alone cannot tell is checked here; nothing is asked, started or
+//! sent.
 
-use std::io::IsTerminal;
-use std::sync::Arc;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
+use inrush::Action;
 use inrush::config::{DeadLetters, IndexCreation, LoadConfig, Replies};
 use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header};
-use inrush::transport::aws::AwsOptions;
-use inrush::transport::sigv4::{Service, Signer};
-use inrush::transport::{Credentials, Secret, TlsOptions};
+use inrush::transport::NodeUrl;
 
-use crate::args::{self, AuthArgs, AwsService, LoadArgs, ReplyDetail, SourceArgs};
+use crate::args::{self, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
+use crate::auth::{self, Surroundings};
 use crate::failure::UsageError;
 use crate::job::Job;
-use crate::json_file;
+use crate::{json_file, units};
 
 /// What stands for the local node in `--to`.
-pub(crate) const LOCAL: &str = "local";
+const LOCAL: &str = "local";
 
-/// The engine's configuration, without an address where the local node is meant.
-pub(crate) fn config(job: &Job) -> Result<LoadConfig> {
-    let LoadArgs { index: to, auth, sizes, errors, .. } = &job.args;
-    let index = match &to.index {
-        Some(index) => index.clone(),
-        None if job.args.source.from_dead_letters.is_some() => {
-            // Every letter that was sent names its index where the job's was not fixed; a default is needed all the same.
-            return Err(UsageError::new("no index given").hint("name it with --index, as in the first load").into());
-        }
-        None => return Err(UsageError::new("no index given").hint("name it with --index NAME").into()),
+/// The engine's configuration, without an address where the local node is meant. `recreate` is not confirmed yet.
+pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadConfig> {
+    let LoadArgs { source, index: to, auth, sizes, errors, .. } = &job.args;
+    let Some(index) = to.index.clone() else {
+        let hint = match source.from_dead_letters {
+            Some(_) => "name the one of the first load with --index NAME",
+            None => "name it with --index NAME",
+        };
+        return Err(UsageError::new("no index given").hint(hint).into());
     };
-    let urls: Vec<String> = to.to.iter().filter(|url| *url != LOCAL).cloned().collect();
-    if to.to.iter().any(|url| url == LOCAL) && !urls.is_empty() {
-        return Err(UsageError::new("--to names the local node and others; a load goes to one cluster").into());
-    }
-    let mut config = LoadConfig::new(urls, index);
-    config.credentials = credentials(auth, config.to.first().map_or("", String::as_str))?;
-    config.tls = tls(auth)?;
+    let urls = urls(&to.to)?;
+    let mut config = LoadConfig::new(urls.iter().map(NodeUrl::to_string).collect(), index);
+    config.tls = auth::tls(auth)?;
     config.action = to.action.unwrap_or_default();
     config.id = to.id.clone();
     config.routing = to.routing.clone();
     config.version = to.version_field.clone();
     config.pipeline = to.pipeline.clone();
     config.drop = to.drop.clone();
-    config.create = IndexCreation {
-        mapping: to.mapping.as_deref().map(|path| json_file::read(path, "mappings")).transpose()?,
-        settings: to.settings.as_deref().map(|path| json_file::read(path, "settings")).transpose()?,
-        shards: to.shards,
-        replicas: to.replicas,
-        recreate: to.recreate && confirm_recreate(&config, to.yes)?,
-        patterns: job.patterns.clone(),
-    };
-    if let Some(on_conflict) = errors.on_conflict {
-        config.on_conflict = on_conflict;
-    }
-    if let Some(max_errors) = errors.max_errors {
-        config.max_errors = max_errors;
-    }
+    config.create = creation(to, job)?;
+    config.on_conflict = errors.on_conflict.unwrap_or(config.on_conflict);
+    config.max_errors = errors.max_errors.unwrap_or(config.max_errors);
     config.verify = !errors.no_verify;
-    config.dead_letters = match (&errors.dead_letters, &job.args.source.job) {
+    config.dead_letters = match (&errors.dead_letters, &source.job) {
         (Some(path), _) => DeadLetters::File(path.clone()),
         (None, Some(job)) => DeadLetters::Folder(job.parent().unwrap_or_else(|| "".as_ref()).to_owned()),
         (None, None) => DeadLetters::DefaultFile,
@@ -66,6 +48,50 @@ pub(crate) fn config(job: &Job) -> Result<LoadConfig> {
         Some(ReplyDetail::Summary) => Replies::Summary,
         Some(ReplyDetail::Items) | None => Replies::Items,
     };
+    limits(&mut config, sizes)?;
+    if to.recreate && config.index.fixed().is_none() {
+        return Err(UsageError::new("--recreate needs one index, and --index has placeholders")
+            .hint("delete the indices that are meant yourself")
+            .into());
+    }
+    check_id(&config, to, source.from_dead_letters.is_some())?;
+    config.check().map_err(UsageError::new)?;
+    // Last, because it may ask for a password.
+    config.credentials = auth::credentials(auth, &urls, surroundings)?;
+    Ok(config)
+}
+
+/// The cluster's nodes; none for the local node.
+fn urls(to: &[String]) -> Result<Vec<NodeUrl>> {
+    if to.iter().any(|url| url == LOCAL) {
+        if to.iter().any(|url| url != LOCAL) {
+            return Err(UsageError::new("--to names the local node and others; a load goes to one cluster").into());
+        }
+        return Ok(Vec::new());
+    }
+    to.iter()
+        .map(|text| match NodeUrl::parse(text).map_err(auth::usage)? {
+            (url, None) => Ok(url),
+            // Arguments can be read by every user of the machine.
+            (url, Some(_)) => Err(UsageError::new(format!("the address of {url} holds a user name or password"))
+                .hint("give the user with --user, and the password with --password-file or INRUSH_PASSWORD")
+                .into()),
+        })
+        .collect()
+}
+
+fn creation(to: &IndexArgs, job: &Job) -> Result<IndexCreation, UsageError> {
+    Ok(IndexCreation {
+        mapping: to.mapping.as_deref().map(|path| json_file::read(path, "mappings")).transpose()?,
+        settings: to.settings.as_deref().map(|path| json_file::read(path, "settings")).transpose()?,
+        shards: to.shards,
+        replicas: to.replicas,
+        recreate: to.recreate,
+        patterns: job.patterns.clone(),
+    })
+}
+
+fn limits(config: &mut LoadConfig, sizes: &SizeArgs) -> Result<(), UsageError> {
     let limits = &mut config.limits;
     let set = |target: &mut usize, value: Option<u64>| {
         if let Some(value) = value {
@@ -83,25 +109,67 @@ pub(crate) fn config(job: &Job) -> Result<LoadConfig> {
     limits.retry_for = sizes.retry_for.unwrap_or(limits.retry_for);
     limits.retries = sizes.retries.unwrap_or(limits.retries);
     limits.pause_max = sizes.pause_for.unwrap_or(limits.pause_max);
-    config.check().map_err(UsageError::new)?;
-    Ok(config)
+
+    let (batch, memory) = (limits.batch_bytes as u64, limits.memory as u64);
+    let needed = batch.saturating_mul(u64::from(limits.in_flight));
+    if needed > memory {
+        let or_default = |given: bool| if given { "" } else { " (default)" };
+        return Err(UsageError::new(format!(
+            "--batch-bytes {}{} x --in-flight {}{} need {} of memory, more than --memory {}{}",
+            units::bytes_exact(batch),
+            or_default(sizes.batch_bytes.is_some()),
+            limits.in_flight,
+            or_default(sizes.in_flight.is_some()),
+            units::bytes_exact(needed),
+            units::bytes_exact(memory),
+            or_default(sizes.memory.is_some()),
+        ))
+        .hint(format!("give --memory {}, or less of the others", units::bytes_exact(needed))));
+    }
+    Ok(())
+}
+
+/// Dead letters bring the ids that they were sent with.
+fn check_id(config: &LoadConfig, to: &IndexArgs, dead_letters: bool) -> Result<(), UsageError> {
+    let action = match config.action {
+        Action::Update => "update",
+        Action::Upsert => "upsert",
+        Action::Delete => "delete",
+        Action::Index | Action::Create => return Ok(()),
+    };
+    if dead_letters {
+        return Err(UsageError::new(format!("--action {action} means nothing with --from-dead-letters"))
+            .hint("leave it out: each letter names its own action and id"));
+    }
+    if to.id.is_none() {
+        return Err(UsageError::new(format!("--action {action} needs to know the ids"))
+            .hint("name the field that holds them with --id FIELD"));
+    }
+    Ok(())
 }
 
 /// How the sources are to be read.
-pub(crate) fn format(args: &SourceArgs, document_bytes_max: usize) -> Result<FormatOptions> {
-    let columns_given = args.separator.is_some() || args.quote.is_some() || args.no_header || args.all_strings;
-    let columns_given = columns_given || !args.columns.is_empty() || !args.schema.is_empty();
+pub(crate) fn format(args: &SourceArgs, document_bytes_max: usize) -> Result<FormatOptions, UsageError> {
+    let for_columns = [
+        ("--separator", args.separator.is_some()),
+        ("--quote", args.quote.is_some()),
+        ("--no-header", args.no_header),
+        ("--columns", !args.columns.is_empty()),
+        ("--schema", !args.schema.is_empty()),
+        ("--all-strings", args.all_strings),
+    ];
     if let Some(format) = args.format
-        && columns_given
-        && !format.has_columns()
+        && let Some((flag, _)) = for_columns.iter().find(|(_, given)| *given && !format.has_columns())
     {
-        let message = format!("flags for columns mean nothing with --format {}", format.name());
-        return Err(UsageError::new(message).hint("leave them out, or use --format csv").into());
+        return Err(UsageError::new(format!("{flag} is for CSV and means nothing with --format {}", format.name()))
+            .hint("leave it out, or use --format csv"));
     }
-    let charset = match &args.charset {
-        Some(name) => Some(name.parse::<Charset>().map_err(UsageError::new)?),
-        None => None,
-    };
+    if let (Some(format), Some(_)) = (args.format, &args.field)
+        && format != args::Format::Text
+    {
+        let message = format!("--field is for text and means nothing with --format {}", format.name());
+        return Err(UsageError::new(message).hint("leave it out, or use --format text"));
+    }
     Ok(FormatOptions {
         format: args.format.map(|format| match format {
             args::Format::Ndjson => Format::Ndjson,
@@ -109,14 +177,14 @@ pub(crate) fn format(args: &SourceArgs, document_bytes_max: usize) -> Result<For
             args::Format::Tsv => Format::Tsv,
             args::Format::Text => Format::Text,
         }),
-        charset,
+        charset: args.charset.as_deref().map(str::parse::<Charset>).transpose().map_err(UsageError::new)?,
         text_field: args.field.clone().unwrap_or_else(|| "message".to_owned()),
         csv: CsvOptions {
             separator: args.separator,
             quote: match args.quote {
                 None => Some(b'"'),
-                Some(args::Quote::Character(quote)) => Some(quote),
-                Some(args::Quote::None) => None,
+                Some(Quote::Character(quote)) => Some(quote),
+                Some(Quote::None) => None,
             },
             header: match (args.columns.is_empty(), args.no_header) {
                 (false, _) => Header::Names(args.columns.clone()),
@@ -135,109 +203,133 @@ fn column_type(entry: &str) -> Result<(String, ColumnType), UsageError> {
     // A column's name may have a colon; a type has none.
     let (name, column_type) = entry
         .rsplit_once(':')
-        .ok_or_else(|| UsageError::new(format!("--schema {entry:?} has no type; write it like price:float")))?;
-    Ok((name.to_owned(), column_type.parse().map_err(UsageError::new)?))
+        .ok_or_else(|| UsageError::new(format!("--schema {entry:?} has no type")).hint("write it like price:float"))?;
+    let column_type =
+        column_type.parse().map_err(|problem: String| UsageError::new(format!("--schema {entry:?}: {problem}")))?;
+    Ok((name.to_owned(), column_type))
 }
 
-fn confirm_recreate(config: &LoadConfig, yes: bool) -> Result<bool> {
-    let Some(name) = config.index.fixed() else {
-        return Err(UsageError::new("--recreate needs one index, not a name with placeholders").into());
-    };
-    if yes {
-        return Ok(true);
+/// Flags that say how to read sources, where there are dead letters instead.
+pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
+    if !args.sources.is_empty() {
+        return Err(UsageError::new("sources and --from-dead-letters are given").hint("load one after the other"));
     }
-    if !std::io::stdin().is_terminal() {
-        let message = format!("--recreate deletes {name} with all its documents, and there is nobody to ask");
-        return Err(UsageError::new(message).hint("add --yes if that is meant").into());
+    let given = [
+        ("--format", args.format.is_some()),
+        ("--field", args.field.is_some()),
+        ("--charset", args.charset.is_some()),
+        ("--separator", args.separator.is_some()),
+        ("--quote", args.quote.is_some()),
+        ("--no-header", args.no_header),
+        ("--columns", !args.columns.is_empty()),
+        ("--schema", !args.schema.is_empty()),
+        ("--all-strings", args.all_strings),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(UsageError::new(format!("{flag} means nothing with --from-dead-letters"))
+            .hint("leave it out: dead letters are documents already")),
     }
-    eprint_line(&format!("{name} will be deleted with all its documents. Go on? [y/N] "));
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).context("cannot read the answer")?;
-    if matches!(answer.trim(), "y" | "Y" | "yes") {
-        return Ok(true);
-    }
-    Err(UsageError::new("not confirmed; nothing was done").into())
 }
 
-fn eprint_line(text: &str) {
-    use std::io::Write;
-    // Nobody is there to read it if this fails.
-    let _ = std::io::stderr().write_all(text.as_bytes());
-}
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command, FromArgMatches};
 
-fn tls(auth: &AuthArgs) -> Result<TlsOptions> {
-    if auth.cert.is_some() != auth.key.is_some() {
-        return Err(UsageError::new("--cert and --key go together; give both").into());
-    }
-    Ok(TlsOptions {
-        ca_file: auth.ca.clone(),
-        client_cert_file: auth.cert.clone(),
-        client_key_file: auth.key.clone(),
-        insecure: auth.insecure,
-    })
-}
+    use super::*;
 
-const PASSWORD_ENV: &str = "INRUSH_PASSWORD";
-const API_KEY_ENV: &str = "INRUSH_API_KEY";
-const BEARER_ENV: &str = "INRUSH_BEARER";
+    fn job(arguments: &str) -> Job {
+        let command = LoadArgs::augment_args(Command::new("load"));
+        let arguments = std::iter::once("load").chain(arguments.split_whitespace());
+        let args = LoadArgs::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap();
+        Job { args, patterns: Vec::new() }
+    }
 
-fn credentials(auth: &AuthArgs, first_url: &str) -> Result<Credentials> {
-    let key = auth.api_key_file.is_some() || auth.api_key_env.is_some();
-    let bearer = auth.bearer_file.is_some() || auth.bearer_env.is_some();
-    let ways = [auth.user.is_some(), key, bearer, auth.aws_sigv4.is_some()];
-    if ways.iter().filter(|way| **way).count() > 1 {
-        return Err(UsageError::new(
-            "more than one way to log in is given; choose --user, an API key, a bearer token or --aws-sigv4",
-        )
-        .into());
+    fn try_config(arguments: &str) -> Result<LoadConfig> {
+        let job = job(arguments);
+        config(&job, &Surroundings { is_set: &|_| false, terminal: false })
     }
-    if auth.user.is_none() && (auth.password_file.is_some() || auth.password_env.is_some()) {
-        return Err(UsageError::new("a password is given without --user").into());
-    }
-    if auth.aws_sigv4.is_none() && (auth.aws_region.is_some() || auth.aws_profile.is_some()) {
-        return Err(UsageError::new("--aws-region and --aws-profile mean nothing without --aws-sigv4").into());
-    }
-    if let Some(user) = &auth.user {
-        let password = match secret(auth.password_file.as_deref(), auth.password_env.as_deref(), PASSWORD_ENV)? {
-            Some(password) => password,
-            None if std::io::stdin().is_terminal() => Secret::new(
-                rpassword::prompt_password(format!("Password of {user}: ")).context("cannot read the password")?,
-            ),
-            None => {
-                let message = format!("--user {user} has no password");
-                let hint = format!("give it with --password-file, or in the environment as {PASSWORD_ENV}");
-                return Err(UsageError::new(message).hint(hint).into());
+
+    fn problem(arguments: &str) -> String {
+        let error = try_config(arguments).map(drop).and_then(|()| {
+            let args = job(arguments).args.source;
+            if args.from_dead_letters.is_some() {
+                check_dead_letters(&args)?;
             }
-        };
-        return Ok(Credentials::basic(user, password)?);
+            Ok(format(&args, 1).map(drop)?)
+        });
+        let error = error.unwrap_err();
+        assert!(error.is::<UsageError>(), "{error:?}");
+        let mut out = Vec::new();
+        crate::failure::print(&error, &mut out);
+        String::from_utf8(out).unwrap()
     }
-    if let Some(service) = auth.aws_sigv4 {
-        let service = match service {
-            AwsService::Es => Service::Es,
-            AwsService::Aoss => Service::Aoss,
-        };
-        let options =
-            AwsOptions { service: Some(service), region: auth.aws_region.clone(), profile: auth.aws_profile.clone() };
-        let host = first_url.split("//").last().unwrap_or_default().split(['/', ':']).next().unwrap_or_default();
-        return Ok(Credentials::SigV4(Arc::new(Signer::find(&options, host)?)));
-    }
-    if bearer || !key && std::env::var_os(BEARER_ENV).is_some() {
-        let token = secret(auth.bearer_file.as_deref(), auth.bearer_env.as_deref(), BEARER_ENV)?;
-        return Ok(token.map_or(Credentials::None, Credentials::Bearer));
-    }
-    let key = secret(auth.api_key_file.as_deref(), auth.api_key_env.as_deref(), API_KEY_ENV)?;
-    Ok(key.map_or(Credentials::None, Credentials::ApiKey))
-}
 
-/// A secret from a file, the variable that was named, or the usual one if it is set.
-fn secret(file: Option<&std::path::Path>, variable: Option<&str>, usual: &str) -> Result<Option<Secret>> {
-    match (file, variable) {
-        (Some(_), Some(_)) => {
-            Err(UsageError::new("a secret is given by file and by environment; give one of them").into())
+    #[test]
+    fn flags_reach_the_configuration() {
+        let config = try_config(
+            "a.csv --index t --to http://a,https://b:9201 --id x --batch-bytes 1MiB --in-flight 8 --memory 8MiB \
+             --batch-docs 10 --retries 0 --pause-for 0 --no-verify --replies summary --shards 3 --workers 2",
+        )
+        .unwrap();
+        assert_eq!(config.to, ["http://a:9200", "https://b:9201"]);
+        assert_eq!((config.limits.batch_bytes, config.limits.in_flight, config.limits.memory), (1 << 20, 8, 8 << 20));
+        assert_eq!((config.limits.batch_docs, config.limits.retries, config.limits.workers), (Some(10), 0, 2));
+        assert!(config.limits.pause_max.is_zero() && !config.verify);
+        assert_eq!((config.replies, config.create.shards), (Replies::Summary, Some(3)));
+        assert!(config.credentials.is_none());
+        assert!(try_config("a --index t --to local").unwrap().to.is_empty());
+        assert!(try_config("a --index t").unwrap().to.is_empty());
+    }
+
+    #[test]
+    fn combinations_that_cannot_be_are_refused_with_what_to_do() {
+        for (arguments, expected) in [
+            ("a", "hint: name it with --index NAME"),
+            ("--from-dead-letters d", "the one of the first load"),
+            ("a --index t --action update", "error: --action update needs to know the ids\nhint: name the field"),
+            ("a --index t --action upsert", "--action upsert needs"),
+            ("a --index t --action delete", "--action delete needs"),
+            ("a --index t --version v", "--id"),
+            ("a --index t --version v --id i --action create", "only with actions index and delete"),
+            ("--from-dead-letters d --index t --action delete", "each letter names its own action"),
+            (
+                "a --index t --batch-bytes 32MiB",
+                "--batch-bytes 32MiB x --in-flight 4 (default) need 128MiB of memory, more than --memory 64MiB (default)\n\
+                 hint: give --memory 128MiB",
+            ),
+            ("a --index t --replies summary --pipeline p", "--replies summary"),
+            ("a --index x-{t} --recreate --yes", "--recreate needs one index"),
+            ("a --index t --to local --to http://a", "one cluster"),
+            ("a --index t --to ftp://a", "expected http or https"),
+            ("a --index t --to http://a --user u", "INRUSH_PASSWORD"),
+            ("a --index t --cert c", "go together"),
+            ("a --index t --mapping none.json", "cannot read none.json"),
+            ("a --index t --format csv --field f", "--field is for text"),
+            ("a --index t --format ndjson --columns a", "--columns is for CSV"),
+            ("a --index t --schema price", "write it like price:float"),
+            ("a --index t --schema price:money", "money"),
+            ("a --index t --charset klingon", "klingon"),
+            ("a --index t --from-dead-letters d", "sources and --from-dead-letters"),
+            ("--index t --from-dead-letters d --format csv", "--format means nothing"),
+        ] {
+            let problem = problem(arguments);
+            assert!(problem.contains(expected), "{arguments}: {problem}");
         }
-        (Some(file), None) => Ok(Some(Secret::from_file(file)?)),
-        (None, Some(variable)) => Ok(Some(Secret::from_env(variable)?)),
-        (None, None) if std::env::var_os(usual).is_some() => Ok(Some(Secret::from_env(usual)?)),
-        (None, None) => Ok(None),
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_refused_and_not_repeated() {
+        let problem = problem("a --index t --to https://u:hunter2@search:9200");
+        assert!(problem.contains("--password-file") && !problem.contains("hunter2"), "{problem}");
+    }
+
+    #[test]
+    fn formats() {
+        let args = job("a --index t --format tsv --quote none --schema a:b:float,c:string --no-header").args.source;
+        let format = format(&args, 7).unwrap();
+        assert_eq!((format.format, format.document_bytes_max), (Some(Format::Tsv), 7));
+        assert_eq!((format.csv.quote, format.csv.header), (None, Header::Numbered));
+        assert_eq!(format.csv.schema[0], ("a:b".to_owned(), ColumnType::Float));
     }
 }

@@ -1,135 +1,154 @@
-//! The progress of a load on stderr: one line that is drawn again and again on a terminal, log lines elsewhere.
+//! What is shown on stderr while a load runs: one line that is drawn over on a terminal, plain lines otherwise.
+
+mod format;
 
 use std::io::{IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use inrush::{Phase, Progress};
 use tokio::sync::watch;
 
-use crate::units;
+use crate::logging::Stderr;
+use format::{RateWindow, bytes_settled, line, phase_name};
 
-/// How often a line is logged where there is no terminal.
-const LOG_EVERY: Duration = Duration::from_secs(5);
+/// How often the line on a terminal is drawn.
+const REDRAW_EVERY: Duration = Duration::from_millis(200);
+/// How often a plain line is written.
+const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// Shows the progress until the load is done.
-pub(crate) async fn show(mut progress: watch::Receiver<Progress>, quiet: bool) {
-    if quiet {
-        return;
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Display {
+    /// One line that is drawn over.
+    Terminal,
+    /// A line every 5 s, the first after 5 s.
+    Plain,
+    /// Not at all.
+    None,
+}
+
+impl Display {
+    /// What fits stderr. A `dumb` terminal cannot move its cursor; with `--log-json` stderr is for machines and a bare
+    /// line would not parse.
+    pub(crate) fn detect(quiet: bool, log_json: bool) -> Self {
+        if quiet || log_json {
+            Display::None
+        } else if std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb") {
+            Display::Terminal
+        } else {
+            Display::Plain
+        }
     }
-    let terminal = std::io::stderr().is_terminal();
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+}
+
+/// Shows progress until the load is done or the engine has hung up.
+pub(crate) async fn show(mut progress: watch::Receiver<Progress>, display: Display, stderr: Stderr) {
+    match display {
+        Display::None => {}
+        Display::Terminal => terminal(&mut progress, &stderr).await,
+        Display::Plain => plain(&mut progress, &stderr).await,
+    }
+}
+
+async fn terminal(progress: &mut watch::Receiver<Progress>, stderr: &Stderr) {
+    let bar = ProgressBar::new_spinner();
+    // Without colours, so that NO_COLOR has nothing to ask for; indicatif cuts the line to the terminal's width.
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
         bar.set_style(style);
     }
-    let mut speed = Speed::default();
-    let mut logged = Instant::now();
-    while progress.changed().await.is_ok() {
+    // Log lines are printed above the line from now on.
+    stderr.attach(bar.clone());
+    let mut rates = RateWindow::default();
+    let mut ticks = tokio::time::interval(REDRAW_EVERY);
+    loop {
+        ticks.tick().await;
         let now = progress.borrow_and_update().clone();
-        speed.see(now.seconds, now.docs_settled);
-        if now.phase == Phase::Done {
+        rates.push(now.seconds, now.docs_settled, bytes_settled(&now));
+        bar.set_message(line(&now, &rates));
+        bar.tick();
+        if now.phase == Phase::Done || progress.has_changed().is_err() {
             break;
         }
-        let text = line(&now, speed.docs_per_second());
-        if terminal {
-            bar.set_message(text);
-        } else if logged.elapsed() >= LOG_EVERY {
-            logged = Instant::now();
-            // Whoever closed stderr does not want to know.
-            let _ = writeln!(std::io::stderr(), "{text}");
-        }
     }
+    stderr.detach();
     bar.finish_and_clear();
 }
 
-/// Documents a second over the last seconds.
+async fn plain(progress: &mut watch::Receiver<Progress>, stderr: &Stderr) {
+    let mut lines = Lines::default();
+    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + LINE_EVERY, LINE_EVERY);
+    loop {
+        let text = tokio::select! {
+            _ = ticks.tick() => Some(lines.on_tick(&progress.borrow())),
+            changed = progress.changed() => {
+                let now = progress.borrow_and_update().clone();
+                if changed.is_err() || now.phase == Phase::Done {
+                    return;
+                }
+                lines.on_change(&now)
+            }
+        };
+        if let Some(text) = text {
+            // Nobody is left to tell if stderr is closed.
+            let _ = writeln!(stderr.clone(), "{text}");
+        }
+    }
+}
+
+/// What plain lines say.
 #[derive(Debug, Default)]
-struct Speed {
-    samples: std::collections::VecDeque<(f64, u64)>,
+struct Lines {
+    rates: RateWindow,
+    phase: Phase,
 }
 
-impl Speed {
-    /// How far back it looks, seconds.
-    const WINDOW: f64 = 5.0;
-
-    fn see(&mut self, seconds: f64, docs: u64) {
-        self.samples.push_back((seconds, docs));
-        while self.samples.len() > 2 && self.samples.front().is_some_and(|(at, _)| seconds - at > Self::WINDOW) {
-            self.samples.pop_front();
-        }
+impl Lines {
+    fn on_tick(&mut self, now: &Progress) -> String {
+        self.rates.push(now.seconds, now.docs_settled, bytes_settled(now));
+        line(now, &self.rates)
     }
 
-    fn docs_per_second(&self) -> f64 {
-        match (self.samples.front(), self.samples.back()) {
-            (Some((from, before)), Some((to, after))) if to > from => (after - before) as f64 / (to - from),
-            _ => 0.0,
+    /// Why a load stands still is worth a line at once.
+    fn on_change(&mut self, now: &Progress) -> Option<String> {
+        if now.phase == self.phase {
+            return None;
+        }
+        self.phase = now.phase.clone();
+        match &now.phase {
+            Phase::Paused(why) | Phase::Draining(why) => Some(format!("{}: {why}", phase_name(&now.phase))),
+            Phase::Starting | Phase::Loading | Phase::Verifying | Phase::Done => None,
         }
     }
-}
-
-fn line(progress: &Progress, docs_per_second: f64) -> String {
-    let mut parts = vec![
-        format!("{} docs", units::count(progress.docs_settled)),
-        units::bytes(progress.bytes_read),
-        format!("{}/s", units::count(docs_per_second as u64)),
-    ];
-    if let Some(total) = progress.bytes_total.filter(|total| *total > 0) {
-        let share = (progress.bytes_read as f64 / total as f64).min(1.0);
-        parts.push(format!("{:.0} %", share * 100.0));
-        if share > 0.0 && share < 1.0 && progress.seconds > 0.5 {
-            parts.push(format!("{} left", units::seconds(progress.seconds / share * (1.0 - share))));
-        }
-    }
-    parts.push(format!("{} in flight", progress.in_flight));
-    if progress.retried_items > 0 {
-        parts.push(format!("{} retried", units::count(progress.retried_items)));
-    }
-    if progress.docs_dead_lettered > 0 {
-        parts.push(format!("{} dead letters", units::count(progress.docs_dead_lettered)));
-    }
-    let what = match &progress.phase {
-        Phase::Starting => "starting".to_owned(),
-        Phase::Loading => "loading".to_owned(),
-        Phase::Paused(why) => format!("paused: {why}"),
-        Phase::Draining(why) => format!("stopping ({why}): waiting for what is under way"),
-        Phase::Verifying => "verifying".to_owned(),
-        Phase::Done => "done".to_owned(),
-    };
-    format!("{what}: {}", parts.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::logging::testing;
 
     #[test]
-    fn a_line_says_what_is_known() {
-        let progress = Progress {
-            docs_settled: 1_200_000,
-            bytes_read: 50 << 20,
-            bytes_total: Some(100 << 20),
-            seconds: 10.0,
-            in_flight: 4,
-            phase: Phase::Loading,
-            ..Progress::default()
-        };
-        let text = line(&progress, 120_000.0);
-        for part in ["loading", "50 %", "10 s left", "4 in flight"] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
-        assert!(!text.contains("retried") && !text.contains("dead"), "{text}");
-        let text = line(&Progress { phase: Phase::Paused("disk full".into()), ..Progress::default() }, 0.0);
-        assert!(text.starts_with("paused: disk full: 0 docs"), "{text}");
+    fn a_pause_is_told_once_and_at_once() {
+        let mut lines = Lines::default();
+        let mut now = Progress { phase: Phase::Loading, ..Progress::default() };
+        assert_eq!(lines.on_change(&now), None);
+        now.phase = Phase::Paused("index logs is write-blocked".into());
+        assert_eq!(lines.on_change(&now).as_deref(), Some("paused: index logs is write-blocked"));
+        assert_eq!(lines.on_change(&now), None);
+        assert!(lines.on_tick(&now).starts_with("paused: index logs"));
+        now.phase = Phase::Loading;
+        assert_eq!(lines.on_change(&now), None);
     }
 
-    #[test]
-    fn the_speed_is_that_of_the_last_seconds() {
-        let mut speed = Speed::default();
-        assert_eq!(speed.docs_per_second(), 0.0);
-        for second in 0..20 {
-            let docs = if second < 10 { 0 } else { (second - 10) * 100 };
-            speed.see(second as f64, docs);
+    #[tokio::test]
+    async fn a_load_that_ends_ends_the_display_without_a_line() {
+        for display in [Display::Plain, Display::Terminal, Display::None] {
+            let (sender, receiver) = watch::channel(Progress::default());
+            let (stderr, text) = testing::capture();
+            sender.send_modify(|p| p.phase = Phase::Done);
+            drop(sender);
+            show(receiver, display, stderr).await;
+            assert_eq!(text(), "", "{display:?}");
         }
-        assert_eq!(speed.docs_per_second(), 100.0);
     }
 }

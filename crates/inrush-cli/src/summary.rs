@@ -1,40 +1,87 @@
 //! The final report, for people.
 
-use std::fmt::Write as _;
-
 use inrush::{Report, Status, VerifiedState};
 
-use crate::units;
+use crate::units::{bytes, bytes_exact, count, counted, seconds};
+
+/// How many kinds of errors are told; the JSON report has them all.
+const ERRORS_MAX: usize = 3;
 
 /// What is printed at the end. Rows that are zero are left out, except what was read and indexed.
 pub(crate) fn text(report: &Report) -> String {
-    let mut out = String::new();
-    let c = &report.counts;
-    let headline = match report.status {
+    let mut rows = Rows::default();
+    outcome(report, &mut rows);
+    documents(report, &mut rows);
+    work(report, &mut rows);
+    problems(report, &mut rows);
+    for (at, next) in what_next(report).into_iter().enumerate() {
+        rows.add(if at == 0 { "what next" } else { "" }, next);
+    }
+    rows.text()
+}
+
+/// What went wrong in one sentence, for stderr; nothing if all went well.
+pub(crate) fn problem(report: &Report) -> Option<String> {
+    let counts = &report.counts;
+    match report.status {
+        Status::Complete => None,
+        Status::Incomplete => {
+            let whereto = report.dead_letters.as_ref().map(|path| format!("; see {}", path.display()));
+            let not_in = counted(counts.docs_not_in(), "document");
+            let are = if counts.docs_not_in() == 1 { "is" } else { "are" };
+            Some(format!("{not_in} {are} not in{}", whereto.unwrap_or_default()))
+        }
+        Status::CheckFailed => Some(format!("all documents are in, but a check failed: {}", report.verified.detail)),
+        Status::Failed => Some(report.failure.clone().unwrap_or_else(|| "the load failed".to_owned())),
+        Status::Interrupted => Some(format!("interrupted after {}", counted(counts.docs_read, "document"))),
+    }
+}
+
+/// Names and values, one below the other.
+#[derive(Default)]
+struct Rows(Vec<(String, String)>);
+
+impl Rows {
+    fn add(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.0.push((name.into(), value.into()));
+    }
+
+    fn text(self) -> String {
+        let width = self.0.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        let mut text = String::new();
+        for (name, value) in self.0 {
+            // A reason of a server may have several lines.
+            let value = value.replace('\n', " ");
+            text.push_str(format!("{name:<width$}  {value}").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn outcome(report: &Report, rows: &mut Rows) {
+    let result = match report.status {
         Status::Complete => "all documents are in",
         Status::Incomplete => "some documents are not in",
-        Status::CheckFailed => "a check failed",
+        Status::CheckFailed => "all documents are in, but a check failed",
         Status::Failed => "the load failed",
         Status::Interrupted => "interrupted",
     };
-    // Writing to a string does not fail.
-    let mut row = |name: &str, value: String| {
-        let _ = writeln!(out, "{name:<20} {value}");
-    };
-    row("result", headline.to_owned());
+    rows.add("result", result);
     if let Some(failure) = &report.failure {
-        row("why", failure.clone());
+        rows.add("why", failure);
     }
-    row("documents read", units::count(c.docs_read));
-    let mut indexed = units::count(c.docs_indexed);
+}
+
+fn documents(report: &Report, rows: &mut Rows) {
+    let c = &report.counts;
+    rows.add("documents read", count(c.docs_read));
+    let mut indexed = count(c.docs_indexed);
     if c.docs_updated + c.docs_deleted > 0 {
-        let parts = [(c.docs_created, "created"), (c.docs_updated, "updated"), (c.docs_deleted, "deleted")];
-        let parts: Vec<String> =
-            parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", units::count(*n))).collect();
-        indexed.push_str(&format!(" ({})", parts.join(", ")));
+        indexed.push_str(&format!(" ({})", parts(c.docs_created, c.docs_updated, c.docs_deleted)));
     }
-    row("indexed", indexed);
-    for (name, count) in [
+    rows.add("indexed", indexed);
+    for (name, number) in [
         ("unchanged", c.docs_noop),
         ("not found", c.docs_not_found),
         ("already there", c.docs_already_there),
@@ -43,76 +90,200 @@ pub(crate) fn text(report: &Report) -> String {
         ("in failure store", c.docs_redirected),
         ("dead letters", c.docs_dead_lettered),
         ("unknown", c.docs_unknown),
-        ("given back", c.docs_given_back),
+        ("read, not settled", c.docs_given_back),
         ("possible duplicates", c.possible_duplicates),
-        ("items retried", c.retried_items),
-        ("items rejected", c.rejected_items),
     ] {
-        if count > 0 {
-            row(name, units::count(count));
+        if number > 0 {
+            rows.add(name, count(number));
         }
     }
-    row("time", format!("{} ({} docs/s)", units::seconds(report.seconds), units::count(report.docs_per_second as u64)));
-    row("read", units::bytes(c.bytes_read));
-    row("sent", format!("{} in {}", units::bytes(c.bytes_sent), units::counted(c.requests, "request")));
-    let docs = report.plan.batch_docs.map(|docs| format!(" --batch-docs {docs}")).unwrap_or_default();
-    let plan = format!(
-        "--batch-bytes {}{docs} --in-flight {} ({})",
-        units::bytes_exact(report.plan.batch_bytes),
-        report.plan.in_flight,
-        report.plan.why
-    );
-    row("plan", plan);
+    if report.indices.len() > 1 {
+        for (index, counts) in &report.indices {
+            rows.add(format!("  {index}"), parts(counts.created, counts.updated, counts.deleted));
+        }
+    }
+}
+
+fn parts(created: u64, updated: u64, deleted: u64) -> String {
+    let parts = [(created, "created"), (updated, "updated"), (deleted, "deleted")];
+    let parts: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
+    if parts.is_empty() { "0".to_owned() } else { parts.join(", ") }
+}
+
+fn work(report: &Report, rows: &mut Rows) {
+    let c = &report.counts;
+    rows.add("time", format!("{} ({} docs/s)", seconds(report.seconds), count(report.docs_per_second as u64)));
+    rows.add("bytes read", bytes(c.bytes_read));
+    rows.add("bytes sent", format!("{} in {}", bytes(c.bytes_sent), counted(c.requests, "request")));
+    for (name, number) in [("items retried", c.retried_items), ("items rejected", c.rejected_items)] {
+        if number > 0 {
+            rows.add(name, count(number));
+        }
+    }
+    let plan = &report.plan;
+    let docs = plan.batch_docs.map(|docs| format!(" --batch-docs {docs}")).unwrap_or_default();
+    let batch = bytes_exact(plan.batch_bytes);
+    rows.add("plan", format!("--batch-bytes {batch}{docs} --in-flight {} ({})", plan.in_flight, plan.why));
     let verified = match report.verified.state {
         VerifiedState::Yes => "yes",
         VerifiedState::No => "NO",
         VerifiedState::NotProvable => "not provable",
         VerifiedState::Off => "off",
     };
-    row("verified", format!("{verified}: {}", report.verified.detail));
-    if report.indices.len() > 1 {
-        for (index, counts) in &report.indices {
-            let line = format!(
-                "{} created, {} updated, {} deleted",
-                units::count(counts.created),
-                units::count(counts.updated),
-                units::count(counts.deleted)
-            );
-            row(&format!("  {index}"), line);
-        }
-    }
-    for error in report.errors.iter().take(3) {
+    rows.add("verified", format!("{verified}: {}", report.verified.detail));
+}
+
+fn problems(report: &Report, rows: &mut Rows) {
+    for error in report.errors.iter().take(ERRORS_MAX) {
+        // 0 stands for records that were never sent.
         let status = if error.status == 0 { String::new() } else { format!("{} ", error.status) };
-        row("error", format!("{} x {status}{}: {}", units::count(error.count), error.kind, error.reason));
+        rows.add("error", format!("{} x {status}{}: {}", count(error.count), error.kind, error.reason));
     }
-    if report.errors.len() > 3 {
-        row("", format!("and {} other kinds of errors", report.errors.len() - 3));
+    if let Some(more) = report.errors.len().checked_sub(ERRORS_MAX).filter(|more| *more > 0) {
+        rows.add("", format!("and {} of errors", counted(more as u64, "other kind")));
     }
     for warning in &report.warnings {
-        row("warning", warning.clone());
+        rows.add("warning", warning);
+    }
+    if let Some(path) = &report.dead_letters {
+        rows.add("dead-letter file", path.display().to_string());
+    }
+}
+
+fn what_next(report: &Report) -> Vec<String> {
+    let mut next = Vec::new();
+    match report.status {
+        Status::Complete | Status::Incomplete => {}
+        Status::CheckFailed => {
+            next.push("look whether something else writes to the index or deletes from it, then count again".to_owned())
+        }
+        Status::Failed => next.push("mend the cause and load again; with --id no document is there twice".to_owned()),
+        Status::Interrupted => next.push("load again; with --id no document is there twice".to_owned()),
     }
     if let Some(path) = &report.dead_letters {
         let path = path.display();
-        row("dead-letter file", path.to_string());
-        row("what next", format!("mend the cause, then: inrush load --from-dead-letters {path} --index …"));
-    } else if let Some(next) = next(report) {
-        row("what next", next.to_owned());
+        next.push(format!("mend what the errors name, then `inrush load --from-dead-letters {path} --index …`"));
     }
-    out
+    if report.counts.docs_unknown > 0 {
+        let hint = "the unknown documents were never answered: load them again, with --id so that none is there twice";
+        next.push(hint.to_owned());
+    }
+    if report.counts.docs_redirected > 0 {
+        next.push("look at the failure store with `GET INDEX::failures/_search`".to_owned());
+    }
+    next
 }
 
-fn next(report: &Report) -> Option<&'static str> {
-    match report.status {
-        Status::Complete => None,
-        Status::Incomplete if report.counts.docs_unknown > 0 => Some(
-            "the unknown documents were sent without an answer: load them again, with --id so that none is there twice",
-        ),
-        Status::Incomplete => None,
-        Status::CheckFailed => {
-            Some("look whether something else writes to or deletes from the index, then count again")
+#[cfg(test)]
+mod tests {
+    use inrush::{Counts, ErrorCount, IndexCounts, PlanReport, Verified};
+
+    use super::*;
+
+    fn report(status: Status) -> Report {
+        Report {
+            status,
+            failure: None,
+            counts: Counts {
+                docs_read: 1_500,
+                docs_indexed: 1_500,
+                docs_created: 1_500,
+                bytes_read: 2 << 20,
+                bytes_sent: 3 << 20,
+                requests: 2,
+                ..Counts::default()
+            },
+            seconds: 2.0,
+            docs_per_second: 750.0,
+            plan: PlanReport { batch_bytes: 2 << 20, batch_docs: None, in_flight: 4, why: "fixed values".into() },
+            verified: Verified { state: VerifiedState::Yes, detail: "0 before + 1500 created = 1500".into() },
+            indices: [("a".to_owned(), IndexCounts { created: 1_500, ..IndexCounts::default() })].into(),
+            errors: Vec::new(),
+            dead_letters: None,
+            warnings: Vec::new(),
+            sources: Vec::new(),
+            run_id: "r".into(),
         }
-        Status::Failed | Status::Interrupted => {
-            Some("mend the cause and load again; with --id no document is there twice")
+    }
+
+    #[test]
+    fn a_load_without_a_problem_is_short() {
+        let report = report(Status::Complete);
+        assert_eq!(
+            text(&report),
+            "\
+result          all documents are in
+documents read  1,500
+indexed         1,500
+time            2.0 s (750 docs/s)
+bytes read      2.0 MiB
+bytes sent      3.0 MiB in 2 requests
+plan            --batch-bytes 2MiB --in-flight 4 (fixed values)
+verified        yes: 0 before + 1500 created = 1500
+"
+        );
+        assert_eq!(problem(&report), None);
+    }
+
+    #[test]
+    fn documents_that_are_not_in_come_with_reasons_and_what_to_do() {
+        let mut report = report(Status::Incomplete);
+        report.counts.docs_indexed = 1_000;
+        report.counts.docs_created = 900;
+        report.counts.docs_updated = 100;
+        report.counts.docs_dead_lettered = 499;
+        report.counts.docs_unknown = 1;
+        report.dead_letters = Some("dead.ndjson".into());
+        for kind in 0..5 {
+            let reason = "failed\nto parse".to_owned();
+            report.errors.push(ErrorCount {
+                status: if kind == 0 { 0 } else { 400 },
+                kind: format!("kind_{kind}"),
+                reason,
+                count: 9 - kind,
+            });
         }
+        report.indices.insert("b".into(), IndexCounts { updated: 3, ..IndexCounts::default() });
+        assert_eq!(
+            text(&report),
+            "\
+result            some documents are not in
+documents read    1,500
+indexed           1,000 (900 created, 100 updated)
+dead letters      499
+unknown           1
+  a               1,500 created
+  b               3 updated
+time              2.0 s (750 docs/s)
+bytes read        2.0 MiB
+bytes sent        3.0 MiB in 2 requests
+plan              --batch-bytes 2MiB --in-flight 4 (fixed values)
+verified          yes: 0 before + 1500 created = 1500
+error             9 x kind_0: failed to parse
+error             8 x 400 kind_1: failed to parse
+error             7 x 400 kind_2: failed to parse
+                  and 2 other kinds of errors
+dead-letter file  dead.ndjson
+what next         mend what the errors name, then `inrush load --from-dead-letters dead.ndjson --index …`
+                  the unknown documents were never answered: load them again, with --id so that none is there twice
+"
+        );
+        assert_eq!(problem(&report).as_deref(), Some("500 documents are not in; see dead.ndjson"));
+    }
+
+    #[test]
+    fn every_bad_end_says_what_to_do_next() {
+        for (status, expected) in [
+            (Status::CheckFailed, "count again"),
+            (Status::Failed, "mend the cause"),
+            (Status::Interrupted, "load again"),
+        ] {
+            let mut report = report(status);
+            report.failure = Some("the disk is full".into());
+            assert!(text(&report).contains(expected), "{status:?}");
+            assert!(text(&report).contains("the disk is full"), "{status:?}");
+            assert!(problem(&report).is_some());
+        }
+        assert_eq!(problem(&report(Status::Interrupted)).as_deref(), Some("interrupted after 1,500 documents"));
     }
 }

@@ -54,11 +54,11 @@ pub(crate) struct SourceArgs {
     /// Load the documents of a dead-letter file again, instead of a SOURCE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) from_dead_letters: Option<PathBuf>,
-    /// Format of the sources. Default: by the name's ending (.ndjson, .jsonl, .json, .csv, .tsv, .psv, .txt, .log), else by
-    /// the content
+    /// Format of the sources. Default: told from each one's first character ({ is ndjson) and the ending of its name
+    /// (.ndjson, .jsonl, .json; .csv, .tsv, .psv; .txt, .log are text)
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// The field that holds each line of text. Default: message
+    /// Text: the field that holds each line. Default: message
     #[arg(long, value_name = "FIELD")]
     pub(crate) field: Option<String>,
     /// CSV: what separates cells, one ASCII character, or `tab`. Default: a comma, a tab with --format tsv
@@ -88,8 +88,8 @@ pub(crate) struct SourceArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct IndexArgs {
-    /// Index, alias or data stream; {field} stands for a field's value, as in 'logs-{tenant}'. Always needed, but with
-    /// --from-dead-letters only where a letter names no index
+    /// Index, alias or data stream; {field} stands for a field's value, as in 'logs-{tenant}'. Needed; with
+    /// --from-dead-letters the one of the first load
     #[arg(long, value_name = "NAME")]
     pub(crate) index: Option<IndexTemplate>,
     /// Nodes of the cluster, repeated or separated by commas; a URL without a port means 9200. `local`, the default, is the

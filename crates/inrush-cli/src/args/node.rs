@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::OutputArgs;
+use super::LogArgs;
 
 /// The local OpenSearch node that loads without --to go to.
 #[derive(Debug, Args)]
@@ -33,10 +33,10 @@ pub(crate) struct NodeStartArgs {
     /// HTTP port on the loopback interface. Default: 9200 if it is free, else a free one
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Java heap, as in 1g or 512m. Default 1g
+    /// Java heap in whole MiB, as in 1g or 512m, at least 256m. Default 1g
     #[arg(long, value_name = "SIZE", value_parser = crate::units::parse_bytes_positive)]
     pub(crate) heap: Option<u64>,
-    /// Folder for the node's data. Default: one in the user's data folder
+    /// Folder for the node's data. Default: beside its logs
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) data: Option<PathBuf>,
     /// Java to run it with, a folder with bin/java. Default: JAVA_HOME, PATH, /usr/lib/jvm
@@ -45,8 +45,11 @@ pub(crate) struct NodeStartArgs {
     /// Version of OpenSearch. Default: the newest known one that the Java of this machine can run
     #[arg(long = "version", value_name = "VERSION")]
     pub(crate) opensearch_version: Option<String>,
+    /// Print the node as one JSON object on stdout instead of its URL
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) log: LogArgs,
 }
 
 /// `inrush node stop`.
@@ -58,7 +61,7 @@ pub(crate) struct NodeStopArgs {
     #[arg(long)]
     pub(crate) clean: bool,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) log: LogArgs,
 }
 
 /// `inrush node status`.
@@ -66,8 +69,11 @@ pub(crate) struct NodeStopArgs {
 pub(crate) struct NodeStatusArgs {
     #[command(flatten)]
     pub(crate) name: NodeNameArgs,
+    /// Print the status as one JSON object on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) log: LogArgs,
 }
 
 /// `inrush node logs`.
@@ -82,7 +88,7 @@ pub(crate) struct NodeLogsArgs {
     #[arg(long, short)]
     pub(crate) follow: bool,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) log: LogArgs,
 }
 
 /// Which node.

@@ -1,85 +1,151 @@
 //! `inrush load`.
 
-use std::io::Write;
+use std::io::{BufRead, IsTerminal, Write};
 
 use anyhow::{Context, Result};
-use inrush::source::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
-use inrush::{LoadError, Loader, Report, StopHandle};
-use tokio::signal::unix::{SignalKind, signal};
+use inrush::cluster::ClusterError;
+use inrush::config::LoadConfig;
+use inrush::source::{Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
+use inrush::transport::HttpErrorKind;
+use inrush::{LoadError, Loader, Report, RunningLoad};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::args::{LoadArgs, OutputArgs};
-use crate::failure::UsageError;
-use crate::{job, logging, options, progress, summary};
+use crate::args::{IndexArgs, LoadArgs, OutputArgs, SourceArgs};
+use crate::auth::{self, Surroundings};
+use crate::failure::{ExitStatus, Hint, UsageError};
+use crate::job::{self, Job};
+use crate::logging::{self, Stderr};
+use crate::progress::{self, Display};
+use crate::{options, summary};
 
 /// Loads, reports, and returns the exit status.
 pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
+    // What follows `inrush load`; there are no flags before it.
     let command_line: Vec<_> = std::env::args_os().skip(2).collect();
     let job = job::complete(args, &command_line)?;
     let output = job.args.output.clone();
-    logging::start(&output);
-    let mut config = options::config(&job)?;
-    let source = open_source(&job.args, config.limits.document_bytes_max)?;
-    if config.to.is_empty() {
-        config.to = vec![super::node::local(&output).await?];
-    }
-    let load = Loader::new(config).map_err(usage)?.start(source).await.map_err(usage)?;
-    let shown = tokio::spawn(progress::show(load.progress(), output.quiet));
-    tokio::spawn(stop_on_signals(load.stop_handle()));
+    let stderr = Stderr::new();
+    logging::start(&output.log, output.quiet, &stderr);
+    let config = options::config(&job, &Surroundings::of_process())?;
+    let source = open_source(&job.args.source, config.limits.document_bytes_max)?;
+    confirm_recreate(&job.args.index, &config)?;
+
+    // From here on a signal is ours; before, it ends the process as usual, prompts included.
+    let mut signals = Signals::new()?;
+    let load = tokio::select! {
+        load = start(job, config, source, &stderr) => load?,
+        () = signals.next() => {
+            let _ = writeln!(stderr.clone(), "interrupted: nothing was sent");
+            return Ok(ExitStatus::Interrupted.code());
+        }
+    };
+    let display = Display::detect(output.quiet, output.log.log_json);
+    let shown = tokio::spawn(progress::show(load.progress(), display, stderr.clone()));
+    tokio::spawn(stop_on_signals(signals, load.stop_handle(), stderr.clone()));
     let report = load.finish().await;
-    shown.await.context("the progress stopped")?;
-    print(&report, &output)?;
+    // The progress line is cleared before the report is printed; how it fared does not matter any more.
+    let _ = shown.await;
+    print(&report, &output, stderr)?;
     Ok(report.exit_code())
 }
 
-fn open_source(args: &LoadArgs, document_bytes_max: usize) -> Result<Box<dyn Source>> {
-    let sources = &args.source.sources;
-    if let Some(path) = &args.source.from_dead_letters {
-        if !sources.is_empty() {
-            return Err(UsageError::new("give sources or --from-dead-letters, not both").into());
-        }
-        let format =
-            FormatOptions { format: Some(Format::DeadLetters), document_bytes_max, ..FormatOptions::default() };
-        return Ok(Box::new(open(&[SourceSpec::Path(path.clone())], format, &Warnings::default())?));
+/// Finds the cluster, and begins.
+async fn start(job: Job, mut config: LoadConfig, source: Box<dyn Source>, stderr: &Stderr) -> Result<RunningLoad> {
+    if config.to.is_empty() {
+        config.to = vec![super::node::local(job.args.output.quiet, stderr).await?];
     }
-    if sources.is_empty() {
-        return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
-    }
-    let format = options::format(&args.source, document_bytes_max)?;
-    let specs: Vec<SourceSpec> = sources.iter().map(SourceSpec::new).collect();
-    Ok(Box::new(open(&specs, format, &Warnings::default())?))
+    Loader::new(config).map_err(usage)?.start(source).await.map_err(usage)
 }
 
+fn open_source(args: &SourceArgs, document_bytes_max: usize) -> Result<Box<dyn Source>> {
+    // A file that is not there is the command line's mistake as long as nothing was done.
+    let wrong = |error: SourceError| UsageError::new(error.to_string());
+    if let Some(path) = &args.from_dead_letters {
+        options::check_dead_letters(args)?;
+        let format =
+            FormatOptions { format: Some(Format::DeadLetters), document_bytes_max, ..FormatOptions::default() };
+        return Ok(Box::new(open(&[SourceSpec::Path(path.clone())], format, &Warnings::default()).map_err(wrong)?));
+    }
+    if args.sources.is_empty() {
+        return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
+    }
+    let format = options::format(args, document_bytes_max)?;
+    let specs: Vec<SourceSpec> = args.sources.iter().map(SourceSpec::new).collect();
+    Ok(Box::new(open(&specs, format, &Warnings::default()).map_err(wrong)?))
+}
+
+/// What cannot be undone is done only when somebody has said so.
+fn confirm_recreate(args: &IndexArgs, config: &LoadConfig) -> Result<()> {
+    if !args.recreate || args.yes {
+        return Ok(());
+    }
+    let name = config.index.as_str();
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        let message = format!("--recreate deletes {name} with all its documents, and there is nobody to ask");
+        return Err(UsageError::new(message).hint("add --yes if that is meant").into());
+    }
+    let at = config.to.first().map_or("the local node", String::as_str);
+    let _ = write!(std::io::stderr(), "Delete index {name} at {at} with all its documents? [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
+    if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+        return Ok(());
+    }
+    Err(UsageError::new("not confirmed; nothing was done").into())
+}
+
+/// Which errors before the first document are the user's to mend on the command line.
 fn usage(error: LoadError) -> anyhow::Error {
     match error {
         LoadError::Usage(message) => UsageError::new(message).into(),
-        other => other.into(),
+        LoadError::Setup(error) => auth::usage(error),
+        LoadError::DeadLetters { .. } => UsageError::new(error.to_string()).into(),
+        LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
+            let hint =
+                "check that the cluster runs and that --to names its address, with http:// or https:// as it speaks";
+            anyhow::Error::new(error).context(Hint(hint.to_owned()))
+        }
+        LoadError::Cluster(error) => error.into(),
+        LoadError::Source(error) => error.into(),
+    }
+}
+
+/// SIGINT and SIGTERM.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        let catch = |kind| signal(kind).context("cannot catch signals");
+        Ok(Signals { interrupt: catch(SignalKind::interrupt())?, terminate: catch(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
 
 /// The first signal ends the load in order, the second one at once.
-async fn stop_on_signals(stop: StopHandle) {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        tracing::warn!("signals cannot be caught; an interrupt ends the load at once");
-        return;
-    };
-    for first in [true, false] {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        if first {
-            let _ =
-                writeln!(std::io::stderr(), "interrupted: waiting for what is under way; once more to leave at once");
-            stop.stop();
-        } else {
-            std::process::exit(130);
-        }
-    }
+async fn stop_on_signals(mut signals: Signals, stop: inrush::StopHandle, mut stderr: Stderr) {
+    signals.next().await;
+    let _ = writeln!(stderr, "interrupted: waiting for what is under way; once more to leave at once");
+    stop.stop();
+    signals.next().await;
+    std::process::exit(i32::from(ExitStatus::Interrupted.code()));
 }
 
-/// The report on stdout; a reader that has left is no error.
-fn print(report: &Report, output: &OutputArgs) -> Result<()> {
+/// The report on stdout; a reader that has left is no error. Where nobody reads it there, stderr says what went wrong.
+fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
+    if (output.quiet || output.json)
+        && let Some(problem) = summary::problem(report)
+    {
+        let _ = writeln!(stderr, "error: {problem}");
+    }
     let text = if output.json {
         let mut text = serde_json::to_string(report).context("cannot write the report as JSON")?;
         text.push('\n');
@@ -89,7 +155,8 @@ fn print(report: &Report, output: &OutputArgs) -> Result<()> {
     } else {
         summary::text(report)
     };
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot print the report"),
     }

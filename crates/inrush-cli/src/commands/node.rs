@@ -1,94 +1,135 @@
 //! `inrush node`.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use inrush::node::{self, StartOptions, State};
 
-use crate::args::{NodeArgs, NodeCommand, OutputArgs};
-use crate::logging;
+use crate::args::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
+use crate::failure::{ExitStatus, UsageError};
+use crate::logging::{self, Stderr};
+
+/// How often `logs --follow` looks for new lines.
+const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 
 /// The local node for a load without `--to`; started if it does not run.
-pub(crate) async fn local(output: &OutputArgs) -> Result<String> {
-    if !output.quiet {
-        say("no cluster given (--to): using the local OpenSearch node, which is started if it does not run");
-    }
+pub(crate) async fn local(quiet: bool, stderr: &Stderr) -> Result<String> {
+    let say = |text: &str| {
+        if !quiet {
+            // Nobody reads stderr if this fails.
+            let _ = writeln!(stderr.clone(), "{text}");
+        }
+    };
+    say("no cluster given with --to: using the local OpenSearch node, which is started if it does not run");
     let started = node::start(StartOptions::default()).await?;
-    if !output.quiet {
-        let how = if started.already_running { "runs" } else { "was started" };
-        say(&format!(
-            "local node {how} at {} (OpenSearch {}); stop it with: inrush node stop",
-            started.url, started.version
-        ));
-    }
+    let how = if started.already_running { "runs" } else { "was started" };
+    say(&format!(
+        "the local node {how} at {} (OpenSearch {}); stop it with `inrush node stop`",
+        started.url, started.version
+    ));
     Ok(started.url)
 }
 
 /// Runs one of the commands, and returns the exit status.
 pub(crate) async fn run(args: NodeArgs) -> Result<u8> {
+    let stderr = Stderr::new();
+    let log = match &args.command {
+        NodeCommand::Start(args) => &args.log,
+        NodeCommand::Stop(args) => &args.log,
+        NodeCommand::Status(args) => &args.log,
+        NodeCommand::Logs(args) => &args.log,
+    };
+    logging::start(log, false, &stderr);
     match args.command {
-        NodeCommand::Start(args) => {
-            logging::start(&args.output);
-            let started = node::start(StartOptions {
-                name: args.name.name,
-                port: args.port,
-                heap_mib: args.heap.map(|bytes| (bytes >> 20).max(1) as u32),
-                data: args.data,
-                java_home: args.java_home,
-                version: args.opensearch_version,
-            })
-            .await?;
-            if args.output.json {
-                print(&serde_json::to_string(&started)?);
-            } else {
-                say(if started.already_running { "already running" } else { "started" });
-                print(&started.url);
-            }
-            Ok(0)
-        }
-        NodeCommand::Stop(args) => {
-            logging::start(&args.output);
-            let stopped = node::stop(&args.name.name, args.clean).await?;
-            if !args.output.quiet {
-                say(if stopped { "stopped" } else { "no node was running" });
-            }
-            Ok(0)
-        }
-        NodeCommand::Status(args) => {
-            logging::start(&args.output);
-            let status = node::status(&args.name.name).await?;
-            if args.output.json {
-                print(&serde_json::to_string(&status)?);
-            } else {
-                print(&status.to_string());
-            }
-            Ok(if status.state == State::Running { 0 } else { 1 })
-        }
-        NodeCommand::Logs(args) => {
-            logging::start(&args.output);
-            let mut log = node::Log::open(&args.name.name)?;
-            for line in log.last(args.lines)? {
-                print(&line);
-            }
-            if !args.follow {
-                return Ok(0);
-            }
-            loop {
-                tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-                for line in log.added()? {
-                    print(&line);
-                }
-            }
-        }
+        NodeCommand::Start(args) => start(args, stderr).await,
+        NodeCommand::Stop(args) => stop(args, stderr).await,
+        NodeCommand::Status(args) => status(args).await,
+        NodeCommand::Logs(args) => logs(args).await,
     }
 }
 
-fn say(text: &str) {
-    // Nobody reads stderr if this fails.
-    let _ = writeln!(std::io::stderr(), "{text}");
+async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
+    let started = node::start(StartOptions {
+        name: args.name.name,
+        port: args.port,
+        heap_mib: args.heap.map(heap_mib).transpose()?,
+        data: args.data,
+        java_home: args.java_home,
+        version: args.opensearch_version,
+    })
+    .await?;
+    if args.json {
+        print(&serde_json::to_string(&started).context("cannot write the node as JSON")?)?;
+    } else {
+        let how = if started.already_running { "already runs" } else { "was started" };
+        let _ = writeln!(stderr, "OpenSearch {} {how}; stop it with `inrush node stop`", started.version);
+        print(&started.url)?;
+    }
+    Ok(0)
 }
 
-fn print(text: &str) {
-    // A reader that has left is no error.
-    let _ = writeln!(std::io::stdout(), "{text}");
+async fn stop(args: NodeStopArgs, mut stderr: Stderr) -> Result<u8> {
+    let stopped = node::stop(&args.name.name, args.clean).await?;
+    let _ = writeln!(stderr, "{}", if stopped { "stopped" } else { "no node was running" });
+    Ok(0)
+}
+
+async fn status(args: NodeStatusArgs) -> Result<u8> {
+    let status = node::status(&args.name.name).await?;
+    if args.json {
+        print(&serde_json::to_string(&status).context("cannot write the status as JSON")?)?;
+    } else {
+        print(&status.to_string())?;
+    }
+    Ok(if status.state == State::Running { 0 } else { ExitStatus::Failed.code() })
+}
+
+async fn logs(args: NodeLogsArgs) -> Result<u8> {
+    let mut log = node::Log::open(&args.name.name)?;
+    let mut lines = log.last(args.lines)?;
+    loop {
+        for line in &lines {
+            if !print(line)? {
+                // `inrush node logs --follow | head` ends when head does.
+                return Ok(0);
+            }
+        }
+        if !args.follow {
+            return Ok(0);
+        }
+        tokio::time::sleep(FOLLOW_EVERY).await;
+        lines = log.added()?;
+    }
+}
+
+/// OpenSearch does not start with less; its `-Xms` is given in MiB.
+fn heap_mib(bytes: u64) -> Result<u32, UsageError> {
+    u32::try_from(bytes >> 20)
+        .ok()
+        .filter(|mib| *mib >= 256 && bytes.is_multiple_of(1 << 20))
+        .ok_or_else(|| UsageError::new("--heap must be whole MiB, and 256m at least").hint("give it like 1g or 512m"))
+}
+
+/// One line on stdout; whether somebody reads it.
+fn print(text: &str) -> Result<bool> {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(e).context("cannot write to stdout"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heaps() {
+        assert_eq!(heap_mib(1 << 30), Ok(1024));
+        assert!(heap_mib(100 << 20).is_err());
+        assert!(heap_mib((1 << 30) + 1).is_err());
+        assert!(heap_mib(u64::MAX).is_err());
+    }
 }

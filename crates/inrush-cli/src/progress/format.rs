@@ -1,0 +1,213 @@
+//! The words and numbers of the progress line. Pure.
+
+use std::collections::VecDeque;
+
+use inrush::{Phase, Progress};
+
+use crate::units;
+
+/// How far back "recent" reaches, seconds: long enough to smooth over requests, short enough to see a stall.
+const WINDOW_SECONDS: f64 = 5.0;
+
+/// What happened in the last seconds.
+#[derive(Debug, Default)]
+pub(super) struct RateWindow {
+    samples: VecDeque<Sample>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    seconds: f64,
+    docs: u64,
+    bytes: u64,
+}
+
+impl RateWindow {
+    /// Notes how far the load was at `seconds` after its start.
+    pub(super) fn push(&mut self, seconds: f64, docs: u64, bytes: u64) {
+        if self.samples.is_empty() && seconds > 0.0 {
+            self.samples.push_back(Sample { seconds: 0.0, docs: 0, bytes: 0 });
+        }
+        self.samples.push_back(Sample { seconds, docs, bytes });
+        // One sample older than the window stays, so that the window is always spanned.
+        while self.samples.get(1).is_some_and(|second| seconds - second.seconds >= WINDOW_SECONDS) {
+            self.samples.pop_front();
+        }
+    }
+
+    /// Documents a second, once there is a time to divide by.
+    fn docs_per_second(&self) -> Option<f64> {
+        self.rate(|sample| sample.docs)
+    }
+
+    fn bytes_per_second(&self) -> Option<f64> {
+        self.rate(|sample| sample.bytes)
+    }
+
+    fn rate(&self, of: impl Fn(&Sample) -> u64) -> Option<f64> {
+        let (first, last) = (self.samples.front()?, self.samples.back()?);
+        let seconds = last.seconds - first.seconds;
+        (seconds > 0.0).then(|| of(last).saturating_sub(of(first)) as f64 / seconds)
+    }
+}
+
+/// `1,234,567 docs  512.0 MiB (41 %)  123,456 docs/s  0:12 left  3 dead letters  12 retried  4 in flight`, the most
+/// important first, because the line is cut at the terminal's width. Why a load is paused or draining comes before
+/// everything.
+pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
+    let mut parts = Vec::new();
+    match &progress.phase {
+        Phase::Loading | Phase::Done => {}
+        phase @ (Phase::Starting | Phase::Verifying) => parts.push(phase_name(phase).to_owned()),
+        phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
+    }
+    parts.push(format!("{} docs", units::count(progress.docs_settled)));
+    let bytes = units::bytes(bytes_settled(progress));
+    parts.push(match percent(progress) {
+        Some(percent) => format!("{bytes} ({percent} %)"),
+        None => bytes,
+    });
+    if let Some(rate) = rates.docs_per_second() {
+        parts.push(format!("{} docs/s", units::count(rate.round() as u64)));
+    }
+    if let Some(seconds) = seconds_left(progress, rates) {
+        parts.push(format!("{} left", clock(seconds)));
+    }
+    if progress.docs_dead_lettered > 0 {
+        parts.push(units::counted(progress.docs_dead_lettered, "dead letter"));
+    }
+    if progress.retried_items > 0 {
+        parts.push(format!("{} retried", units::count(progress.retried_items)));
+    }
+    parts.push(format!("{} in flight", progress.in_flight));
+    parts.join("  ")
+}
+
+/// The phase in one word.
+pub(super) fn phase_name(phase: &Phase) -> &'static str {
+    match phase {
+        Phase::Starting => "starting",
+        Phase::Loading => "loading",
+        Phase::Paused(_) => "paused",
+        Phase::Draining(_) => "stopping",
+        Phase::Verifying => "verifying",
+        Phase::Done => "done",
+    }
+}
+
+/// Bytes of the sources whose documents are settled, by their share of what was read: reading runs ahead by as much as
+/// memory allows, which is all of a small file.
+pub(super) fn bytes_settled(progress: &Progress) -> u64 {
+    if progress.docs_read == 0 {
+        return 0;
+    }
+    let settled = u128::from(progress.docs_settled.min(progress.docs_read));
+    (u128::from(progress.bytes_read) * settled / u128::from(progress.docs_read)) as u64
+}
+
+/// How much of the sources is settled, rounded down so that 100 means all. A file that grows is never over 100.
+fn percent(progress: &Progress) -> Option<u64> {
+    let total = progress.bytes_total.filter(|total| *total > 0)?;
+    Some((u128::from(bytes_settled(progress).min(total)) * 100 / u128::from(total)) as u64)
+}
+
+/// By the recent rate of bytes; nothing while nothing moves, because then nobody knows.
+fn seconds_left(progress: &Progress, rates: &RateWindow) -> Option<u64> {
+    if progress.phase != Phase::Loading {
+        return None;
+    }
+    let left = progress.bytes_total?.checked_sub(bytes_settled(progress)).filter(|left| *left > 0)?;
+    let rate = rates.bytes_per_second().filter(|rate| *rate >= 1.0)?;
+    Some((left as f64 / rate).ceil() as u64)
+}
+
+/// `0:07`, `12:30`, `3:07:00`.
+fn clock(seconds: u64) -> String {
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loading() -> Progress {
+        Progress {
+            docs_read: 3_000,
+            docs_settled: 1_500,
+            docs_dead_lettered: 0,
+            bytes_read: 1 << 20,
+            bytes_total: Some(1 << 20),
+            bytes_sent: 400 << 10,
+            retried_items: 0,
+            requests: 3,
+            in_flight: 4,
+            seconds: 2.0,
+            phase: Phase::Loading,
+        }
+    }
+
+    fn rates_of(progress: &Progress) -> RateWindow {
+        let mut rates = RateWindow::default();
+        rates.push(progress.seconds, progress.docs_settled, bytes_settled(progress));
+        rates
+    }
+
+    #[test]
+    fn a_line_while_loading() {
+        let mut progress = loading();
+        let rates = rates_of(&progress);
+        assert_eq!(line(&progress, &rates), "1,500 docs  512.0 KiB (50 %)  750 docs/s  0:02 left  4 in flight");
+        progress.retried_items = 12;
+        progress.docs_dead_lettered = 1;
+        progress.bytes_total = None;
+        assert_eq!(
+            line(&progress, &rates),
+            "1,500 docs  512.0 KiB  750 docs/s  1 dead letter  12 retried  4 in flight"
+        );
+    }
+
+    #[test]
+    fn reasons_to_stand_still_come_first() {
+        let mut progress = loading();
+        progress.phase = Phase::Paused("index logs is write-blocked".into());
+        let line = line(&progress, &rates_of(&progress));
+        assert!(line.starts_with("paused: index logs is write-blocked  1,500 docs"), "{line}");
+        assert!(!line.contains("left"));
+    }
+
+    #[test]
+    fn nothing_is_divided_by_zero() {
+        let mut progress = loading();
+        progress.seconds = 0.0;
+        progress.bytes_total = Some(0);
+        assert_eq!(line(&progress, &rates_of(&progress)), "1,500 docs  512.0 KiB  4 in flight");
+        assert_eq!(line(&progress, &RateWindow::default()), "1,500 docs  512.0 KiB  4 in flight");
+
+        // A source that grew while it was read.
+        progress.bytes_total = Some(1);
+        assert!(line(&progress, &RateWindow::default()).contains("(100 %)"));
+    }
+
+    #[test]
+    fn rates_are_recent() {
+        let mut rates = RateWindow::default();
+        for second in 0..=10 {
+            rates.push(f64::from(second), 1_000 * second as u64, 0);
+        }
+        assert_eq!(rates.docs_per_second(), Some(1_000.0));
+        for second in 11..=20 {
+            rates.push(f64::from(second), 10_000, 0);
+        }
+        assert_eq!(rates.docs_per_second(), Some(0.0));
+        assert_eq!(rates.bytes_per_second(), Some(0.0));
+        let mut progress = loading();
+        progress.bytes_total = Some(u64::MAX);
+        assert!(!line(&progress, &rates).contains("left"), "no time left is told while nothing moves");
+    }
+
+    #[test]
+    fn clocks() {
+        assert_eq!([clock(7), clock(750), clock(11_220)], ["0:07", "12:30", "3:07:00"]);
+    }
+}

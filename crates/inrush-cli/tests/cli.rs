@@ -1,0 +1,414 @@
+//! The binary as its users see it: what it says, what it writes, and how it ends; against the fake cluster.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use inrush_testbed::client::Client;
+use inrush_testbed::{Auth, FakeCluster, FakeConfig, Fault, Faults, Rule};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+/// The binary in a folder of its own, without what this machine's environment would tell it.
+fn inrush(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+    command.current_dir(folder).args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    for variable in ["INRUSH_PASSWORD", "INRUSH_API_KEY", "INRUSH_BEARER"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+async fn run(folder: &Path, arguments: &[&str]) -> Output {
+    inrush(folder, arguments).output().await.unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// The report of `--json`, which is one line and adds up.
+fn report(output: &Output) -> Value {
+    let text = stdout(output);
+    assert_eq!(text.lines().count(), 1, "{text}{}", stderr(output));
+    let report: Value = serde_json::from_str(&text).unwrap();
+    let sum: u64 = [
+        "docs_indexed",
+        "docs_noop",
+        "docs_not_found",
+        "docs_already_there",
+        "docs_conflicting",
+        "docs_dropped",
+        "docs_redirected",
+        "docs_dead_lettered",
+        "docs_unknown",
+    ]
+    .iter()
+    .map(|bucket| report[bucket].as_u64().unwrap())
+    .sum();
+    assert_eq!(report["docs_read"].as_u64(), Some(sum), "{report}");
+    report
+}
+
+fn check(output: &Output, code: i32) {
+    assert_eq!(output.status.code(), Some(code), "stdout: {}\nstderr: {}", stdout(output), stderr(output));
+}
+
+async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
+    FakeCluster::start(FakeConfig { faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
+}
+
+fn folder_with(name: &str, text: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+fn lines(count: usize) -> String {
+    (0..count).map(|n| format!("{{\"id\":\"i{n}\",\"n\":{n}}}\n")).collect()
+}
+
+#[tokio::test]
+async fn version_and_help_are_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let version = run(folder.path(), &["--version"]).await;
+    check(&version, 0);
+    assert_eq!(stdout(&version), format!("inrush {}\n", env!("CARGO_PKG_VERSION")));
+
+    for arguments in [&["--help"][..], &["load", "--help"], &["node", "--help"], &["node", "start", "--help"]] {
+        let help = run(folder.path(), arguments).await;
+        check(&help, 0);
+        assert!(stdout(&help).contains("Usage: inrush") && stderr(&help).is_empty(), "{arguments:?}");
+    }
+    let help = stdout(&run(folder.path(), &["load", "--help"]).await);
+    for heading in ["Source:", "Target:", "Authentication:", "Sizes and limits:", "Errors and checks:", "Output:"] {
+        assert!(help.contains(heading), "{heading}");
+    }
+}
+
+#[tokio::test]
+async fn usage_errors_end_with_2_and_say_what_to_do() {
+    let (folder, _) = folder_with("a.ndjson", "{}\n");
+    for (arguments, expected) in [
+        (&["load"][..], "no index given"),
+        (&["load", "--index", "t", "--to", "http://127.0.0.1:1"], "nothing to load"),
+        (&["load", "a.ndjson", "--index", "t", "--action", "update"], "hint: name the field"),
+        (&["load", "a.ndjson", "--index", "T"], "must be lower case"),
+        (&["load", "a.ndjson", "--index", "t", "--batch-bytes", "lots"], "expected a whole number and a unit"),
+        (&["load", "a.ndjson", "--index", "t", "--bach-bytes", "1"], "--batch-bytes"),
+        (&["load", "none.ndjson", "--index", "t", "--to", "http://127.0.0.1:1"], "none.ndjson"),
+        (&["load", "a.ndjson", "--index", "t", "--recreate", "--to", "http://127.0.0.1:1"], "add --yes"),
+        (&["load", "a.ndjson", "--index", "t", "--user", "u", "--to", "http://127.0.0.1:1"], "INRUSH_PASSWORD"),
+        (&["load", "--job", "none.toml"], "none.toml"),
+        (&["node", "start", "--heap", "1m"], "256m at least"),
+        (&["fly"], "unrecognized subcommand"),
+    ] {
+        let output = run(folder.path(), arguments).await;
+        check(&output, 2);
+        let text = stderr(&output);
+        assert!(text.contains("error: ") && text.contains(expected), "{arguments:?}: {text}");
+        assert!(stdout(&output).is_empty(), "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_goes_in_and_the_report_says_so() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(2_000));
+    let arguments = ["load", "a.ndjson", "--index", "docs", "--to", &fake.url(), "--id", "id", "--batch-bytes", "8KiB"];
+    let output = run(folder.path(), &arguments).await;
+    check(&output, 0);
+    assert_eq!(fake.documents("docs").len(), 2_000);
+    let text = stdout(&output);
+    assert!(text.contains("all documents are in") && text.contains("2,000"), "{text}");
+    assert!(text.contains("verified        yes"), "{text}");
+    assert_eq!(stderr(&output), "", "a short load needs no progress");
+
+    let again = run(folder.path(), &[&arguments[..], &["--json"]].concat()).await;
+    check(&again, 0);
+    let report = report(&again);
+    assert_eq!((report["docs_read"].as_u64(), report["docs_updated"].as_u64()), (Some(2_000), Some(2_000)));
+    assert_eq!((report["status"].as_str(), report["verified"]["state"].as_str()), (Some("complete"), Some("yes")));
+
+    let quiet = run(folder.path(), &[&arguments[..], &["--quiet"]].concat()).await;
+    check(&quiet, 0);
+    assert_eq!((stdout(&quiet), stderr(&quiet)), (String::new(), String::new()));
+}
+
+#[tokio::test]
+async fn csv_and_text_become_documents() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.csv", "name;price;bought\nchair;9.5;true\ntable;;false\n");
+    let csv = ["load", "a.csv", "--separator", ";", "--schema", "price:string", "--index", "csv", "--to", &fake.url()];
+    let output = run(folder.path(), &[&csv[..], &["--json"]].concat()).await;
+    check(&output, 0);
+    assert_eq!(report(&output)["docs_created"], 2);
+    let documents: Vec<Value> = fake.documents("csv").iter().map(|d| d.json().clone()).collect();
+    assert!(documents.contains(&serde_json::json!({"name": "chair", "price": "9.5", "bought": true})), "{documents:?}");
+    assert!(documents.contains(&serde_json::json!({"name": "table", "bought": false})), "{documents:?}");
+
+    std::fs::write(folder.path().join("app"), "one\ntwo\n").unwrap();
+    let text = ["load", "app", "--format", "text", "--field", "line", "--index", "text", "--to", &fake.url()];
+    check(&run(folder.path(), &text).await, 0);
+    assert_eq!(fake.documents("text").len(), 2);
+    assert_eq!(fake.documents("text")[0].json()["line"], "one");
+}
+
+#[tokio::test]
+async fn stdin_is_a_source() {
+    let fake = fake([]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut load = inrush(folder.path(), &["load", "-", "--index", "docs", "--json", "--to", &fake.url()]);
+    load.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = load.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // The last line has no end.
+    stdin.write_all(lines(10).trim_end().as_bytes()).await.unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().await.unwrap();
+    check(&output, 0);
+    let report = report(&output);
+    assert_eq!((report["docs_created"].as_u64(), report["sources"][0]["name"].as_str()), (Some(10), Some("-")));
+}
+
+#[tokio::test]
+async fn a_job_file_says_it_all_and_the_command_line_wins() {
+    let fake = fake([]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    for n in 0..3 {
+        std::fs::write(data.join(format!("{n}.ndjson")), format!("{{\"tenant\":\"t{n}\"}}\n")).unwrap();
+    }
+    let job = format!(
+        "sources = ['*.ndjson']\nto = '{}'\nindex = 'logs-{{tenant}}'\njson = true\n\
+         [[indices]]\npattern = '*-t1'\nshards = 3\nsettings = {{ refresh_interval = '30s' }}\n",
+        fake.url()
+    );
+    std::fs::write(data.join("job.toml"), job).unwrap();
+    let output = run(folder.path(), &["load", "--job", "data/job.toml"]).await;
+    check(&output, 0);
+    let counts = report(&output);
+    assert_eq!(counts["docs_created"], 3);
+    assert_eq!(counts["indices"].as_object().unwrap().len(), 3, "{counts}");
+    let setting = |index, name| fake.setting(index, name);
+    assert!(fake.cluster().indices.contains_key("logs-t0"));
+    assert_eq!(
+        setting("logs-t1", "number_of_shards").or(setting("logs-t1", "index.number_of_shards")).as_deref(),
+        Some("3")
+    );
+
+    let output = run(folder.path(), &["load", "--job", "data/job.toml", "--index", "other", "data/0.ndjson"]).await;
+    check(&output, 0);
+    assert_eq!((report(&output)["docs_created"].as_u64(), fake.documents("other").len()), (Some(1), 1));
+
+    std::fs::write(data.join("bad.toml"), "indx = 'a'\n").unwrap();
+    let output = run(folder.path(), &["load", "--job", "data/bad.toml"]).await;
+    check(&output, 2);
+    let expected = "error: data/bad.toml: unknown key `indx`\nhint: did you mean `index`?\n";
+    assert_eq!(stderr(&output), expected);
+}
+
+#[tokio::test]
+async fn what_is_not_in_is_a_dead_letter_and_can_be_loaded_again() {
+    let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["i3", "i5"])]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(10));
+    let to = fake.url();
+    let arguments = ["load", "a.ndjson", "--index", "docs", "--id", "id", "--to", &to, "--dead-letters", "dead.ndjson"];
+    let output = run(folder.path(), &[&arguments[..], &["--json"]].concat()).await;
+    check(&output, 3);
+    assert_eq!(stderr(&output), "error: 2 documents are not in; see dead.ndjson\n");
+    let first = report(&output);
+    assert_eq!((first["docs_indexed"].as_u64(), first["docs_dead_lettered"].as_u64()), (Some(8), Some(2)));
+    assert_eq!(first["errors"][0]["count"], 2);
+    let letters = std::fs::read_to_string(folder.path().join("dead.ndjson")).unwrap();
+    let positions: Vec<u64> = letters
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["position"]["line"].as_u64().unwrap())
+        .collect();
+    assert_eq!(positions, [4, 6]);
+
+    // The file is not overwritten.
+    let output = run(folder.path(), &arguments).await;
+    check(&output, 2);
+    assert!(stderr(&output).contains("--from-dead-letters"), "{}", stderr(&output));
+
+    fake.set_faults(Faults::default());
+    let again = ["load", "--from-dead-letters", "dead.ndjson", "--index", "docs", "--to", &to, "--json"];
+    let output = run(folder.path(), &again).await;
+    check(&output, 0);
+    assert_eq!(report(&output)["docs_created"], 2);
+    let document = fake.document("docs", "i5").unwrap();
+    assert_eq!(document.json()["n"], 5);
+}
+
+#[tokio::test]
+async fn people_are_told_the_reasons_and_what_to_do_next() {
+    let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["i3"])]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(5));
+    let to = fake.url();
+    let output = run(folder.path(), &["load", "a.ndjson", "--index", "docs", "--id", "id", "--to", &to]).await;
+    check(&output, 3);
+    let text = stdout(&output);
+    for part in ["some documents are not in", "dead letters", "1 x 400", "inrush load --from-dead-letters"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_not_there_is_a_failed_run() {
+    let (folder, _) = folder_with("a.ndjson", "{}\n");
+    // Nobody listens on port 1.
+    let output = run(folder.path(), &["load", "a.ndjson", "--index", "t", "--to", "http://127.0.0.1:1"]).await;
+    check(&output, 1);
+    assert!(stderr(&output).starts_with("error: "), "{}", stderr(&output));
+    assert!(stderr(&output).contains("127.0.0.1:1"), "{}", stderr(&output));
+}
+
+#[tokio::test]
+async fn a_count_that_differs_ends_with_4() {
+    let fake = fake([Rule::new(Fault::HoldAfterApplying).first(1)]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(10));
+    let to = fake.url();
+    let mut load = inrush(folder.path(), &["load", "a.ndjson", "--index", "docs", "--id", "id", "--to", &to, "--json"]);
+    let child = load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    fake.wait_for_held(1).await;
+    // Somebody else deletes a document meanwhile.
+    let client = Client::new(&to).unwrap();
+    client.bulk("/_bulk", "{\"delete\":{\"_index\":\"docs\",\"_id\":\"i7\"}}\n").await.unwrap();
+    fake.release_held();
+    let output = child.wait_with_output().await.unwrap();
+    check(&output, 4);
+    let report = report(&output);
+    assert_eq!((report["status"].as_str(), report["verified"]["state"].as_str()), (Some("check_failed"), Some("no")));
+    assert!(stderr(&output).contains("a check failed"), "{}", stderr(&output));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_signal_ends_the_load_in_order() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).first(1)]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(10_000));
+    let to = fake.url();
+    let arguments =
+        ["load", "a.ndjson", "--index", "docs", "--to", &to, "--json", "--batch-docs", "10", "--in-flight", "1"];
+    let mut load = inrush(folder.path(), &arguments);
+    let mut child = load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    fake.wait_for_held(1).await;
+    let process = child.id().unwrap().to_string();
+    let kill = Command::new("kill").args(["-TERM", &process]).status().await.unwrap();
+    assert!(kill.success());
+    // It says so before it is let go on, so the signal was seen.
+    let mut lines = tokio::io::BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    tokio::io::AsyncBufReadExt::read_line(&mut lines, &mut first).await.unwrap();
+    assert!(first.starts_with("interrupted: waiting"), "{first}");
+    fake.release_held();
+    let output = child.wait_with_output().await.unwrap();
+    check(&output, 130);
+    let report = report(&output);
+    assert_eq!(report["status"], "interrupted");
+    assert_eq!(report["docs_indexed"].as_u64(), Some(fake.documents("docs").len() as u64));
+    assert!(report["docs_indexed"].as_u64() < Some(10_000), "{report}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_signal_ends_a_load_that_waits_for_stdin() {
+    let fake = fake([]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let to = fake.url();
+    let mut load = inrush(folder.path(), &["load", "-", "--index", "docs", "--to", &to, "--json", "--linger", "0"]);
+    load.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = load.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(lines(3).as_bytes()).await.unwrap();
+    // It has sent what there was, and waits for more.
+    while fake.documents("docs").len() < 3 {
+        tokio::task::yield_now().await;
+    }
+    let process = child.id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-INT", &process]).status().await.unwrap().success());
+    let output = child.wait_with_output().await.unwrap();
+    check(&output, 130);
+    assert_eq!(report(&output)["docs_indexed"], 3);
+    drop(stdin);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying)]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(10));
+    let mut load = inrush(folder.path(), &["load", "a.ndjson", "--index", "docs", "--to", &fake.url()]);
+    let mut child = load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    fake.wait_for_held(1).await;
+    let process = child.id().unwrap().to_string();
+    let mut lines = tokio::io::BufReader::new(child.stderr.take().unwrap());
+    for _ in 0..2 {
+        assert!(Command::new("kill").args(["-INT", &process]).status().await.unwrap().success());
+        let mut line = String::new();
+        tokio::io::AsyncBufReadExt::read_line(&mut lines, &mut line).await.unwrap();
+    }
+    let status = child.wait().await.unwrap();
+    assert_eq!(status.code(), Some(130));
+}
+
+#[tokio::test]
+async fn secrets_come_from_files_and_the_environment_and_are_never_printed() {
+    let auth = Some(Auth::Basic { user: "u".into(), password: "hunter2".into() });
+    let fake = FakeCluster::start(FakeConfig { auth, ..FakeConfig::default() }).await.unwrap();
+    let (folder, _) = folder_with("a.ndjson", &lines(1));
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "hunter2\n").unwrap();
+    let to = fake.url();
+    let load = ["load", "a.ndjson", "--index", "docs", "--to", &to, "--user", "u", "-vvv"];
+
+    let by_file = run(folder.path(), &[&load[..], &["--password-file", "secret"]].concat()).await;
+    check(&by_file, 0);
+    let by_variable = inrush(folder.path(), &load).env("INRUSH_PASSWORD", "hunter2").output().await.unwrap();
+    check(&by_variable, 0);
+    let wrong = inrush(folder.path(), &load).env("INRUSH_PASSWORD", "hunter3").output().await.unwrap();
+    check(&wrong, 1);
+    assert!(stderr(&wrong).contains("401"), "{}", stderr(&wrong));
+    for output in [&by_file, &by_variable, &wrong] {
+        let text = stdout(output) + &stderr(output);
+        // Also not as the header has it: base64 of u:hunter.
+        assert!(!text.contains("hunter") && !text.contains("dTpodW50ZX"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn an_index_is_made_anew_when_that_is_confirmed() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(3));
+    std::fs::write(folder.path().join("m.json"), r#"{"mappings":{"properties":{"n":{"type":"long"}}}}"#).unwrap();
+    let to = fake.url();
+    let load = ["load", "a.ndjson", "--index", "docs", "--to", &to, "--mapping", "m.json"];
+    check(&run(folder.path(), &load).await, 0);
+    let output = run(folder.path(), &[&load[..], &["--recreate"]].concat()).await;
+    check(&output, 2);
+    assert_eq!(fake.documents("docs").len(), 3, "nothing is deleted without a yes");
+    check(&run(folder.path(), &[&load[..], &["--recreate", "--yes"]].concat()).await, 0);
+    assert_eq!(fake.documents("docs").len(), 3);
+    assert_eq!(fake.mapping("docs")["properties"]["n"]["type"], "long");
+}
+
+#[tokio::test]
+async fn a_closed_stdout_is_no_panic() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(3));
+    let mut load = inrush(folder.path(), &["load", "a.ndjson", "--index", "docs", "--to", &fake.url()]);
+    let mut child = load.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().await.unwrap();
+    check(&output, 0);
+    assert_eq!(stderr(&output), "");
+}
