@@ -540,17 +540,18 @@ impl Flow {
         }
     }
 
-    fn wait(&mut self, failures: u32) -> Duration {
-        self.config.retry.wait(failures, &mut self.jitter)
+    fn wait(&mut self, setbacks: u32) -> Duration {
+        self.config.retry.wait(setbacks, &mut self.jitter)
     }
 
     /// Puts a part back at the front of its slot, to be sent after a wait, or ends it where the budget is spent.
     fn again(&mut self, now: Time, slot_id: u64, mut part: Part, last: &slot::LastError) {
         part.failures += 1;
+        part.setbacks += 1;
         if !self.config.retry.allows(part.failures, part.first_sent, now) {
             return self.exhausted(now, part, last);
         }
-        let until = now + self.wait(part.failures);
+        let until = now + self.wait(part.setbacks);
         if let Some(slot) = self.slots.get_mut(&slot_id) {
             slot.parts.push_front(part);
             slot.state = SlotState::Waiting { until };

@@ -1,5 +1,5 @@
 //! The engine against the fake cluster, with faults.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! The engine against real servers, which the test starts and stops itself. Needs Java; see `make servers`.
 #![cfg(feature = "real-servers")]
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The flags of `inrush load`, by topic. Defaults are named in the help and set in [`crate::validate`], so that a
+//! The flags of `inrush load`, by topic. Defaults are named in the help and set in [`crate::options`], so that a
 //! flag that was not given can be told from one that was.
 
 use std::ffi::OsString;

@@ -40,14 +40,24 @@ pub(super) struct Part {
     pub(super) last_uncertain: bool,
     /// Ask for entries even where summaries are enough.
     pub(super) item_replies: bool,
+    /// Attempts that left something to be sent again.
     pub(super) failures: u32,
+    /// Those among them, without a better one since, that got less than half of the items in: the wait doubles with each.
+    pub(super) setbacks: u32,
     pub(super) first_sent: Time,
 }
 
 impl Slot {
     pub(super) fn new(id: u64, now: Time, batch: Batch) -> Self {
-        let part =
-            Part { batch, uncertain: false, last_uncertain: false, item_replies: false, failures: 0, first_sent: now };
+        let part = Part {
+            batch,
+            uncertain: false,
+            last_uncertain: false,
+            item_replies: false,
+            failures: 0,
+            setbacks: 0,
+            first_sent: now,
+        };
         Slot { id, parts: VecDeque::from([part]), state: SlotState::Waiting { until: now } }
     }
 }
@@ -276,7 +286,8 @@ impl Flow {
         if !retry.is_empty() {
             // Waiting for a condition to pass costs no retries: the pause has a bound of its own.
             let failures = if paused.is_some() { part.failures.min(5) } else { part.failures };
-            let retry = Part { failures, ..part.with(retry) };
+            let setbacks = if accepted >= rejected { 0 } else { part.setbacks };
+            let retry = Part { failures, setbacks, ..part.with(retry) };
             let retry = if paused.is_some() { Part { first_sent: now, ..retry } } else { retry };
             self.again_unless_comparing(now, slot_id, retry, &last);
         }

@@ -430,3 +430,14 @@ fn summaries_count_as_created_until_there_are_errors() {
     assert!(second.item_replies);
     assert_eq!(flow.counts().possible_duplicates, 3);
 }
+
+#[test]
+fn attempts_that_get_most_in_do_not_make_the_waits_grow() {
+    let (ids, words) = good(200);
+    let encoder = Encoder::new(operations(Action::Index, true));
+    let roomy = FlowConfig { memory: 1 << 20, ..config() };
+    // Two thirds of what is sent are taken each time: 200, 67, 23, 8, 3.
+    let out = drive(flow(roomy, 1 << 20, 1), &encoder, blocks(&ids, &words, 200), &[Fault::Rejects(3); 5], 1);
+    assert_eq!((out.flow.counts().docs_created, out.flow.counts().requests), (200, 6));
+    assert!(out.elapsed < Duration::from_millis(5 * 100 + 10), "{:?}", out.elapsed);
+}

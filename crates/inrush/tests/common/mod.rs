@@ -1,5 +1,5 @@
 //! What the engine's tests share: a source of lines, and a load with small batches.
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 use std::time::Duration;
 
