@@ -1,5 +1,5 @@
-//! The flow: batches out, answers in, until every document has reached its end. Composes what waits ([`Pending`]), what is
-//! under way ([`Slot`]), the ledger and the tuner. A state machine: `handle_*` takes what happened, [`Flow::poll`] says
+//! The flow: batches out, answers in, until every document has reached its end. Composes what waits (`Pending`), what is
+//! under way (`Slot`), the ledger and the tuner. A state machine: `handle_*` takes what happened, [`Flow::poll`] says
 //! what to do next, [`Flow::poll_timeout`] when to come back. Nothing in it waits, locks or reads a clock.
 
 mod slot;
