@@ -1,4 +1,43 @@
 //! The engine of `inrush`: loads documents into Elasticsearch and OpenSearch, and accounts for every one of them.
+//!
+//! A file:
+//!
+//! ```no_run
+//! use inrush::Loader;
+//! use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let source = open(&[SourceSpec::new("logs/*.ndjson.zst")], FormatOptions::default(), &Warnings::default())?;
+//! let loader = Loader::builder().to("http://localhost:9200").index("logs").id("id").build()?;
+//! let report = loader.run(source).await?;
+//! assert_eq!(report.exit_code(), 0, "{:?}", report.errors);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Documents that a program makes, from any number of tasks, with those that fail as a stream:
+//!
+//! ```no_run
+//! use inrush::Loader;
+//! use inrush::source::push::Document;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut load = Loader::builder().to("http://localhost:9200").index("logs").build()?.sender().await?;
+//! let mut failures = load.failures().ok_or("they are taken once")?;
+//! let sender = load.sender();
+//! let task = tokio::spawn(async move {
+//!     // Waits while memory is full.
+//!     sender.send(Document { body: r#"{"message":"hello"}"#.into(), ..Document::default() }).await
+//! });
+//! task.await??;
+//! let report = load.finish().await;
+//! while let Some(failure) = failures.recv().await {
+//!     eprintln!("{} line {}: {}", failure.source, failure.letter.position.line, failure.letter.reason);
+//! }
+//! println!("{} documents are in", report.counts.docs_indexed);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod cluster;
 mod compare;

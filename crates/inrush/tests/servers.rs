@@ -1,11 +1,14 @@
 //! The engine against real servers, which the test starts and stops itself. Needs Java; see `make servers`.
 #![cfg(feature = "real-servers")]
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{documents, load};
 use inrush::config::{DeadLetters, LoadConfig};
@@ -13,6 +16,9 @@ use inrush::node::{Distribution, NodeSpec, OwnedNode};
 use inrush::source::{Format, FormatOptions, SourceSpec, Warnings, open};
 use inrush::transport::{Credentials, HttpOptions, Transport};
 use inrush::{Loader, Report, Status, VerifiedState};
+use inrush_testbed::conformance::{Outcome, Target, run_all};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 const HEAP_MIB: u32 = 768;
 
@@ -45,6 +51,15 @@ async fn ids(node: &OwnedNode, index: &str) -> BTreeSet<String> {
 async fn check(distribution: Distribution) {
     let title = distribution.title();
     let (node, folder) = start(distribution).await;
+
+    let target = Target::connect(&node.url(), None).await.unwrap();
+    let outcomes = run_all(&target).await;
+    let count = |wanted: fn(&Outcome) -> bool| outcomes.iter().filter(|(_, outcome)| wanted(outcome)).count();
+    let failed: Vec<_> = outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Failed(_))).collect();
+    assert!(failed.is_empty(), "{title}: {failed:?}");
+    let (passed, skipped) = (count(|o| matches!(o, Outcome::Passed)), count(|o| matches!(o, Outcome::Skipped(_))));
+    println!("{title}: conformance {passed} passed, {skipped} skipped");
+    assert!(passed > 60, "{title}");
 
     let (mut with_ids, _a) = config(&node, "with-ids");
     with_ids.id = Some("id".parse().unwrap());
@@ -121,6 +136,84 @@ async fn a_node_that_crashes_in_the_middle() {
     println!("killed after {at} documents: {} retried, {}", report.counts.retried_items, report.verified.detail);
     node.stop().await.unwrap();
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A node with a short queue rejects items of requests that it answers with 200: all of them come in by and by.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_rejects_items() {
+    let folder = PathBuf::from(format!("/var/tmp/inrush-test-{}-rejects", std::process::id()));
+    let mut spec =
+        NodeSpec { heap_mib: HEAP_MIB, ..NodeSpec::new(Distribution::opensearch("3.6.0"), "test", folder.clone()) };
+    spec.settings =
+        vec![("thread_pool.write.queue_size".into(), "4".into()), ("thread_pool.write.size".into(), "1".into())];
+    let node = OwnedNode::start(spec).await.unwrap();
+    let (mut config, _a) = config(&node, "rejects");
+    config.id = Some("id".parse().unwrap());
+    config.create.shards = Some(8);
+    config.create.replicas = Some(0);
+    config.limits.in_flight = 8;
+    let report = load(&config, documents(100_000, 50_000)).await;
+    assert_eq!((report.status, report.counts.docs_read), (Status::Complete, 100_000), "{report:?}");
+    assert!(report.counts.rejected_items > 0, "the node rejected nothing");
+    assert_eq!(report.verified.state, VerifiedState::Yes, "{:?}", report.verified);
+    assert_eq!(count(&node, "rejects").await, 50_000);
+    let share = 100.0 * report.counts.rejected_items as f64 / (100_000 + report.counts.rejected_items) as f64;
+    println!("rejected {} items, {share:.0} % of what was sent: all are in", report.counts.rejected_items);
+    node.stop().await.unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Connections that break after the node has done the work, before its answer arrives.
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_break_after_the_work_was_done() {
+    let (node, folder) = start(Distribution::opensearch("3.6.0")).await;
+    let proxy = breaking_proxy(node.url().trim_start_matches("http://").parse().unwrap(), 20).await;
+    let (mut with_ids, _a) = config(&node, "breaks");
+    with_ids.to = vec![proxy.clone()];
+    with_ids.id = Some("id".parse().unwrap());
+    let report = load(&with_ids, documents(100_000, 100_000)).await;
+    assert_eq!((report.status, report.counts.docs_read), (Status::Complete, 100_000), "{report:?}");
+    assert_eq!(report.verified.state, VerifiedState::Yes, "{:?}", report.verified);
+    assert_eq!(count(&node, "breaks").await, 100_000);
+    println!("with ids: {} retried, {}", report.counts.retried_items, report.verified.detail);
+
+    let (mut without, _b) = config(&node, "breaks-without-ids");
+    without.to = vec![proxy];
+    let report = load(&without, documents(100_000, 100_000)).await;
+    let there = count(&node, "breaks-without-ids").await;
+    assert!(there >= 100_000 && there - 100_000 <= report.counts.possible_duplicates, "{there}: {report:?}");
+    println!("without ids: {} twice, {} possible", there - 100_000, report.counts.possible_duplicates);
+    node.stop().await.unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Passes bytes on, and breaks the connection instead of every `nth` answer to a bulk request.
+async fn breaking_proxy(upstream: SocketAddr, nth: u64) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answers = Arc::new(AtomicU64::new(0));
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let answers = Arc::clone(&answers);
+            tokio::spawn(async move {
+                let server = TcpStream::connect(upstream).await.unwrap();
+                let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
+                    (client.into_split(), server.into_split());
+                tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
+                let mut buffer = vec![0; 64 << 10];
+                while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
+                    let bulk = memchr::memmem::find(&buffer[..read], b"\"errors\"").is_some();
+                    if bulk && answers.fetch_add(1, Ordering::Relaxed) % nth == nth - 1 {
+                        return;
+                    }
+                    if to_client.write_all(&buffer[..read]).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    url
 }
 
 async fn count(node: &OwnedNode, index: &str) -> u64 {
