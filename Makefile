@@ -3,7 +3,7 @@ CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/inrush
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 SHELL := bash
 
-.PHONY: build demo test check unit fmt lint docs purity servers tools bench
+.PHONY: build demo test check unit fmt lint docs purity servers tools fuzz bench
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -33,6 +33,11 @@ unit: ## units, properties, the engine and the command line against the fake clu
 
 servers: ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
 	cargo test --locked -p inrush --test servers --features real-servers -- --nocapture --test-threads 1
+
+fuzz: tools ## each fuzz target for a minute
+	command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
+	cd fuzz && for target in reply lines dead_letters; do \
+		RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$(CACHE)/fuzz cargo fuzz run $$target -- -max_total_time=60 || exit 1; done
 
 bench: ## against the null server; writes bench/runs/
 	bench/null.sh
