@@ -563,7 +563,7 @@ impl Flow {
         if self.last_progress <= part.first_sent {
             // The cluster takes nothing at all: that is no matter of these documents, and dead letters would not help.
             let why = format!(
-                "the cluster has taken no document for {tried:.0} s; the last of {} attempts ended with {last}",
+                "the cluster has taken no document for {tried:.0} s; the last of {} attempts in a row ended with {last}",
                 part.failures
             );
             if part.uncertain {
@@ -574,7 +574,7 @@ impl Flow {
         if part.uncertain && last.status == 0 {
             return self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
         }
-        let reason = format!("given up after {} attempts in {tried:.0} s: {}", part.failures, last.reason);
+        let reason = format!("given up after {tried:.0} s and {} attempts in a row: {}", part.failures, last.reason);
         let last = slot::LastError { reason, ..last.clone() };
         self.dead_letter_batch(now, &part.batch, &last);
     }

@@ -7,7 +7,7 @@ use crate::time::Time;
 /// Bounds of what one batch may cost in repetitions.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// How often a batch is sent again. Default 20.
+    /// How often in a row a batch is sent again without getting any of its documents in. Default 20.
     pub retries: u32,
     /// How long a batch is sent again, counted from its first attempt. Default 10 min.
     pub retry_for: Duration,

@@ -169,7 +169,7 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// How long one batch is tried again. Default 10 min.
     pub retry_for: Duration,
-    /// How often one batch is tried again. Default 20.
+    /// How often in a row one batch is tried again without getting any of its documents in. Default 20.
     pub retries: u32,
     /// How long to wait before a batch is sent again for the first time; doubled each further time, up to 30 s. Default 100 ms.
     pub retry_wait: Duration,

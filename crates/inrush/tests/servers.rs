@@ -145,13 +145,13 @@ async fn a_node_that_rejects_items() {
     let mut spec =
         NodeSpec { heap_mib: HEAP_MIB, ..NodeSpec::new(Distribution::opensearch("3.6.0"), "test", folder.clone()) };
     spec.settings =
-        vec![("thread_pool.write.queue_size".into(), "4".into()), ("thread_pool.write.size".into(), "1".into())];
+        vec![("thread_pool.write.queue_size".into(), "8".into()), ("thread_pool.write.size".into(), "1".into())];
     let node = OwnedNode::start(spec).await.unwrap();
     let (mut config, _a) = config(&node, "rejects");
     config.id = Some("id".parse().unwrap());
     config.create.shards = Some(8);
     config.create.replicas = Some(0);
-    config.limits.in_flight = 8;
+    config.limits.in_flight = 4;
     let report = load(&config, documents(100_000, 50_000)).await;
     assert_eq!((report.status, report.counts.docs_read), (Status::Complete, 100_000), "{report:?}");
     assert!(report.counts.rejected_items > 0, "the node rejected nothing");

@@ -217,7 +217,7 @@ pub(crate) struct SizeArgs {
     /// How long a batch is tried again while the cluster is overloaded. Default 10m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) retry_for: Option<Duration>,
-    /// How often a batch is tried again. Default 20
+    /// How often in a row a batch is tried again without getting any of its documents in. Default 20
     #[arg(long, value_name = "N")]
     pub(crate) retries: Option<u32>,
     /// How long to wait for a condition of the whole index or cluster to pass (write block, full disk). Default 60s

@@ -40,7 +40,7 @@ pub(super) struct Part {
     pub(super) last_uncertain: bool,
     /// Ask for entries even where summaries are enough.
     pub(super) item_replies: bool,
-    /// Attempts that left something to be sent again.
+    /// Attempts since one got anything in.
     pub(super) failures: u32,
     /// Those among them, without a better one since, that got less than half of the items in: the wait doubles with each.
     pub(super) setbacks: u32,
@@ -285,7 +285,12 @@ impl Flow {
         }
         if !retry.is_empty() {
             // Waiting for a condition to pass costs no retries: the pause has a bound of its own.
-            let failures = if paused.is_some() { part.failures.min(5) } else { part.failures };
+            // What got something in is no failure, however often: the batch shrinks, and its time is bounded too.
+            let failures = match paused {
+                Some(_) => part.failures.min(5),
+                None if accepted > 0 => 0,
+                None => part.failures,
+            };
             let setbacks = if accepted >= rejected { 0 } else { part.setbacks };
             let retry = Part { failures, setbacks, ..part.with(retry) };
             let retry = if paused.is_some() { Part { first_sent: now, ..retry } } else { retry };
