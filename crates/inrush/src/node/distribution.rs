@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha512};
 
 use super::error::NodeError;
+use super::java;
 
 /// Whose server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,56 +72,76 @@ impl Distribution {
         }
     }
 
+    /// As Maven names it.
+    fn artifact(&self) -> String {
+        let maker = match self.product {
+            Product::OpenSearch => "org.opensearch",
+            Product::Elasticsearch => "org.elasticsearch",
+        };
+        format!("{maker}.distribution.integ-test-zip:{}:{}:zip", self.name(), self.version)
+    }
+
     /// The unpacked distribution, fetched if it is not there: from the cache, through Maven, or (OpenSearch) from its maker's own
-    /// archive.
-    pub(super) fn home(&self, root: &Path, cache: &Path) -> Result<PathBuf, NodeError> {
+    /// archive, which brings a Java along and so is the only one that helps where no Java runs it; but a Java that was named (`java_home`) is meant.
+    pub(super) fn home(&self, root: &Path, cache: &Path, java_home: Option<&Path>) -> Result<PathBuf, NodeError> {
         let home = root.join("dist").join(format!("{}-{}", self.name(), self.version));
-        if home.join("bin").is_dir() {
-            return Ok(home);
-        }
-        let zip = cache.join(format!("{}-{}.zip", self.name(), self.version));
+        let with_java = root.join("dist").join(format!("{}-{}-with-java", self.name(), self.version));
         let mut tried = Vec::new();
-        if !zip.is_file()
-            && let Err(e) = self.by_maven(cache)
-        {
-            tried.push(e);
-        }
-        if zip.is_file() {
-            unpack(&home, |into| unzip(&zip, into))
-                .map_err(NodeError::io(format!("cannot unpack {}", zip.display())))?;
-            return Ok(home);
+        let no_java = match java::choose(&java::find(java_home, None), &self.title(), &self.java()) {
+            Err(e) if java_home.is_some() => return Err(e),
+            other => other.err(),
+        };
+        if no_java.is_none() {
+            if home.join("bin").is_dir() {
+                return Ok(home);
+            }
+            let zip = cache.join(format!("{}-{}.zip", self.name(), self.version));
+            if !zip.is_file()
+                && let Err(e) = self.by_maven(cache, &zip)
+            {
+                tried.push(e);
+            }
+            if zip.is_file() {
+                unpack(&home, |into| unzip(&zip, into)).map_err(NodeError::io(cannot_unpack(&zip)))?;
+                return Ok(home);
+            }
         }
         if self.product == Product::OpenSearch {
-            let base = std::env::var("INRUSH_OPENSEARCH_ARCHIVES").unwrap_or_else(|_| ARCHIVES.to_owned());
+            if with_java.join("bin").is_dir() {
+                return Ok(with_java);
+            }
+            let base = std::env::var("INRUSH_OPENSEARCH_MIRROR").unwrap_or_else(|_| ARCHIVES.to_owned());
             match self.by_archive(&base, cache) {
                 Ok(archive) => {
-                    unpack(&home, |into| untar(&archive, into))
-                        .map_err(NodeError::io(format!("cannot unpack {}", archive.display())))?;
-                    return Ok(home);
+                    unpack(&with_java, |into| untar(&archive, into)).map_err(NodeError::io(cannot_unpack(&archive)))?;
+                    return Ok(with_java);
                 }
                 Err(e) => tried.push(e),
             }
         }
-        Err(NodeError::NoDistribution { what: self.title(), tried })
+        // That there is no Java is what can be helped most easily.
+        Err(no_java.unwrap_or(NodeError::NoDistribution { what: self.title(), tried }))
     }
 
-    fn by_maven(&self, cache: &Path) -> Result<(), String> {
-        std::fs::create_dir_all(cache).map_err(|e| format!("cannot make {}: {e}", cache.display()))?;
-        let group = match self.product {
-            Product::OpenSearch => "org.opensearch.distribution.integ-test-zip",
-            Product::Elasticsearch => "org.elasticsearch.distribution.integ-test-zip",
-        };
+    /// Maven copies into a folder of its own first: what is in the cache is whole.
+    fn by_maven(&self, cache: &Path, zip: &Path) -> Result<(), String> {
+        let cannot = |e: io::Error| format!("cannot write to {}: {e}", cache.display());
+        std::fs::create_dir_all(cache).map_err(cannot)?;
+        let folder = tempfile::tempdir_in(cache).map_err(cannot)?;
         let output = Command::new("mvn")
             .args(["-q", "-B", "dependency:copy"])
-            .arg(format!("-Dartifact={group}:{}:{}:zip", self.name(), self.version))
-            .arg(format!("-DoutputDirectory={}", cache.display()))
+            .arg(format!("-Dartifact={}", self.artifact()))
+            .arg(format!("-DoutputDirectory={}", folder.path().display()))
+            .stdin(Stdio::null())
             .output()
             .map_err(|e| format!("Maven (mvn) cannot be run: {e}"))?;
-        if output.status.success() {
-            return Ok(());
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let reason = text.lines().find(|l| l.contains("ERROR")).unwrap_or("no reason given");
+            return Err(format!("Maven failed: {reason}"));
         }
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        Err(format!("Maven failed: {}", text.lines().find(|l| l.contains("ERROR")).unwrap_or("no reason given")))
+        let name = zip.file_name().unwrap_or_default();
+        std::fs::rename(folder.path().join(name), zip).map_err(|e| format!("Maven did not bring {name:?}: {e}"))
     }
 
     /// Downloads `BASE/VERSION/opensearch-VERSION-linux-x64.tar.gz` and checks it against the `.sha512` beside it.
@@ -129,6 +150,10 @@ impl Distribution {
         let name = format!("opensearch-{}-linux-{arch}.tar.gz", self.version);
         let url = format!("{base}/{}/{name}", self.version);
         let archive = cache.join(&name);
+        // It gets its name when its checksum was right.
+        if archive.is_file() {
+            return Ok(archive);
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
         runtime.block_on(async {
             let client = crate::transport::download_client().map_err(|e| e.to_string())?;
@@ -154,6 +179,10 @@ impl Distribution {
             Ok(archive)
         })
     }
+}
+
+fn cannot_unpack(archive: &Path) -> String {
+    format!("cannot unpack {}; delete it if it is damaged, it is fetched again then", archive.display())
 }
 
 fn root_cause(error: &dyn std::error::Error) -> String {
