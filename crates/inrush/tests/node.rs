@@ -55,7 +55,7 @@ fn put_document(url: &str) {
 }
 
 fn document(url: &str) -> String {
-    ask(url, "GET", "/kept/_doc/1/_source", "")
+    ask(url, "GET", "/kept/_source/1", "")
 }
 
 fn is_gone(pid: u32) -> bool {

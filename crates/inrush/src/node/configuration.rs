@@ -26,11 +26,12 @@ pub(super) fn write(spec: &NodeSpec, places: &Places<'_>) -> io::Result<()> {
     // The plugins of a full distribution expect their folders there. The keystore is the node's own: it may hold secrets of
     // another cluster.
     copy(&places.home.join("config"), places.config, &[&settings_file, &keystore])?;
-    // The launcher changes into the distribution, which the node's user can only read.
+    // The launcher changes into the distribution, which the node's user can only read. It splits options at spaces, which the
+    // data's path may have, and the logs' has not.
     let options = fs::read_to_string(places.home.join("config/jvm.options"))?
         .replace("=logs/", &format!("={}/", places.logs.display()))
         .replace("-Xloggc:logs/", &format!("-Xloggc:{}/", places.logs.display()))
-        .replace("HeapDumpPath=data", &format!("HeapDumpPath={}", places.data.display()));
+        .replace("HeapDumpPath=data", &format!("HeapDumpPath={}", places.logs.display()));
     fs::write(places.config.join("jvm.options"), options)?;
     let text: String = settings(spec, places).iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
     fs::write(places.config.join(settings_file), text)
@@ -132,7 +133,7 @@ mod tests {
         assert!(!config.join("opensearch.keystore").exists());
         assert!(text.contains("http.port: 5\n") && text.contains("path.data: \"/d #1\"\n"), "{text}");
         let options = fs::read_to_string(config.join("jvm.options")).unwrap();
-        assert_eq!(options, "-XX:HeapDumpPath=/d #1\n-XX:ErrorFile=/l/e\n8:-Xloggc:/l/g\n");
+        assert_eq!(options, "-XX:HeapDumpPath=/l\n-XX:ErrorFile=/l/e\n8:-Xloggc:/l/g\n");
     }
 
     #[test]

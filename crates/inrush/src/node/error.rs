@@ -67,6 +67,9 @@ pub enum NodeError {
     /// The folder for data has other things in it.
     #[error("{} is neither empty nor a node's data folder; give an empty or a new one with --data", .0.display())]
     NotData(PathBuf),
+    /// A path that the servers' launchers cannot take.
+    #[error("a node cannot be kept in {}: servers' launchers split paths at spaces; set XDG_DATA_HOME to a folder without", .0.display())]
+    Spaces(PathBuf),
     /// Not a name: it becomes the name of a folder and of a cluster.
     #[error("the node's name {0:?} must be 1 to 64 letters, digits, - and _; choose another with --name")]
     Name(String),

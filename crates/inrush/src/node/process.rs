@@ -101,6 +101,10 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
     let absolute =
         |path: &Path| std::path::absolute(path).map_err(NodeError::io(format!("cannot use {}", path.display())));
     let folder = absolute(&spec.folder)?;
+    // The launchers put the paths of logs and temporary files on a command line, and the shell splits it.
+    if folder.to_string_lossy().contains(char::is_whitespace) {
+        return Err(NodeError::Spaces(folder));
+    }
     let data = absolute(&spec.data.clone().unwrap_or_else(|| folder.join("data")))?;
     let (config, logs, temporary) = (folder.join("config"), folder.join("logs"), folder.join("tmp"));
     if spec.data.is_some() {
