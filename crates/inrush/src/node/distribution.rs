@@ -1,8 +1,9 @@
 //! Servers as their makers publish them: where they come from, and unpacking them.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -198,9 +199,8 @@ fn unpack(home: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result
     let parent = home.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;
     let folder = tempfile::tempdir_in(parent)?;
-    // Others have to read it: the user that the node runs as.
-    open_to_all(folder.path())?;
     fill(folder.path())?;
+    open_to_all(folder.path())?;
     // An archive has one folder at its top.
     let mut entries: Vec<PathBuf> =
         std::fs::read_dir(folder.path())?.filter_map(Result::ok).map(|entry| entry.path()).collect();
@@ -214,9 +214,20 @@ fn unpack(home: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result
     }
 }
 
-fn open_to_all(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))
+/// Lets the user that the node runs as read all of it, whatever the file mode mask of the one who unpacks is.
+fn open_to_all(path: &Path) -> io::Result<()> {
+    let metadata = std::fs::symlink_metadata(path)?;
+    if metadata.is_symlink() {
+        return Ok(());
+    }
+    let mode = metadata.permissions().mode();
+    // Who may run it is for the owner's bit to say.
+    let open = mode | if mode & 0o100 == 0 { 0o444 } else { 0o555 };
+    std::fs::set_permissions(path, Permissions::from_mode(open))?;
+    if metadata.is_dir() {
+        std::fs::read_dir(path)?.try_for_each(|entry| open_to_all(&entry?.path()))?;
+    }
+    Ok(())
 }
 
 fn unzip(archive: &Path, into: &Path) -> io::Result<()> {
@@ -291,5 +302,34 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let error = Distribution::opensearch("1.0.0").by_archive(&serve(Vec::new()), cache.path()).unwrap_err();
         assert!(error.contains("404"), "{error}");
+    }
+    #[test]
+    fn what_was_unpacked_can_be_read_by_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        unpack(&home, |into| {
+            let bin = into.join("opensearch-9.9.9/bin");
+            std::fs::create_dir_all(&bin)?;
+            std::fs::write(bin.join("opensearch"), "#!")?;
+            std::fs::write(into.join("opensearch-9.9.9/README"), "")?;
+            std::fs::set_permissions(into.join("opensearch-9.9.9/README"), Permissions::from_mode(0o600))?;
+            std::fs::set_permissions(bin.join("opensearch"), Permissions::from_mode(0o700))?;
+            std::fs::set_permissions(bin, Permissions::from_mode(0o700))
+        })
+        .unwrap();
+        let mode = |path: &str| std::fs::metadata(home.join(path)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("bin"), mode("bin/opensearch"), mode("README")), (0o755, 0o755, 0o644));
+    }
+
+    #[test]
+    fn artifacts_are_named_as_their_makers_do() {
+        assert_eq!(
+            Distribution::elasticsearch("8.19.21").artifact(),
+            "org.elasticsearch.distribution.integ-test-zip:elasticsearch:8.19.21:zip"
+        );
+        assert_eq!(
+            Distribution::opensearch("3.6.0").artifact(),
+            "org.opensearch.distribution.integ-test-zip:opensearch:3.6.0:zip"
+        );
     }
 }
