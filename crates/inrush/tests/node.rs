@@ -1,6 +1,6 @@
 //! The local node, on a real OpenSearch that the tests start and stop themselves. Needs Java 21 or newer; see `make servers`.
 #![cfg(feature = "real-servers")]
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;
 use std::io::{Read, Write};
