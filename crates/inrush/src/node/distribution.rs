@@ -1,15 +1,17 @@
 //! Servers as their makers publish them: where they come from, and unpacking them.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha512};
 
 use super::error::NodeError;
+use super::java;
 
 /// Whose server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,56 +73,76 @@ impl Distribution {
         }
     }
 
+    /// As Maven names it.
+    fn artifact(&self) -> String {
+        let maker = match self.product {
+            Product::OpenSearch => "org.opensearch",
+            Product::Elasticsearch => "org.elasticsearch",
+        };
+        format!("{maker}.distribution.integ-test-zip:{}:{}:zip", self.name(), self.version)
+    }
+
     /// The unpacked distribution, fetched if it is not there: from the cache, through Maven, or (OpenSearch) from its maker's own
-    /// archive.
-    pub(super) fn home(&self, root: &Path, cache: &Path) -> Result<PathBuf, NodeError> {
+    /// archive, which brings a Java along and so is the only one that helps where no Java runs it; but a Java that was named (`java_home`) is meant.
+    pub(super) fn home(&self, root: &Path, cache: &Path, java_home: Option<&Path>) -> Result<PathBuf, NodeError> {
         let home = root.join("dist").join(format!("{}-{}", self.name(), self.version));
-        if home.join("bin").is_dir() {
-            return Ok(home);
-        }
-        let zip = cache.join(format!("{}-{}.zip", self.name(), self.version));
+        let with_java = root.join("dist").join(format!("{}-{}-with-java", self.name(), self.version));
         let mut tried = Vec::new();
-        if !zip.is_file()
-            && let Err(e) = self.by_maven(cache)
-        {
-            tried.push(e);
-        }
-        if zip.is_file() {
-            unpack(&home, |into| unzip(&zip, into))
-                .map_err(NodeError::io(format!("cannot unpack {}", zip.display())))?;
-            return Ok(home);
+        let no_java = match java::choose(&java::find(java_home, None), &self.title(), &self.java()) {
+            Err(e) if java_home.is_some() => return Err(e),
+            other => other.err(),
+        };
+        if no_java.is_none() {
+            if home.join("bin").is_dir() {
+                return Ok(home);
+            }
+            let zip = cache.join(format!("{}-{}.zip", self.name(), self.version));
+            if !zip.is_file()
+                && let Err(e) = self.by_maven(cache, &zip)
+            {
+                tried.push(e);
+            }
+            if zip.is_file() {
+                unpack(&home, |into| unzip(&zip, into)).map_err(NodeError::io(cannot_unpack(&zip)))?;
+                return Ok(home);
+            }
         }
         if self.product == Product::OpenSearch {
-            let base = std::env::var("INRUSH_OPENSEARCH_ARCHIVES").unwrap_or_else(|_| ARCHIVES.to_owned());
+            if with_java.join("bin").is_dir() {
+                return Ok(with_java);
+            }
+            let base = std::env::var("INRUSH_OPENSEARCH_MIRROR").unwrap_or_else(|_| ARCHIVES.to_owned());
             match self.by_archive(&base, cache) {
                 Ok(archive) => {
-                    unpack(&home, |into| untar(&archive, into))
-                        .map_err(NodeError::io(format!("cannot unpack {}", archive.display())))?;
-                    return Ok(home);
+                    unpack(&with_java, |into| untar(&archive, into)).map_err(NodeError::io(cannot_unpack(&archive)))?;
+                    return Ok(with_java);
                 }
                 Err(e) => tried.push(e),
             }
         }
-        Err(NodeError::NoDistribution { what: self.title(), tried })
+        // That there is no Java is what can be helped most easily.
+        Err(no_java.unwrap_or(NodeError::NoDistribution { what: self.title(), tried }))
     }
 
-    fn by_maven(&self, cache: &Path) -> Result<(), String> {
-        std::fs::create_dir_all(cache).map_err(|e| format!("cannot make {}: {e}", cache.display()))?;
-        let group = match self.product {
-            Product::OpenSearch => "org.opensearch.distribution.integ-test-zip",
-            Product::Elasticsearch => "org.elasticsearch.distribution.integ-test-zip",
-        };
+    /// Maven copies into a folder of its own first: what is in the cache is whole.
+    fn by_maven(&self, cache: &Path, zip: &Path) -> Result<(), String> {
+        let cannot = |e: io::Error| format!("cannot write to {}: {e}", cache.display());
+        std::fs::create_dir_all(cache).map_err(cannot)?;
+        let folder = tempfile::tempdir_in(cache).map_err(cannot)?;
         let output = Command::new("mvn")
             .args(["-q", "-B", "dependency:copy"])
-            .arg(format!("-Dartifact={group}:{}:{}:zip", self.name(), self.version))
-            .arg(format!("-DoutputDirectory={}", cache.display()))
+            .arg(format!("-Dartifact={}", self.artifact()))
+            .arg(format!("-DoutputDirectory={}", folder.path().display()))
+            .stdin(Stdio::null())
             .output()
             .map_err(|e| format!("Maven (mvn) cannot be run: {e}"))?;
-        if output.status.success() {
-            return Ok(());
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let reason = text.lines().find(|l| l.contains("ERROR")).unwrap_or("no reason given");
+            return Err(format!("Maven failed: {reason}"));
         }
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        Err(format!("Maven failed: {}", text.lines().find(|l| l.contains("ERROR")).unwrap_or("no reason given")))
+        let name = zip.file_name().unwrap_or_default();
+        std::fs::rename(folder.path().join(name), zip).map_err(|e| format!("Maven did not bring {name:?}: {e}"))
     }
 
     /// Downloads `BASE/VERSION/opensearch-VERSION-linux-x64.tar.gz` and checks it against the `.sha512` beside it.
@@ -129,6 +151,10 @@ impl Distribution {
         let name = format!("opensearch-{}-linux-{arch}.tar.gz", self.version);
         let url = format!("{base}/{}/{name}", self.version);
         let archive = cache.join(&name);
+        // It gets its name when its checksum was right.
+        if archive.is_file() {
+            return Ok(archive);
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
         runtime.block_on(async {
             let client = crate::transport::download_client().map_err(|e| e.to_string())?;
@@ -156,6 +182,10 @@ impl Distribution {
     }
 }
 
+fn cannot_unpack(archive: &Path) -> String {
+    format!("cannot unpack {}; delete it if it is damaged, it is fetched again then", archive.display())
+}
+
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
@@ -169,9 +199,8 @@ fn unpack(home: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result
     let parent = home.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;
     let folder = tempfile::tempdir_in(parent)?;
-    // Others have to read it: the user that the node runs as.
-    open_to_all(folder.path())?;
     fill(folder.path())?;
+    open_to_all(folder.path())?;
     // An archive has one folder at its top.
     let mut entries: Vec<PathBuf> =
         std::fs::read_dir(folder.path())?.filter_map(Result::ok).map(|entry| entry.path()).collect();
@@ -185,9 +214,20 @@ fn unpack(home: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result
     }
 }
 
-fn open_to_all(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))
+/// Lets the user that the node runs as read all of it, whatever the file mode mask of the one who unpacks is.
+fn open_to_all(path: &Path) -> io::Result<()> {
+    let metadata = std::fs::symlink_metadata(path)?;
+    if metadata.is_symlink() {
+        return Ok(());
+    }
+    let mode = metadata.permissions().mode();
+    // Who may run it is for the owner's bit to say.
+    let open = mode | if mode & 0o100 == 0 { 0o444 } else { 0o555 };
+    std::fs::set_permissions(path, Permissions::from_mode(open))?;
+    if metadata.is_dir() {
+        std::fs::read_dir(path)?.try_for_each(|entry| open_to_all(&entry?.path()))?;
+    }
+    Ok(())
 }
 
 fn unzip(archive: &Path, into: &Path) -> io::Result<()> {
@@ -262,5 +302,34 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let error = Distribution::opensearch("1.0.0").by_archive(&serve(Vec::new()), cache.path()).unwrap_err();
         assert!(error.contains("404"), "{error}");
+    }
+    #[test]
+    fn what_was_unpacked_can_be_read_by_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        unpack(&home, |into| {
+            let bin = into.join("opensearch-9.9.9/bin");
+            std::fs::create_dir_all(&bin)?;
+            std::fs::write(bin.join("opensearch"), "#!")?;
+            std::fs::write(into.join("opensearch-9.9.9/README"), "")?;
+            std::fs::set_permissions(into.join("opensearch-9.9.9/README"), Permissions::from_mode(0o600))?;
+            std::fs::set_permissions(bin.join("opensearch"), Permissions::from_mode(0o700))?;
+            std::fs::set_permissions(bin, Permissions::from_mode(0o700))
+        })
+        .unwrap();
+        let mode = |path: &str| std::fs::metadata(home.join(path)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("bin"), mode("bin/opensearch"), mode("README")), (0o755, 0o755, 0o644));
+    }
+
+    #[test]
+    fn artifacts_are_named_as_their_makers_do() {
+        assert_eq!(
+            Distribution::elasticsearch("8.19.21").artifact(),
+            "org.elasticsearch.distribution.integ-test-zip:elasticsearch:8.19.21:zip"
+        );
+        assert_eq!(
+            Distribution::opensearch("3.6.0").artifact(),
+            "org.opensearch.distribution.integ-test-zip:opensearch:3.6.0:zip"
+        );
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub enum NodeError {
     /// No Java on this machine can run it.
     #[error(
-        "{what} needs Java {needed}, and there is none here (looked at {looked}); install one, as in `apt-get install openjdk-21-jre-headless`, or name it with --java-home"
+        "{what} needs Java {needed}, and there is none here (looked at {looked}); install one, as in `apt-get install openjdk-{example}-jdk-headless`, or name it with --java-home"
     )]
     NoJava {
         /// Product and version.
@@ -16,6 +16,8 @@ pub enum NodeError {
         needed: String,
         /// What was found where.
         looked: String,
+        /// One that would do, and that systems package.
+        example: u32,
     },
     /// No way to the distribution worked.
     #[error("cannot get {what}: {}; install Maven (`apt-get install maven`), set OPENSEARCH_HOME to an unpacked OpenSearch, or name a cluster with --to", .tried.join("; "))]
@@ -59,9 +61,18 @@ pub enum NodeError {
         "servers refuse to run as root, and there is no user {0} to run it as; create one, or start as another user"
     )]
     NoUser(String),
-    /// A version that is not known here.
-    #[error("{0}")]
-    Version(String),
+    /// `OPENSEARCH_HOME` is not one.
+    #[error("OPENSEARCH_HOME is {}, which has no lib/opensearch-VERSION.jar; unset it, or point it to an unpacked OpenSearch", .0.display())]
+    NotHome(PathBuf),
+    /// The folder for data has other things in it.
+    #[error("{} is neither empty nor a node's data folder; give an empty or a new one with --data", .0.display())]
+    NotData(PathBuf),
+    /// A path that the servers' launchers cannot take.
+    #[error("a node cannot be kept in {}: servers' launchers split paths at spaces; set XDG_DATA_HOME to a folder without", .0.display())]
+    Spaces(PathBuf),
+    /// Not a name: it becomes the name of a folder and of a cluster.
+    #[error("the node's name {0:?} must be 1 to 64 letters, digits, - and _; choose another with --name")]
+    Name(String),
     /// The system said no.
     #[error("{what}: {source}")]
     Io {

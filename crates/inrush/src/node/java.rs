@@ -13,18 +13,26 @@ pub(super) struct Java {
     pub(super) major: u32,
 }
 
-/// All that can be found: the one that was named, `JAVA_HOME`, the one in `PATH`, and those in `/usr/lib/jvm`, in this order.
-pub(super) fn find_all(named: Option<&Path>) -> Vec<Java> {
-    let mut homes: Vec<PathBuf> = named.map(Path::to_owned).into_iter().collect();
-    homes.extend(std::env::var_os("JAVA_HOME").map(PathBuf::from));
-    homes.extend(in_path());
+/// What can be found, in this order: the one that a distribution brings along, `JAVA_HOME`, the one in `PATH`, and those in
+/// `/usr/lib/jvm`. Where one is named it is the only one: a user who names one does not want another.
+pub(super) fn find(named: Option<&Path>, distribution: Option<&Path>) -> Vec<Java> {
+    if let Some(named) = named {
+        return homes([named.to_owned()]);
+    }
+    let mut candidates: Vec<PathBuf> = distribution.map(|home| home.join("jdk")).into_iter().collect();
+    candidates.extend(std::env::var_os("JAVA_HOME").map(PathBuf::from));
+    candidates.extend(in_path());
     let mut installed: Vec<PathBuf> = std::fs::read_dir("/usr/lib/jvm")
         .map(|entries| entries.filter_map(Result::ok).map(|e| e.path()).collect())
         .unwrap_or_default();
     installed.sort();
-    homes.extend(installed);
+    candidates.extend(installed);
+    homes(candidates)
+}
+
+fn homes(candidates: impl IntoIterator<Item = PathBuf>) -> Vec<Java> {
     let mut seen = BTreeSet::new();
-    homes
+    candidates
         .into_iter()
         .filter_map(|home| home.canonicalize().ok())
         .filter(|home| seen.insert(home.clone()))
@@ -39,7 +47,7 @@ pub(super) fn choose(all: &[Java], what: &str, versions: &RangeInclusive<u32>) -
     }
     let looked: Vec<String> = all.iter().map(|java| format!("{} in {}", java.major, java.home.display())).collect();
     let looked = if looked.is_empty() {
-        "JAVA_HOME, PATH and /usr/lib/jvm without finding any".to_owned()
+        "what was named, else JAVA_HOME, PATH and /usr/lib/jvm, and none is a Java".to_owned()
     } else {
         looked.join(", ")
     };
@@ -47,7 +55,9 @@ pub(super) fn choose(all: &[Java], what: &str, versions: &RangeInclusive<u32>) -
         u32::MAX => format!("{} or newer", versions.start()),
         end => format!("{} to {end}", versions.start()),
     };
-    Err(NodeError::NoJava { what: what.to_owned(), needed, looked })
+    // The long-term version that most systems package; a full JDK, for OpenSearch needs its vector module.
+    let example = if versions.contains(&17) { 17 } else { 21 };
+    Err(NodeError::NoJava { what: what.to_owned(), needed, looked, example })
 }
 
 fn in_path() -> Option<PathBuf> {
@@ -89,12 +99,16 @@ mod tests {
     }
 
     #[test]
-    fn a_home_that_was_named_is_looked_at_first() {
+    fn a_home_that_was_named_is_the_only_one_and_a_distributions_own_the_first() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("bin")).unwrap();
-        std::fs::write(folder.path().join("bin/java"), "").unwrap();
-        std::fs::write(folder.path().join("release"), "JAVA_VERSION=\"99\"").unwrap();
-        assert_eq!(find_all(Some(folder.path()))[0].major, 99);
+        let java = folder.path().join("jdk");
+        std::fs::create_dir_all(java.join("bin")).unwrap();
+        std::fs::write(java.join("bin/java"), "").unwrap();
+        std::fs::write(java.join("release"), "JAVA_VERSION=\"99\"").unwrap();
+        let only = [Java { home: java.canonicalize().unwrap(), major: 99 }];
+        assert_eq!(find(Some(&java), None), only);
+        assert_eq!(find(None, Some(folder.path()))[0], only[0]);
+        assert_eq!(find(Some(folder.path()), None), []);
     }
 
     #[test]
@@ -105,5 +119,7 @@ mod tests {
         assert_eq!(choose(&all, "x", &(11..=23)).unwrap().major, 17);
         let error = choose(&all, "OpenSearch 3", &(26..=30)).unwrap_err().to_string();
         assert!(error.contains("26 to 30") && error.contains("17 in /j17"), "{error}");
+        let error = choose(&[], "Elasticsearch 8", &(17..=25)).unwrap_err().to_string();
+        assert!(error.contains("none is a Java") && error.contains("openjdk-17-jdk-headless"), "{error}");
     }
 }

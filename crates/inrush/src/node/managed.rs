@@ -8,18 +8,19 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::distribution::Distribution;
 use super::error::NodeError;
-use super::process::{self, NodeSpec, end_group, launch, ready, tail};
-use super::{http, java};
+use super::group::process_start;
+use super::process::{self, NodeSpec, launch, ready, tail};
+use super::{group, http, java};
 
 /// What is started where nothing else is asked for, the first one that the Java of this machine can run.
 const VERSIONS: [&str; 2] = ["3.6.0", "2.19.6"];
 const PORT: u16 = 9200;
-const STOP_MAX: Duration = Duration::from_secs(60);
+/// How long a node that runs may take to answer: it may have been started a moment ago.
+const ANSWER_MAX: Duration = Duration::from_secs(120);
 
 /// How a node is to be started.
 #[derive(Clone, Debug)]
@@ -138,6 +139,7 @@ fn state_file(name: &str) -> PathBuf {
 /// # Errors
 /// [`NodeError`].
 pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
+    check_name(&options.name)?;
     let folder = folder(&options.name);
     fs::create_dir_all(&folder).map_err(NodeError::io(format!("cannot make {}", folder.display())))?;
     // Two that start at once: the second one waits and finds the first one's node.
@@ -153,9 +155,7 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
         .and_then(|file| file)
         .map_err(NodeError::io("cannot wait for another start"))?;
     if let Some(node) = read(&options.name).filter(is_alive) {
-        if let Ok(address) = node.url.trim_start_matches("http://").parse() {
-            wait_for(address).await;
-        }
+        answers(&node).await?;
         return Ok(Started { url: node.url, version: node.version, already_running: true });
     }
     let (distribution, home) = tokio::task::spawn_blocking({
@@ -166,8 +166,10 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
     .map_err(io::Error::other)
     .map_err(NodeError::io("the search stopped"))??;
     let free = |port: u16| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let data =
+        options.data.map(std::path::absolute).transpose().map_err(NodeError::io("cannot use the data folder"))?;
     let spec = NodeSpec {
-        data: options.data.clone(),
+        data,
         port: options.port.or_else(|| free(PORT).then_some(PORT)),
         heap_mib: options.heap_mib.unwrap_or(1024),
         java_home: options.java_home,
@@ -198,13 +200,10 @@ fn find(java_home: Option<&Path>, version: Option<String>) -> Result<(Distributi
         });
         return match jar {
             Some(found) => Ok((Distribution::opensearch(found), home)),
-            None => Err(NodeError::Version(format!(
-                "OPENSEARCH_HOME is {}, which has no lib/opensearch-VERSION.jar; unset it, or point it to an unpacked OpenSearch",
-                home.display()
-            ))),
+            None => Err(NodeError::NotHome(home)),
         };
     }
-    let found = java::find_all(java_home);
+    let found = java::find(java_home, None);
     let distribution = match version {
         Some(version) => Distribution::opensearch(version),
         None => VERSIONS
@@ -213,7 +212,7 @@ fn find(java_home: Option<&Path>, version: Option<String>) -> Result<(Distributi
             .find(|d| java::choose(&found, "", &d.java()).is_ok())
             .unwrap_or_else(|| Distribution::opensearch(VERSIONS[0])),
     };
-    let home = distribution.home(&process::root(), &process::cache())?;
+    let home = distribution.home(&process::root(), &process::cache(), java_home)?;
     Ok((distribution, home))
 }
 
@@ -222,17 +221,11 @@ fn find(java_home: Option<&Path>, version: Option<String>) -> Result<(Distributi
 /// # Errors
 /// [`NodeError`].
 pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
+    check_name(name)?;
     let node = read(name);
     let running = node.clone().filter(is_alive);
     if let Some(node) = &running {
-        end_group(node.pid, Signal::TERM);
-        let began = Instant::now();
-        while is_alive(node) {
-            if began.elapsed() > STOP_MAX {
-                end_group(node.pid, Signal::KILL);
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        group::end(node.pid).await?;
     }
     if node.is_some() {
         fs::remove_file(state_file(name)).map_err(NodeError::io("cannot forget the node"))?;
@@ -247,11 +240,12 @@ pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
     Ok(running.is_some())
 }
 
-/// What is known of a node.
+/// What is known of a node. A state that cannot be read counts as stopped.
 ///
 /// # Errors
-/// None at the moment; a state that cannot be read counts as stopped.
+/// [`NodeError::Name`].
 pub async fn status(name: &str) -> Result<Status, NodeError> {
+    check_name(name)?;
     let node = read(name);
     let state = match &node {
         None => State::Stopped,
@@ -274,6 +268,7 @@ impl Log {
     /// # Errors
     /// [`NodeError`] where there is none.
     pub fn open(name: &str) -> Result<Self, NodeError> {
+        check_name(name)?;
         let path = folder(name).join("logs/console.log");
         let at =
             fs::metadata(&path).map_err(NodeError::io(format!("node {name} has no log in {}", path.display())))?.len();
@@ -309,11 +304,33 @@ impl Log {
     }
 }
 
-async fn wait_for(address: SocketAddr) {
+/// Waits for a node that another command has started.
+async fn answers(node: &NodeState) -> Result<(), NodeError> {
+    let log = node.folder.join("logs/console.log");
+    let Ok(address) = node.url.trim_start_matches("http://").parse::<SocketAddr>() else {
+        let source = io::Error::new(io::ErrorKind::InvalidData, format!("{:?} is no address", node.url));
+        return Err(NodeError::Io { what: format!("cannot use {}/node.json", node.folder.display()), source });
+    };
     let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(120) && http::get(address, "/_cluster/health").await.is_none() {
+    while http::get(address, "/_cluster/health").await.is_none() {
+        if !is_alive(node) {
+            return Err(NodeError::Died { tail: tail(&log, 20), log });
+        }
+        if began.elapsed() > ANSWER_MAX {
+            return Err(NodeError::TimedOut { seconds: ANSWER_MAX.as_secs(), log });
+        }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
+    Ok(())
+}
+
+/// It becomes a folder's name.
+fn check_name(name: &str) -> Result<(), NodeError> {
+    let letters = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if letters && (1..=64).contains(&name.len()) {
+        return Ok(());
+    }
+    Err(NodeError::Name(name.to_owned()))
 }
 
 fn read(name: &str) -> Option<NodeState> {
@@ -331,15 +348,6 @@ fn write(name: &str, node: &NodeState) -> io::Result<()> {
 /// Whether the very process that was started is still there.
 fn is_alive(node: &NodeState) -> bool {
     process_start(node.pid).is_some_and(|started| started == node.started)
-}
-
-/// Field 22 of `/proc/PID/stat` (proc(5)); nothing for a process that is gone or only waits to be buried.
-fn process_start(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before it is in parentheses and may hold anything.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    (state != "Z").then(|| fields.nth(18)?.parse().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -362,5 +370,14 @@ mod tests {
         assert!(is_alive(&node(started)));
         assert!(!is_alive(&node(started + 1)));
         assert_eq!(process_start(u32::MAX), None);
+    }
+    #[test]
+    fn a_name_is_no_path() {
+        for name in ["default", "a-B_3"] {
+            check_name(name).unwrap();
+        }
+        for name in ["", "..", "a/b", "a b", "é", &"a".repeat(65)] {
+            assert!(matches!(check_name(name), Err(NodeError::Name(_))), "{name}");
+        }
     }
 }

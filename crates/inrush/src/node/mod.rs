@@ -3,14 +3,18 @@
 //! A node is what its maker built, unpacked and started on the loopback interface with a configuration, data and logs of
 //! its own. Servers refuse to run as root; root starts them as another user.
 
+mod configuration;
 mod distribution;
 mod error;
+mod group;
 mod http;
 mod java;
 mod managed;
+mod owned;
 mod process;
 
 pub use distribution::{Distribution, Product};
 pub use error::NodeError;
 pub use managed::{Log, StartOptions, Started, State, Status, start, status, stop};
-pub use process::{NodeSpec, OwnedNode};
+pub use owned::OwnedNode;
+pub use process::NodeSpec;

@@ -3,21 +3,19 @@
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
-
+use super::configuration::{self, Places};
 use super::distribution::{Distribution, Product};
 use super::error::NodeError;
-use super::{http, java};
+use super::{group, http, java};
 
 /// How long a node may take to answer: a cold disk and two busy cores need most of it.
 const START_MAX: Duration = Duration::from_secs(240);
-/// How long a node may take to end before it is killed.
-const STOP_MAX: Duration = Duration::from_secs(60);
 /// What a node needs free, MiB: the unpacked distribution, logs and some data.
 const DISK_MIB: u64 = 1024;
 
@@ -30,7 +28,7 @@ pub struct NodeSpec {
     pub name: String,
     /// Configuration, logs, temporary files, and data unless `data` says otherwise.
     pub folder: PathBuf,
-    /// Data.
+    /// Data: a folder that is not there, is empty, or holds a node's data. It is handed to the node's user.
     pub data: Option<PathBuf>,
     /// HTTP port. Default: a free one.
     pub port: Option<u16>,
@@ -38,9 +36,10 @@ pub struct NodeSpec {
     pub transport_port: Option<u16>,
     /// Java heap, MiB. Default 1,024.
     pub heap_mib: u32,
-    /// Java to run it with.
+    /// Java to run it with; no other one is tried. Default: the distribution's own, `JAVA_HOME`, the one in `PATH`, those in
+    /// `/usr/lib/jvm`, whichever comes first and is of a version that runs this server.
     pub java_home: Option<PathBuf>,
-    /// Further settings, which win over ours.
+    /// Further settings, which win over ours. An empty value takes one of ours out.
     pub settings: Vec<(String, String)>,
 }
 
@@ -66,6 +65,7 @@ impl NodeSpec {
 pub(super) struct Launched {
     pub(super) child: Child,
     pub(super) address: SocketAddr,
+    pub(super) transport_port: u16,
     pub(super) log: PathBuf,
 }
 
@@ -94,19 +94,28 @@ fn xdg(variable: &str, in_home: &str) -> PathBuf {
 
 /// Starts the process. It is not ready yet. `home`: the unpacked distribution.
 pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError> {
-    let bundled = home.join("jdk");
-    let named = spec.java_home.as_deref().or_else(|| bundled.is_dir().then_some(bundled.as_path()));
-    let found = java::find_all(named);
+    let found = java::find(spec.java_home.as_deref(), Some(home));
     let java = java::choose(&found, &spec.distribution.title(), &spec.distribution.java())?;
-    let port = port(spec.port)?;
-    let transport_port = port_or_free(spec.transport_port)?;
-    let data = spec.data.clone().unwrap_or_else(|| spec.folder.join("data"));
-    let (config, logs, temporary) = (spec.folder.join("config"), spec.folder.join("logs"), spec.folder.join("tmp"));
-    for folder in [&spec.folder, &data, &config, &logs, &temporary] {
+    let [port, transport_port] = ports([spec.port, spec.transport_port])?;
+    // The node's working folder is not ours.
+    let absolute =
+        |path: &Path| std::path::absolute(path).map_err(NodeError::io(format!("cannot use {}", path.display())));
+    let folder = absolute(&spec.folder)?;
+    // The launchers put the paths of logs and temporary files on a command line, and the shell splits it.
+    if folder.to_string_lossy().contains(char::is_whitespace) {
+        return Err(NodeError::Spaces(folder));
+    }
+    let data = absolute(&spec.data.clone().unwrap_or_else(|| folder.join("data")))?;
+    let (config, logs, temporary) = (folder.join("config"), folder.join("logs"), folder.join("tmp"));
+    if spec.data.is_some() {
+        check_data(&data)?;
+    }
+    for folder in [&folder, &data, &config, &logs, &temporary] {
         fs::create_dir_all(folder).map_err(NodeError::io(format!("cannot make {}", folder.display())))?;
     }
     check_disk(&data)?;
-    write_config(spec, home, &config, &data, &logs, port, transport_port)
+    let places = Places { home, config: &config, data: &data, logs: &logs, port, transport_port };
+    configuration::write(spec, &places)
         .map_err(NodeError::io(format!("cannot write the configuration in {}", config.display())))?;
     let log = logs.join("console.log");
     let console = fs::File::create(&log).map_err(NodeError::io(format!("cannot write {}", log.display())))?;
@@ -123,7 +132,7 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
         .env(format!("{prefix}_PATH_CONF"), &config)
         .env(format!("{prefix}_TMPDIR"), &temporary)
         .env(format!("{prefix}_JAVA_OPTS"), format!("-Xms{heap}m -Xmx{heap}m"))
-        .current_dir(&spec.folder)
+        .current_dir(&folder)
         .stdin(Stdio::null())
         .stdout(console)
         .stderr(errors)
@@ -131,13 +140,15 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
         .process_group(0);
     if rustix::process::geteuid().is_root() {
         let (uid, gid) = user("nobody")?;
-        for folder in [&spec.folder, &data] {
+        open_way(&folder)?;
+        open_way(home)?;
+        for folder in [&folder, &data] {
             give(folder, uid, gid).map_err(NodeError::io(format!("cannot hand {} to nobody", folder.display())))?;
         }
         command.uid(uid).gid(gid);
     }
     let child = command.spawn().map_err(NodeError::io(format!("cannot start {}", spec.distribution.title())))?;
-    Ok(Launched { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), log })
+    Ok(Launched { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), transport_port, log })
 }
 
 /// Waits until the node answers with a status that is not red.
@@ -154,7 +165,7 @@ pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    end_group(launched.child.id(), Signal::KILL);
+    group::kill(launched.child.id()).await?;
     Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log: launched.log.clone() })
 }
 
@@ -173,29 +184,36 @@ pub(super) fn tail(path: &Path, lines: usize) -> String {
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
-/// Sends a signal to the node and what its launcher started. One that is gone is fine.
-pub(super) fn end_group(pid: u32, signal: Signal) {
-    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(pid, signal);
-    }
+/// The ports that were asked for, or free ones. What is free now can be taken until the node binds it; then its log says so.
+fn ports(wanted: [Option<u16>; 2]) -> Result<[u16; 2], NodeError> {
+    let bind = |wanted: Option<u16>| {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted.unwrap_or(0)));
+        listener.map_err(|source| match (wanted, source.kind()) {
+            (Some(port), io::ErrorKind::AddrInUse) => NodeError::PortTaken(port),
+            (Some(port), _) => NodeError::Io { what: format!("cannot listen on port {port} of 127.0.0.1"), source },
+            (None, _) => NodeError::Io { what: "cannot find a free port".into(), source },
+        })
+    };
+    // Both are held at once, so that they are not the same one.
+    let [http, transport] = [bind(wanted[0])?, bind(wanted[1])?];
+    let port = |listener: &TcpListener| {
+        listener.local_addr().map(|address| address.port()).map_err(NodeError::io("cannot find a free port"))
+    };
+    Ok([port(&http)?, port(&transport)?])
 }
 
-fn port(wanted: Option<u16>) -> Result<u16, NodeError> {
-    match wanted {
-        // What is free now can be taken until the node binds it; then the node's log says so.
-        Some(port) => {
-            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map(|_| port).map_err(|_| NodeError::PortTaken(port))
-        }
-        None => port_or_free(None),
+/// A folder with other things in it is refused: all in it would become the node's user's, and go with `node stop --clean`.
+fn check_data(folder: &Path) -> Result<(), NodeError> {
+    let is_empty = match fs::read_dir(folder) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => true,
+        Err(source) => return Err(NodeError::Io { what: format!("cannot read {}", folder.display()), source }),
+    };
+    // OpenSearch and Elasticsearch 7 keep all below nodes/0, Elasticsearch 8 right there; the lock's file stays.
+    if is_empty || folder.join("nodes/0/node.lock").is_file() || folder.join("node.lock").is_file() {
+        return Ok(());
     }
-}
-
-fn port_or_free(wanted: Option<u16>) -> Result<u16, NodeError> {
-    if let Some(port) = wanted {
-        return Ok(port);
-    }
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-    free.map(|address| address.port()).map_err(NodeError::io("cannot find a free port"))
+    Err(NodeError::NotData(folder.to_owned()))
 }
 
 fn check_disk(folder: &Path) -> Result<(), NodeError> {
@@ -208,53 +226,25 @@ fn check_disk(folder: &Path) -> Result<(), NodeError> {
     Ok(())
 }
 
-fn write_config(
-    spec: &NodeSpec,
-    home: &Path,
-    config: &Path,
-    data: &Path,
-    logs: &Path,
-    port: u16,
-    transport_port: u16,
-) -> io::Result<()> {
-    fs::copy(home.join("config/log4j2.properties"), config.join("log4j2.properties"))?;
-    // The launcher changes into the distribution, which the node's user can only read.
-    let options = fs::read_to_string(home.join("config/jvm.options"))?
-        .replace("=logs/", &format!("={}/", logs.display()))
-        .replace("HeapDumpPath=data", &format!("HeapDumpPath={}", data.display()));
-    fs::write(config.join("jvm.options"), options)?;
-    let mut settings: Vec<(String, String)> = Vec::new();
-    let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
-    set("cluster.name", format!("inrush-{}", spec.name));
-    set("node.name", spec.name.clone());
-    set("path.data", data.display().to_string());
-    set("path.logs", logs.display().to_string());
-    set("network.host", "127.0.0.1".to_owned());
-    set("http.port", port.to_string());
-    set("transport.port", transport_port.to_string());
-    set("discovery.type", "single-node".to_owned());
-    // A developer's disk is often fuller than a server's may be; a node with little data does no harm there.
-    set("cluster.routing.allocation.disk.threshold_enabled", "false".to_owned());
-    if spec.distribution.product == Product::Elasticsearch {
-        set("xpack.security.enabled", "false".to_owned());
-    }
-    for (name, value) in &spec.settings {
-        settings.retain(|(other, _)| other != name);
-        // An empty value takes a setting of ours out.
-        if !value.is_empty() {
-            settings.push((name.clone(), value.clone()));
-        }
-    }
-    let text: String = settings.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
-    fs::write(config.join(format!("{}.yml", spec.distribution.name())), text)
-}
-
 /// The numbers of a user.
 fn user(name: &str) -> Result<(u32, u32), NodeError> {
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let entry = users.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields[0] == name);
     let numbers = entry.and_then(|fields| Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?)));
     numbers.ok_or_else(|| NodeError::NoUser(name.to_owned()))
+}
+
+/// Lets every user pass through the folders of ours above this one, whatever root's file mode mask is.
+fn open_way(folder: &Path) -> Result<(), NodeError> {
+    let root = root();
+    for above in folder.ancestors().skip(1).take_while(|above| above.starts_with(&root)) {
+        let open = fs::metadata(above).and_then(|metadata| {
+            let mode = metadata.permissions().mode();
+            fs::set_permissions(above, fs::Permissions::from_mode(mode | 0o111))
+        });
+        open.map_err(NodeError::io(format!("cannot open {} to the node's user", above.display())))?;
+    }
+    Ok(())
 }
 
 /// Makes a folder and all in it a user's.
@@ -271,81 +261,44 @@ fn give(folder: &Path, uid: u32, gid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// A node that ends with its owner: for tests and benchmarks.
-#[derive(Debug)]
-pub struct OwnedNode {
-    spec: NodeSpec,
-    home: PathBuf,
-    launched: Launched,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl OwnedNode {
-    /// Starts a node and waits until it answers.
-    ///
-    /// # Errors
-    /// [`NodeError`].
-    pub async fn start(spec: NodeSpec) -> Result<Self, NodeError> {
-        let distribution = spec.distribution.clone();
-        let home = tokio::task::spawn_blocking(move || distribution.home(&root(), &cache()))
-            .await
-            .map_err(|e| NodeError::Io { what: "unpacking stopped".into(), source: io::Error::other(e) })??;
-        let mut launched = launch(&spec, &home)?;
-        ready(&mut launched).await?;
-        // The same ports after a restart.
-        let spec = NodeSpec { port: Some(launched.address.port()), ..spec };
-        Ok(OwnedNode { spec, home, launched })
+    #[test]
+    fn the_last_lines_of_a_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        fs::write(&log, "a\nb\nc\n").unwrap();
+        assert_eq!((tail(&log, 2).as_str(), tail(&log, 9).as_str()), ("b\nc", "a\nb\nc"));
+        assert!(tail(&folder.path().join("none"), 2).contains("cannot be read"));
     }
 
-    /// Where it answers.
-    pub fn url(&self) -> String {
-        format!("http://{}", self.launched.address)
+    #[test]
+    fn a_port_that_is_taken_is_named_and_free_ones_differ() {
+        let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = taken.local_addr().unwrap().port();
+        assert!(matches!(ports([Some(port), None]), Err(NodeError::PortTaken(p)) if p == port));
+        let [http, transport] = ports([None, None]).unwrap();
+        assert_ne!(http, transport);
     }
 
-    /// The process.
-    pub fn pid(&self) -> u32 {
-        self.launched.child.id()
+    #[test]
+    fn a_data_folder_with_other_things_in_it_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        check_data(&path.join("not there")).unwrap();
+        check_data(path).unwrap();
+        fs::write(path.join("thesis.odt"), "").unwrap();
+        assert!(matches!(check_data(path), Err(NodeError::NotData(_))));
+        fs::create_dir_all(path.join("nodes/0")).unwrap();
+        fs::write(path.join("nodes/0/node.lock"), "").unwrap();
+        check_data(path).unwrap();
     }
 
-    /// Ends it at once, as a crash does.
-    ///
-    /// # Errors
-    /// Where the process cannot be waited for.
-    pub fn kill(&mut self) -> io::Result<()> {
-        end_group(self.pid(), Signal::KILL);
-        self.launched.child.wait().map(drop)
-    }
-
-    /// Starts it again on the same port with the same data.
-    ///
-    /// # Errors
-    /// [`NodeError`].
-    pub async fn restart(&mut self) -> Result<(), NodeError> {
-        self.launched = launch(&self.spec, &self.home)?;
-        ready(&mut self.launched).await
-    }
-
-    /// Ends it in order.
-    ///
-    /// # Errors
-    /// Where the process cannot be waited for.
-    pub async fn stop(mut self) -> io::Result<()> {
-        end_group(self.pid(), Signal::TERM);
-        let began = Instant::now();
-        while self.launched.child.try_wait()?.is_none() {
-            if began.elapsed() > STOP_MAX {
-                return self.kill();
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        Ok(())
-    }
-}
-
-impl Drop for OwnedNode {
-    fn drop(&mut self) {
-        if matches!(self.launched.child.try_wait(), Ok(None)) {
-            end_group(self.pid(), Signal::KILL);
-            let _ = self.launched.child.wait();
-        }
+    #[test]
+    fn a_user_is_found_by_name() {
+        assert_eq!(user("root").unwrap(), (0, 0));
+        assert!(matches!(user("no such user"), Err(NodeError::NoUser(_))));
     }
 }

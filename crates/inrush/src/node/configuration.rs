@@ -1,0 +1,156 @@
+//! A node's configuration: what its maker ships, and a settings file of our own.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::distribution::Product;
+use super::process::NodeSpec;
+
+/// Where a node keeps what, and where it listens.
+#[derive(Debug)]
+pub(super) struct Places<'a> {
+    /// The unpacked distribution.
+    pub(super) home: &'a Path,
+    pub(super) config: &'a Path,
+    pub(super) data: &'a Path,
+    pub(super) logs: &'a Path,
+    pub(super) port: u16,
+    pub(super) transport_port: u16,
+}
+
+/// Writes the folder that the node reads its configuration from.
+pub(super) fn write(spec: &NodeSpec, places: &Places<'_>) -> io::Result<()> {
+    let settings_file = format!("{}.yml", spec.distribution.name());
+    let keystore = format!("{}.keystore", spec.distribution.name());
+    // The plugins of a full distribution expect their folders there. The keystore is the node's own: it may hold secrets of
+    // another cluster.
+    copy(&places.home.join("config"), places.config, &[&settings_file, &keystore])?;
+    // The launcher changes into the distribution, which the node's user can only read. It splits options at spaces, which the
+    // data's path may have, and the logs' has not.
+    let options = fs::read_to_string(places.home.join("config/jvm.options"))?
+        .replace("=logs/", &format!("={}/", places.logs.display()))
+        .replace("-Xloggc:logs/", &format!("-Xloggc:{}/", places.logs.display()))
+        .replace("HeapDumpPath=data", &format!("HeapDumpPath={}", places.logs.display()));
+    fs::write(places.config.join("jvm.options"), options)?;
+    let text: String = settings(spec, places).iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+    fs::write(places.config.join(settings_file), text)
+}
+
+fn settings(spec: &NodeSpec, places: &Places<'_>) -> Vec<(String, String)> {
+    let mut settings: Vec<(String, String)> = Vec::new();
+    let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
+    set("cluster.name", format!("inrush-{}", spec.name));
+    set("node.name", spec.name.clone());
+    set("path.data", quoted(places.data));
+    set("path.logs", quoted(places.logs));
+    set("network.host", "127.0.0.1".to_owned());
+    set("http.port", places.port.to_string());
+    set("transport.port", places.transport_port.to_string());
+    set("discovery.type", "single-node".to_owned());
+    // A developer's disk is often fuller than a server's may be; a node with little data does no harm there.
+    set("cluster.routing.allocation.disk.threshold_enabled", "false".to_owned());
+    match spec.distribution.product {
+        Product::Elasticsearch => set("xpack.security.enabled", "false".to_owned()),
+        // Without certificates the plugin does not let the node start, and without the plugin the setting does not.
+        Product::OpenSearch if places.home.join("plugins/opensearch-security").is_dir() => {
+            set("plugins.security.disabled", "true".to_owned());
+        }
+        Product::OpenSearch => {}
+    }
+    for (name, value) in &spec.settings {
+        settings.retain(|(other, _)| other != name);
+        // An empty value takes a setting of ours out.
+        if !value.is_empty() {
+            settings.push((name.clone(), value.clone()));
+        }
+    }
+    settings
+}
+
+/// A path as a string of YAML, which is one of JSON: it may hold a colon or a hash.
+fn quoted(path: &Path) -> String {
+    serde_json::Value::from(path.display().to_string()).to_string()
+}
+
+/// Copies a folder and all in it, but for these names at its top.
+fn copy(from: &Path, to: &Path, without: &[&str]) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if without.iter().any(|other| name == *other) {
+            continue;
+        }
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to.join(name), &[])?;
+        } else {
+            fs::copy(entry.path(), to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::distribution::Distribution;
+    use super::*;
+
+    fn written(plugin: Option<&str>, product: Distribution, own: &[(&str, &str)]) -> (tempfile::TempDir, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        fs::create_dir_all(home.join("config/opensearch-security")).unwrap();
+        fs::write(home.join("config/opensearch-security/roles.yml"), "x").unwrap();
+        fs::write(home.join("config/opensearch.yml"), "http.port: 1\n").unwrap();
+        fs::write(home.join("config/opensearch.keystore"), "secret").unwrap();
+        fs::write(home.join("config/jvm.options"), "-XX:HeapDumpPath=data\n-XX:ErrorFile=logs/e\n8:-Xloggc:logs/g\n")
+            .unwrap();
+        if let Some(plugin) = plugin {
+            fs::create_dir_all(home.join("plugins").join(plugin)).unwrap();
+        }
+        let settings_file = format!("{}.yml", product.name());
+        let mut spec = NodeSpec::new(product, "n", folder.path());
+        spec.settings = own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let config = folder.path().join("config");
+        let places = Places {
+            home: &home,
+            config: &config,
+            data: Path::new("/d #1"),
+            logs: Path::new("/l"),
+            port: 5,
+            transport_port: 6,
+        };
+        write(&spec, &places).unwrap();
+        let text = fs::read_to_string(config.join(settings_file)).unwrap();
+        (folder, text)
+    }
+
+    #[test]
+    fn what_the_maker_ships_is_there_but_its_settings_and_secrets() {
+        let (folder, text) = written(None, Distribution::opensearch("3.6.0"), &[]);
+        let config = folder.path().join("config");
+        assert!(config.join("opensearch-security/roles.yml").is_file());
+        assert!(!config.join("opensearch.keystore").exists());
+        assert!(text.contains("http.port: 5\n") && text.contains("path.data: \"/d #1\"\n"), "{text}");
+        let options = fs::read_to_string(config.join("jvm.options")).unwrap();
+        assert_eq!(options, "-XX:HeapDumpPath=/l\n-XX:ErrorFile=/l/e\n8:-Xloggc:/l/g\n");
+    }
+
+    #[test]
+    fn security_is_off_in_each_products_way() {
+        let opensearch = || Distribution::opensearch("3.6.0");
+        assert!(!written(None, opensearch(), &[]).1.contains("security"));
+        let (_, text) = written(Some("opensearch-security"), opensearch(), &[]);
+        assert!(text.contains("plugins.security.disabled: true\n"), "{text}");
+        let (_, text) = written(None, Distribution::elasticsearch("8.19.21"), &[]);
+        assert!(text.contains("xpack.security.enabled: false\n"), "{text}");
+    }
+
+    #[test]
+    fn own_settings_win_and_an_empty_one_takes_ours_out() {
+        let own = [("discovery.type", ""), ("network.host", "127.0.0.2"), ("node.attr.x", "y")];
+        let (_, text) = written(None, Distribution::opensearch("3.6.0"), &own);
+        assert!(!text.contains("discovery.type") && !text.contains("127.0.0.1"), "{text}");
+        assert!(text.contains("network.host: 127.0.0.2\n") && text.contains("node.attr.x: y\n"), "{text}");
+    }
+}

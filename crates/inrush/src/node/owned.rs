@@ -1,0 +1,95 @@
+//! The node that ends with its owner: for tests and benchmarks.
+
+use std::io;
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+
+use super::error::NodeError;
+use super::group;
+use super::process::{Launched, NodeSpec, cache, launch, ready, root};
+
+/// A node that ends with its owner: for tests and benchmarks.
+#[derive(Debug)]
+pub struct OwnedNode {
+    spec: NodeSpec,
+    home: PathBuf,
+    launched: Launched,
+    /// Its processes were ended by us; their numbers may be others' by now.
+    ended: bool,
+}
+
+impl OwnedNode {
+    /// Starts a node and waits until it answers. Dropping the future ends what it has started.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub async fn start(spec: NodeSpec) -> Result<Self, NodeError> {
+        let (distribution, java_home) = (spec.distribution.clone(), spec.java_home.clone());
+        let unpack = move || distribution.home(&root(), &cache(), java_home.as_deref());
+        let unpacked = tokio::task::spawn_blocking(unpack).await;
+        let home = unpacked.map_err(io::Error::other).map_err(NodeError::io("unpacking stopped"))??;
+        let launched = launch(&spec, &home)?;
+        // The same ports after a restart.
+        let (port, transport_port) = (Some(launched.address.port()), Some(launched.transport_port));
+        let mut node = OwnedNode { spec: NodeSpec { port, transport_port, ..spec }, home, launched, ended: false };
+        ready(&mut node.launched).await?;
+        Ok(node)
+    }
+
+    /// Where it answers.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.launched.address)
+    }
+
+    /// The process that was started, which is also the number of its group: Elasticsearch 8 runs its server in a second one.
+    pub fn pid(&self) -> u32 {
+        self.launched.child.id()
+    }
+
+    /// Ends it at once, as a crash does.
+    ///
+    /// # Errors
+    /// Where the process cannot be waited for.
+    pub fn kill(&mut self) -> io::Result<()> {
+        if !self.ended {
+            group::signal(self.pid(), Signal::KILL);
+            self.launched.child.wait()?;
+            self.ended = true;
+        }
+        Ok(())
+    }
+
+    /// Starts it again on the same ports with the same data; one that still runs is killed first.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub async fn restart(&mut self) -> Result<(), NodeError> {
+        self.kill().map_err(NodeError::io("cannot watch the node"))?;
+        // Its ports and the lock on its data are free when the last of its processes is gone.
+        group::gone(self.pid(), group::KILL_MAX).await;
+        self.launched = launch(&self.spec, &self.home)?;
+        self.ended = false;
+        ready(&mut self.launched).await
+    }
+
+    /// Ends it in order, or kills it where it takes longer than a minute.
+    ///
+    /// # Errors
+    /// Where its processes cannot be ended.
+    pub async fn stop(mut self) -> Result<(), NodeError> {
+        if !self.ended {
+            group::end(self.pid()).await?;
+            self.launched.child.wait().map_err(NodeError::io("cannot watch the node"))?;
+            self.ended = true;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for OwnedNode {
+    fn drop(&mut self) {
+        // Nobody is left to hear of a failure.
+        let _ = self.kill();
+    }
+}
