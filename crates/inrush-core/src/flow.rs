@@ -397,7 +397,8 @@ impl Flow {
         let plan = self.plan();
         let lingered = self.pending.oldest().is_some_and(|oldest| now.since(oldest) >= self.config.linger);
         let flush = self.source_ended || lingered || self.input_room() == 0;
-        if self.pending.is_empty() || !(flush || self.pending.is_full(&plan)) {
+        let full = self.pending.is_full(&plan);
+        if self.pending.is_empty() || !(flush || full) {
             return;
         }
         let batch = self.pending.take(now, &plan);
@@ -405,7 +406,7 @@ impl Flow {
             return;
         }
         let id = self.next_id();
-        self.slots.insert(id, Slot::new(id, now, batch));
+        self.slots.insert(id, Slot::new(id, now, batch, !full));
         self.send(id);
     }
 
@@ -417,6 +418,7 @@ impl Flow {
     /// Sends the first part of a slot.
     fn send(&mut self, slot_id: u64) {
         let request = self.next_id();
+        let in_flight = self.in_flight();
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         let Some(part) = slot.parts.front_mut() else {
             self.slots.remove(&slot_id);
@@ -428,6 +430,7 @@ impl Flow {
         if part.failures > 0 {
             self.tally.counts.retried_items += u64::from(part.batch.items);
         }
+        part.in_flight = in_flight;
         self.tally.counts.requests += 1;
         self.tally.counts.bytes_sent += part.batch.bytes;
         slot.state = SlotState::Sent { request };

@@ -3,9 +3,11 @@
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// A moment of the run, measured from its start. The engine takes it from a monotonic clock, the simulator
 /// makes it up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Time(Duration);
 
 impl Time {

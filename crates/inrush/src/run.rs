@@ -32,7 +32,7 @@ pub(crate) enum Event {
     /// A reader panicked.
     ReaderDied,
     /// What became of a request.
-    Attempt { request: u64, wall: Duration, attempt: Attempt },
+    Attempt { request: u64, wall: Duration, node: u16, attempt: Attempt },
     /// The cluster no longer works on a request.
     Gone { request: u64 },
     /// Documents were compared.
@@ -147,7 +147,9 @@ impl Run {
                 self.admit(now, intake);
             }
             Event::ReaderDied => self.fail(now, "a reader stopped in the middle; please report this".to_owned()),
-            Event::Attempt { request, wall, attempt } => self.flow.handle_attempt(now, request, wall, attempt),
+            Event::Attempt { request, wall, node, attempt } => {
+                self.flow.handle_attempt(now, request, wall, node, attempt);
+            }
             Event::Gone { request } => self.flow.handle_gone(now, request),
             Event::Compared { request, results } => self.flow.handle_compared(now, request, &results),
             Event::Index { name, result: Ok(count) } => {
@@ -199,8 +201,8 @@ impl Run {
                     (Arc::clone(&self.transport), Arc::clone(&self.endpoint), self.sender.clone());
                 tokio::spawn(async move {
                     let id = request.id;
-                    let (wall, attempt) = endpoint.send(&transport, request).await;
-                    let _ = sender.send(Event::Attempt { request: id, wall, attempt });
+                    let (wall, node, attempt) = endpoint.send(&transport, request).await;
+                    let _ = sender.send(Event::Attempt { request: id, wall, node, attempt });
                 });
             }
             Command::AwaitGone { request } => {

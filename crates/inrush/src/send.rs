@@ -42,8 +42,8 @@ impl BulkEndpoint {
         format!("inrush-{}-{request}", self.run_id)
     }
 
-    /// Sends it once. Returns how long that took, and what became of it.
-    pub(crate) async fn send(&self, transport: &Transport, request: inrush_core::Request) -> (Duration, Attempt) {
+    /// Sends it once. Returns how long that took, the place of the node it went to, and what became of it.
+    pub(crate) async fn send(&self, transport: &Transport, request: inrush_core::Request) -> (Duration, u16, Attempt) {
         let path = if request.item_replies { &self.path_items } else { &self.path_summary };
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/x-ndjson"));
@@ -53,9 +53,10 @@ impl BulkEndpoint {
         let http =
             transport::Request { method: Method::POST, path_and_query: path.clone(), headers, body: request.body };
         let started = Instant::now();
-        let result = transport.request(&http).await.result;
+        let sent = transport.request(&http).await;
         let wall = started.elapsed();
-        (wall, attempt(result, request.items, request.item_replies))
+        let node = u16::try_from(sent.node).unwrap_or(u16::MAX);
+        (wall, node, attempt(sent.result, request.items, request.item_replies))
     }
 
     /// Waits until the cluster no longer works on a request, as far as it can be asked, at most `longest`.

@@ -12,7 +12,7 @@ use crate::outcome::{
 };
 use crate::reply::{BulkReply, ItemError};
 use crate::time::Time;
-use crate::tune::Sample;
+use crate::tune::{Outcome, Sample};
 
 #[derive(Debug)]
 pub(super) struct Slot {
@@ -45,10 +45,14 @@ pub(super) struct Part {
     /// Those among them, without a better one since, that got less than half of the items in: the wait doubles with each.
     pub(super) setbacks: u32,
     pub(super) first_sent: Time,
+    /// Requests under way when it was sent last.
+    pub(super) in_flight: u32,
+    /// It was sent before it was full.
+    pub(super) source_limited: bool,
 }
 
 impl Slot {
-    pub(super) fn new(id: u64, now: Time, batch: Batch) -> Self {
+    pub(super) fn new(id: u64, now: Time, batch: Batch, source_limited: bool) -> Self {
         let part = Part {
             batch,
             uncertain: false,
@@ -57,6 +61,8 @@ impl Slot {
             failures: 0,
             setbacks: 0,
             first_sent: now,
+            in_flight: 0,
+            source_limited,
         };
         Slot { id, parts: VecDeque::from([part]), state: SlotState::Waiting { until: now } }
     }
@@ -114,29 +120,38 @@ struct Sorted {
 }
 
 impl Flow {
-    /// Takes what became of a request. `wall`: from handing it over to the end of its reply.
-    pub fn handle_attempt(&mut self, now: Time, request: u64, wall: Duration, attempt: Attempt) {
+    /// Takes what became of a request. `wall`: from handing it over to the end of its reply. `node`: where it went, by its place in the
+    /// list of nodes.
+    pub fn handle_attempt(&mut self, now: Time, request: u64, wall: Duration, node: u16, attempt: Attempt) {
         let Some((slot_id, part)) = self.sent(request) else { return };
         let mut sample = Sample {
-            bytes: part.batch.bytes,
-            docs: part.batch.items,
+            sent: now - wall,
             wall,
             took: None,
+            bytes: part.batch.bytes,
+            docs: part.batch.items,
             accepted: 0,
             rejected: 0,
-            too_large: false,
-            source_limited: self.pending.is_empty(),
+            outcome: Outcome::Lost,
+            in_flight: part.in_flight,
+            source_limited: part.source_limited || !self.pending.is_full(&self.plan()),
+            node,
         };
         match attempt {
             Attempt::Replied(reply) => {
+                sample.outcome = Outcome::Answered;
                 sample.took = reply.took_ms.map(Duration::from_millis);
                 let (accepted, rejected) = self.replied(now, slot_id, part, &reply);
                 (sample.accepted, sample.rejected) = (accepted, rejected);
             }
             Attempt::Refused { status, error } => {
                 let verdict = request_verdict(status, &error, self.config.incremental_bulk);
-                sample.too_large = verdict == RequestVerdict::Smaller;
-                if matches!(verdict, RequestVerdict::Retry { .. }) {
+                sample.outcome = match verdict {
+                    RequestVerdict::Smaller => Outcome::TooLarge,
+                    RequestVerdict::Retry { .. } => Outcome::Refused,
+                    _ => Outcome::Answered,
+                };
+                if sample.outcome == Outcome::Refused {
                     sample.rejected = sample.docs;
                     self.tally.counts.rejected_items += u64::from(part.batch.items);
                 }

@@ -230,7 +230,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
         } else if !under_way.is_empty() {
             let (request, attempt) = under_way.swap_remove((order >> 33) as usize % under_way.len());
             now = now + Duration::from_millis(1);
-            flow.handle_attempt(now, request, Duration::from_millis(1), attempt);
+            flow.handle_attempt(now, request, Duration::from_millis(1), 0, attempt);
         } else {
             let due = flow.poll_timeout().expect("a flow that is not done waits for something");
             assert!(due >= now, "a timeout in the past would spin");
@@ -388,7 +388,7 @@ fn an_interrupt_gives_back_what_was_not_sent() {
     assert!(flow.poll(Time::START).is_none());
     assert!(!flow.is_done(), "the answer is waited for");
     let attempt = Cluster::default().bulk(&request, Fault::None);
-    flow.handle_attempt(Time::START, request.id, Duration::ZERO, attempt);
+    flow.handle_attempt(Time::START, request.id, Duration::ZERO, 0, attempt);
     assert!(flow.poll(Time::START).is_none() && flow.is_done());
     flow.close().unwrap();
     let counts = flow.counts();
@@ -425,7 +425,7 @@ fn summaries_count_as_created_until_there_are_errors() {
     let Some(Command::Send(first)) = flow.poll(Time::START) else { panic!("something is sent") };
     assert!(!first.item_replies);
     let errors = Attempt::Replied(BulkReply { took_ms: None, errors: true, runs: Vec::new() });
-    flow.handle_attempt(Time::START, first.id, Duration::ZERO, errors);
+    flow.handle_attempt(Time::START, first.id, Duration::ZERO, 0, errors);
     let Some(Command::Send(second)) = flow.poll(Time::START) else { panic!("it is sent again") };
     assert!(second.item_replies);
     assert_eq!(flow.counts().possible_duplicates, 3);

@@ -1,13 +1,13 @@
-//! What the tuner is asked and what it is told. Fixed values stand in for it until there is a controller.
+//! What the tuner is asked and what it is told.
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
 /// How large requests are, and how many are under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Bytes of one request's body, before compression. A larger document travels alone.
     pub batch_bytes: u64,
@@ -17,34 +17,94 @@ pub struct Plan {
     pub in_flight: u32,
 }
 
-/// What one request taught.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What became of one request, as far as the tuner cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It was answered item by item; some of the items may have been rejected because of load.
+    Answered,
+    /// The whole request was refused because of load: 429, 503, a circuit breaker.
+    Refused,
+    /// It was too large for the server: 413.
+    TooLarge,
+    /// No answer came: a timeout or a broken connection, or nobody to send it to.
+    Lost,
+}
+
+/// What one attempt of one request taught.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Bytes of its body.
+    /// When it was handed over.
+    pub sent: Time,
+    /// From handing it over to the last byte of the reply, or to giving up on it.
+    pub wall: Duration,
+    /// The part of `wall` that the server accounts for. Elasticsearch 8 answers in steps of 200 ms, and 0 is common: to be used where it
+    /// proves to mean something.
+    pub took: Option<Duration>,
+    /// Bytes of its body, before compression.
     pub bytes: u64,
     /// Its documents.
     pub docs: u32,
-    /// From handing it over to the last byte of the reply.
-    pub wall: Duration,
-    /// The part of it that the server accounts for.
-    pub took: Option<Duration>,
-    /// Documents that were taken.
+    /// Documents that were taken, or refused for good: the cluster has done its work on them.
     pub accepted: u32,
     /// Documents that were refused because of load.
     pub rejected: u32,
-    /// The request was too large for the server.
-    pub too_large: bool,
-    /// The source, not the cluster, was the limit when it was sent.
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Requests under way when it was sent, itself included.
+    pub in_flight: u32,
+    /// The source, not the cluster, was the limit: the batch was sent before it was full, or nothing was waiting when a permit was free.
     pub source_limited: bool,
+    /// The node that it went to, by its place in the list of nodes.
+    pub node: u16,
 }
 
-/// Decides on the plan. A state machine: the same calls give the same plans.
+impl Sample {
+    /// The part of `bytes` that was accepted: what the tuner maximises a second.
+    pub fn accepted_bytes(&self) -> u64 {
+        match self.docs {
+            0 => 0,
+            docs => (u128::from(self.bytes) * u128::from(self.accepted) / u128::from(docs)) as u64,
+        }
+    }
+}
+
+/// A change of the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// When.
+    pub at: Time,
+    /// Until now.
+    pub from: Plan,
+    /// From now on.
+    pub to: Plan,
+    /// In words a person can read, with the figures it rests on.
+    pub why: String,
+}
+
+/// Within what a tuner may choose. A knob whose ends are equal is fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Smallest and largest body, bytes.
+    pub batch_bytes: (u64, u64),
+    /// Most documents in one request.
+    pub batch_docs: u32,
+    /// Fewest and most requests under way.
+    pub in_flight: (u32, u32),
+    /// `batch_bytes` times `in_flight` stays below, bytes.
+    pub memory: u64,
+}
+
+/// Decides on the plan. A state machine without clock or randomness of its own: the same calls give the same plans.
 pub trait Tuner: Send {
     /// What to do from now on.
     fn plan(&self) -> Plan;
 
-    /// Learns from a finished request.
+    /// Learns from an attempt that has ended, in the order in which they end.
     fn handle_sample(&mut self, now: Time, sample: &Sample);
+
+    /// The next change that was made and not told yet.
+    fn poll_decision(&mut self) -> Option<Decision>;
 
     /// What the plan is based on, for the report, in words a person can read.
     fn why(&self) -> String;
@@ -60,6 +120,10 @@ impl Tuner for Fixed {
     }
 
     fn handle_sample(&mut self, _: Time, _: &Sample) {}
+
+    fn poll_decision(&mut self) -> Option<Decision> {
+        None
+    }
 
     fn why(&self) -> String {
         "fixed values".to_owned()
