@@ -43,6 +43,10 @@ const IDLE: f64 = 1.15;
 const IDLE_AT_START: f64 = 1.3;
 /// A window that is slower than the last ones by this factor, twice in a row, says that the cluster has changed.
 const CHANGED: f64 = 0.75;
+/// How many times more than keeps the cluster busy is under way when sizes are compared.
+const BUSY: f64 = 1.6;
+/// Measuring the unloaded wall time costs two or three wall times at half the rate: it is done no more often than this.
+const DRAIN_EVERY_WALLS: f64 = 30.0;
 /// Smallest gain of another batch size that counts.
 const WORTH: f64 = 1.02;
 
@@ -61,12 +65,18 @@ pub struct Auto {
     last_end: Time,
     /// Usual wall time, seconds.
     wall: f64,
+    /// Mean body of the last window, bytes.
+    body: f64,
     /// Usual rate with this plan, bytes per second.
     rate: Option<f64>,
     slow_windows: u32,
+    /// Bytes under way and the rate before the queue was shortened: if that cost throughput, it was no queue.
+    lessened: Option<(f64, f64)>,
     drain: Schedule,
     resize: Schedule,
     larger_next: bool,
+    /// More would be under way if memory allowed it.
+    full: bool,
     last_change: Time,
     evidence: Evidence,
 }
@@ -78,9 +88,20 @@ enum Phase {
     /// Holds the queue at its target.
     Hold,
     /// Little under way for a moment, to measure the unloaded wall time; then back to this plan.
-    Drain { back: Plan, changed: bool },
+    Drain { back: Plan, loaded: f64, cause: Cause },
     /// Compares another batch size.
     Trial(Trial),
+}
+
+/// Why the unloaded wall time is measured.
+#[derive(Clone, Copy, Debug)]
+enum Cause {
+    /// It was some time ago.
+    Due,
+    /// The cluster has become slower, or another loader has come.
+    Slower,
+    /// Fewer requests under way brought less, so what seemed to queue did not.
+    NoQueue,
 }
 
 /// When something is tried next, and how long the pause grows while nothing comes of it.
@@ -134,11 +155,14 @@ impl Auto {
             loss: Loss::new(tolerated),
             last_end: Time::START,
             wall: 0.0,
+            body: 0.0,
             rate: None,
             slow_windows: 0,
+            lessened: None,
             drain: Schedule::new(Duration::from_secs(4), Duration::from_secs(60)),
             resize: Schedule::new(Duration::from_secs(15), Duration::from_secs(240)),
             larger_next: true,
+            full: false,
             last_change: Time::START,
             evidence: Evidence::default(),
         }
@@ -201,11 +225,11 @@ impl Auto {
     fn window_is_complete(&self) -> bool {
         let n = self.plan.in_flight;
         let samples = self.window.samples();
+        let lasted = self.last_end.since(self.window.from());
         match &self.phase {
             Phase::Start | Phase::Drain { .. } => samples >= n.max(2),
-            Phase::Hold | Phase::Trial(_) => {
-                samples >= (2 * n).max(4) && self.last_end.since(self.window.from()) >= Duration::from_millis(250)
-            }
+            Phase::Hold => samples >= (2 * n).max(4) && lasted >= Duration::from_millis(250),
+            Phase::Trial(_) => samples >= n.max(4) && lasted >= Duration::from_millis(400),
         }
     }
 
@@ -213,6 +237,7 @@ impl Auto {
         let window = self.window;
         let Some(wall) = window.wall() else { return self.restart(now) };
         self.wall = wall;
+        self.body = window.body();
         match &self.phase {
             Phase::Start => self.start(now, &window, wall),
             Phase::Hold => self.hold(now, &window, wall),
@@ -245,6 +270,7 @@ impl Auto {
         let Some(delay) = &mut self.delay else { return };
         delay.lower(wall, body);
         let growth = delay.growth(wall, body);
+        let comparable = delay.comparable_growth(wall, body);
         let rate = window.rate();
         self.evidence = Evidence { rate, growth, wall, ..self.evidence.clone() };
         if window.source_was_the_limit() || window.rejected_ratio() > 0.0 {
@@ -256,30 +282,44 @@ impl Auto {
             self.drain.soon(now);
             self.resize.soon(now);
             self.loss.forget();
-            return self.begin_drain(now, growth, true);
+            return self.begin_drain(now, wall, growth, Cause::Slower);
+        }
+        if let Some((under_way, before)) = self.lessened.take() {
+            let step = (under_way / self.under_way()).ln();
+            if (before / rate).ln() > (0.6 * step).max(0.05) {
+                return self.begin_drain(now, wall, growth, Cause::NoQueue);
+            }
         }
         let target = self.growth_target();
-        let ratio = target / growth;
+        let ratio = target / comparable;
         let used = window.in_flight() > 0.8 * f64::from(self.plan.in_flight);
         let limit = self.loss.growth_limit(now);
-        let to = if ratio > 1.1 && used {
+        let grow = ratio > 1.1 && used;
+        let to = if grow {
             let factor = if growth < IDLE { 2.0 } else { ratio.sqrt() };
             self.knobs.grown(&self.plan, factor, limit)
         } else if ratio < 1.0 / 1.1 {
-            self.knobs.scaled(&self.plan, ratio.sqrt())
+            self.knobs.lessened(&self.plan, ratio.sqrt())
         } else {
             self.plan
         };
         if to != self.plan {
-            let why = format!("a request takes {growth:.1} times as long as on the idle cluster, {target:.1} is aimed at");
+            let why = format!("a request takes {comparable:.1} times as long as on the idle cluster, {target:.1} is aimed at");
             self.rate = None;
+            self.lessened = (!grow).then(|| (self.under_way(), rate));
             return self.decide(now, to, why);
         }
+        if grow && self.loss.growth_limit(now) > self.under_way() && !self.full {
+            // Memory is the limit: smaller bodies, more of them, come back earlier.
+            self.full = true;
+            self.larger_next = false;
+            self.resize.soon(now);
+        }
         if now >= self.drain.next && growth > IDLE {
-            return self.begin_drain(now, growth, false);
+            return self.begin_drain(now, wall, growth, Cause::Due);
         }
         if now >= self.resize.next {
-            return self.begin_trial(now, rate);
+            return self.begin_trial(now, wall, body);
         }
         self.restart(now);
     }
@@ -296,49 +336,67 @@ impl Auto {
         false
     }
 
-    fn begin_drain(&mut self, now: Time, growth: f64, changed: bool) {
+    fn begin_drain(&mut self, now: Time, loaded: f64, growth: f64, cause: Cause) {
         let back = self.plan;
-        let little = self.knobs.fewer(&back, 0.5 / growth);
+        let little = self.knobs.drained(&back, growth);
         self.drain.later(now);
+        self.drain.next = self.drain.next.max(now + Duration::from_secs_f64(DRAIN_EVERY_WALLS * loaded));
         if little == back {
             return self.restart(now);
         }
-        self.phase = Phase::Drain { back, changed };
-        let why = if changed {
-            format!("the last windows were slower by a quarter or more: measure how long a request takes with {} under way", little.in_flight)
-        } else {
-            format!("measure how long a request takes with {} under way", little.in_flight)
+        self.phase = Phase::Drain { back, loaded, cause };
+        let because = match cause {
+            Cause::Due => "",
+            Cause::Slower => "the last windows were slower by a quarter or more: ",
+            Cause::NoQueue => "fewer requests cost throughput: ",
         };
+        let why = format!("{because}measure how long a request takes with {} under way", little.in_flight);
         self.decide(now, little, why);
     }
 
     fn drained(&mut self, now: Time, window: &Window, wall: f64) {
-        let Phase::Drain { back, changed } = std::mem::replace(&mut self.phase, Phase::Hold) else { return };
+        let Phase::Drain { back, loaded, cause } = std::mem::replace(&mut self.phase, Phase::Hold) else { return };
         let body = window.body();
+        // Where little under way takes as long as much, the time is not spent in a queue; where it takes much less, the queue was
+        // ours and has gone. In between, the queue is that of others, and no measure of the unloaded time.
+        let no_queue = wall > 0.9 * loaded;
+        let longer = match cause {
+            Cause::Due => false,
+            Cause::Slower => no_queue || wall < 0.7 * loaded,
+            Cause::NoQueue => no_queue,
+        };
         if let Some(delay) = &mut self.delay
-            && (changed || delay.growth(wall, body) < 1.3)
+            && (longer || delay.growth(wall, body) < 1.3)
         {
             delay.measured(wall, body);
         }
         self.decide(now, back, format!("{:.0} ms with {} under way", wall * 1e3, self.plan.in_flight));
     }
 
-    fn begin_trial(&mut self, now: Time, rate: f64) {
-        let larger = self.larger_next;
-        self.larger_next = !larger;
-        let other = self.knobs.resized(&self.plan, if larger { 2.0 } else { 0.5 });
-        self.trial(now, other, rate);
-    }
-
-    fn trial(&mut self, now: Time, other: Plan, rate: f64) {
-        if other == self.plan || rate <= 0.0 {
-            self.phase = Phase::Hold;
+    /// Compares bodies of double or half the size, with the same bytes under way: enough of them that fewer and larger requests
+    /// still keep the cluster busy.
+    fn begin_trial(&mut self, now: Time, wall: f64, body: f64) {
+        let factor = if self.larger_next { 2.0 } else { 0.5 };
+        let other = self.knobs.resized(&self.plan, factor);
+        let factor = other.batch_bytes as f64 / self.plan.batch_bytes as f64;
+        let Some(delay) = self.delay.filter(|_| other != self.plan) else {
+            self.larger_next = !self.larger_next;
             self.resize.later(now);
             return self.restart(now);
-        }
-        let why = format!("compare {} with {}", Knobs::words(&other), Knobs::words(&self.plan));
-        self.phase = Phase::Trial(Trial::new(self.plan, other, rate, WORTH));
-        self.decide(now, other, why);
+        };
+        // How many of the other requests keep the cluster as busy as these do, for each of these.
+        let as_busy = delay.unloaded(body * factor) / delay.unloaded(body) / factor;
+        let pressure = match self.gentle {
+            None => (BUSY * as_busy * factor / delay.growth(wall, body)).clamp(1.0, 2.0),
+            Some(_) => 1.0,
+        };
+        let pressure = pressure.min(self.loss.growth_limit(now) / self.under_way()).max(1.0);
+        let first = self.knobs.more(&self.plan, pressure);
+        let arms = [first, self.knobs.resized(&first, factor)];
+        let better = self.knobs.more(&other, (as_busy * factor).max(1.0));
+        let why = format!("compare {} with {}", Knobs::words(&arms[1]), Knobs::words(&arms[0]));
+        self.phase = Phase::Trial(Trial::new(self.plan, better, arms, WORTH));
+        self.decide(now, first, why);
     }
 
     fn tried(&mut self, now: Time, window: &Window) {
@@ -351,7 +409,7 @@ impl Auto {
         }
         let rate = window.rate();
         let verdict = trial.handle(rate);
-        let (current, other, plan) = (trial.current, trial.other, trial.plan());
+        let (current, other, plan) = (trial.current, trial.better, trial.plan());
         match verdict {
             trial::Verdict::Open => self.decide(now, plan, "the comparison goes on".to_owned()),
             trial::Verdict::Better { gain } => {
@@ -365,8 +423,6 @@ impl Auto {
                 self.phase = Phase::Hold;
                 self.rate = None;
                 self.decide(now, other, why);
-                self.larger_next = other.batch_bytes > current.batch_bytes;
-                self.drain.soon(now);
                 self.resize.soon(now);
             }
             trial::Verdict::NotBetter { gain } => {
@@ -378,6 +434,7 @@ impl Auto {
                 );
                 self.evidence.size = Some(why.clone());
                 self.phase = Phase::Hold;
+                self.larger_next = !self.larger_next;
                 self.resize.later(now);
                 self.decide(now, current, why);
             }
@@ -403,7 +460,9 @@ impl Tuner for Auto {
         }
         if sample.outcome == Outcome::TooLarge {
             let to = self.knobs.limit_body(&self.plan, sample.bytes);
-            self.phase = Phase::Hold;
+            if !matches!(self.phase, Phase::Start) {
+                self.phase = Phase::Hold;
+            }
             return self.decide(now, to, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
         let under_way = self.under_way();

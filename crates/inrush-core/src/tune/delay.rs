@@ -10,6 +10,8 @@ pub(super) struct Delay {
     fixed: f64,
 }
 
+/// The body that growth is expressed for.
+const REFERENCE_BYTES: f64 = 1024.0 * 1024.0;
 /// Assumed until two bodies of different size were measured.
 const FIXED_PART: f64 = 0.5;
 
@@ -27,6 +29,12 @@ impl Delay {
     /// How many times longer than unloaded: 1 means that nothing queues.
     pub(super) fn growth(&self, wall: f64, body: f64) -> f64 {
         wall / self.unloaded(body)
+    }
+
+    /// The same for a body on half the way, in logarithms, to [`REFERENCE_BYTES`] that waits as long. Loaders that share a cluster
+    /// wait in the same queues, whatever the size of their requests; this brings what they see closer together.
+    pub(super) fn comparable_growth(&self, wall: f64, body: f64) -> f64 {
+        1.0 + (wall - self.unloaded(body)) / self.unloaded((REFERENCE_BYTES * body).sqrt())
     }
 
     /// No measurement, loaded or not, can be shorter than the unloaded time.

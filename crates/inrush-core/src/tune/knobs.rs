@@ -51,15 +51,31 @@ impl Knobs {
         if factor <= 1.0 { *plan } else { self.scaled(plan, factor) }
     }
 
-    /// Fewer requests of the same size.
-    pub(super) fn fewer(&self, plan: &Plan, factor: f64) -> Plan {
-        self.plan(plan.batch_bytes as f64, (f64::from(plan.in_flight) * factor).floor())
+    /// Like [`Knobs::scaled`] for less, but no fewer than two requests, and their size stays.
+    pub(super) fn lessened(&self, plan: &Plan, factor: f64) -> Plan {
+        let in_flight = (f64::from(plan.in_flight) * factor).round().max(2.0).min(f64::from(plan.in_flight));
+        self.plan(plan.batch_bytes as f64, in_flight)
     }
 
-    /// Bodies larger by `factor`, and fewer of them by the same, at least two.
+    /// Half of the requests that keep the cluster busy, of the same size, where `growth` times as many are under way.
+    pub(super) fn drained(&self, plan: &Plan, growth: f64) -> Plan {
+        self.plan(plan.batch_bytes as f64, (f64::from(plan.in_flight) / growth * 0.6).floor())
+    }
+
+    /// Bodies larger by about `factor` with the same bytes under way, so that neither the queue nor the share of a loader among
+    /// several changes. At least two requests; where the bounds fix their number, it stays, and more bytes are under way.
     pub(super) fn resized(&self, plan: &Plan, factor: f64) -> Plan {
-        let in_flight = (f64::from(plan.in_flight) / factor).round().max(2.0);
-        self.plan(plan.batch_bytes as f64 * factor, in_flight)
+        let n = f64::from(plan.in_flight);
+        if self.bounds.in_flight.0 == self.bounds.in_flight.1 {
+            return self.plan(plan.batch_bytes as f64 * factor, n);
+        }
+        let in_flight = (n / factor).round().max(2.0).min(f64::from(self.bounds.in_flight.1));
+        self.plan(plan.batch_bytes as f64 * n / in_flight, in_flight)
+    }
+
+    /// So many times as many requests of the same size.
+    pub(super) fn more(&self, plan: &Plan, factor: f64) -> Plan {
+        self.plan(plan.batch_bytes as f64, (f64::from(plan.in_flight) * factor).round())
     }
 
     /// A body of `refused` bytes was too large: half of it is the most from now on.

@@ -3,9 +3,11 @@
 use crate::tune::Plan;
 
 /// Spread of one paired comparison (of logarithms) that is assumed before there is evidence: servers swing by 10-20 %.
-const SPREAD: f64 = 0.1;
+const SPREAD: f64 = 0.06;
 /// How many comparisons the assumption weighs.
 const SPREAD_WEIGHT: f64 = 2.0;
+/// A difference between two windows (of logarithms) that needs no repetition.
+const CLEAR: f64 = 0.15;
 const PAIRS_MAX: u32 = 6;
 
 /// What a comparison came to. The gain is a factor on bytes per second.
@@ -20,46 +22,56 @@ pub(super) enum Verdict {
 pub(super) struct Trial {
     /// The plan that stands until the other has proved better.
     pub(super) current: Plan,
-    pub(super) other: Plan,
+    /// The plan to take then.
+    pub(super) better: Plan,
+    /// What is compared: sizes as in `current` and `better`, with the same bytes under way.
+    arms: [Plan; 2],
     /// Gains below this are a tie, and the current plan stays.
     worth: f64,
-    before: f64,
-    tried: Option<f64>,
+    /// Logarithms of the rates of the last windows of either arm that have no partner yet.
+    first: Option<f64>,
+    second: Option<f64>,
     pairs: u32,
     sum: f64,
     squares: f64,
 }
 
 impl Trial {
-    /// `rate`: bytes per second of the window of `current` that has just ended. `worth`: the smallest gain that counts, as a factor.
-    pub(super) fn new(current: Plan, other: Plan, rate: f64, worth: f64) -> Self {
-        Trial { current, other, worth: worth.ln(), before: rate.ln(), tried: None, pairs: 0, sum: 0.0, squares: 0.0 }
+    /// `worth`: the smallest gain that counts, as a factor.
+    pub(super) fn new(current: Plan, better: Plan, arms: [Plan; 2], worth: f64) -> Self {
+        let worth = worth.ln();
+        Trial { current, better, arms, worth, first: None, second: None, pairs: 0, sum: 0.0, squares: 0.0 }
     }
 
     /// The plan of the window under way.
     pub(super) fn plan(&self) -> Plan {
-        if self.tried.is_none() { self.other } else { self.current }
+        self.arms[usize::from(self.first.is_some() && self.second.is_none())]
     }
 
     /// Takes the rate of the window that ended, bytes per second.
     pub(super) fn handle(&mut self, rate: f64) -> Verdict {
         let rate = rate.max(1.0).ln();
-        match self.tried.take() {
-            None => {
-                let gain = rate - self.before;
-                // So much is beyond what swings from window to window.
-                if self.pairs == 0 && gain > 4.0 * SPREAD {
-                    return Verdict::Better { gain: gain.exp() };
-                }
-                if self.pairs == 0 && gain < -2.0 * SPREAD {
-                    return Verdict::NotBetter { gain: gain.exp() };
-                }
-                self.tried = Some(rate);
+        match (self.first, self.second) {
+            (None, _) => {
+                self.first = Some(rate);
                 Verdict::Open
             }
-            Some(tried) => {
-                let gain = tried - (self.before + rate) / 2.0;
-                self.before = rate;
+            (Some(before), None) => {
+                let gain = rate - before;
+                // So much is beyond what swings from window to window.
+                if self.pairs == 0 && gain > CLEAR {
+                    return Verdict::Better { gain: gain.exp() };
+                }
+                if self.pairs == 0 && gain < -CLEAR {
+                    return Verdict::NotBetter { gain: gain.exp() };
+                }
+                self.second = Some(rate);
+                Verdict::Open
+            }
+            (Some(before), Some(tried)) => {
+                let gain = tried - (before + rate) / 2.0;
+                self.first = Some(rate);
+                self.second = None;
                 self.pairs += 1;
                 self.sum += gain;
                 self.squares += gain * gain;
@@ -75,7 +87,7 @@ impl Trial {
         let variance = (SPREAD_WEIGHT * SPREAD * SPREAD + scatter) / (SPREAD_WEIGHT + n - 1.0);
         let error = (variance / n).sqrt();
         let gain = mean.exp();
-        if mean - error > self.worth {
+        if mean - 1.5 * error > self.worth {
             Verdict::Better { gain }
         } else if mean + error < self.worth * 1.5 {
             Verdict::NotBetter { gain }

@@ -71,7 +71,7 @@ pub(super) struct Loader {
 const DOC_BYTES: u64 = 1024;
 
 fn micros(seconds: f64) -> u64 {
-    (seconds * 1e6) as u64
+    (seconds * 1e6).round() as u64
 }
 
 impl Model {
@@ -122,7 +122,7 @@ impl Model {
         }
         let l = &mut self.loaders[loader];
         let (_, sample) = l.requests[request as usize];
-        let now = Time::from_start(Duration::from_secs_f64(self.now));
+        let now = Time::from_start(Duration::from_micros(micros(self.now)));
         let sample = Sample { wall: now.since(sample.sent), ..sample };
         l.accepted += sample.accepted_bytes() as f64 / (1 << 20) as f64;
         l.docs += u64::from(sample.docs);
