@@ -48,7 +48,7 @@ const BUSY: f64 = 1.6;
 /// Measuring the unloaded wall time costs two or three wall times at half the rate: it is done no more often than this.
 const DRAIN_EVERY_WALLS: f64 = 30.0;
 /// Smallest gain of another batch size that counts.
-const WORTH: f64 = 1.02;
+const WORTH: f64 = 1.03;
 
 /// See [`super`] and docs/tuner.md.
 pub struct Auto {
@@ -309,7 +309,7 @@ impl Auto {
             self.lessened = (!grow).then(|| (self.under_way(), rate));
             return self.decide(now, to, why);
         }
-        if grow && self.loss.growth_limit(now) > self.under_way() && !self.full {
+        if grow && self.knobs.is_full(&self.plan) && !self.full {
             // Memory is the limit: smaller bodies, more of them, come back earlier.
             self.full = true;
             self.larger_next = false;
@@ -408,7 +408,7 @@ impl Auto {
             return self.decide(now, current, "the source is the limit: nothing can be compared".to_owned());
         }
         let rate = window.rate();
-        let verdict = trial.handle(rate);
+        let verdict = trial.handle(rate, window.error());
         let (current, other, plan) = (trial.current, trial.better, trial.plan());
         match verdict {
             trial::Verdict::Open => self.decide(now, plan, "the comparison goes on".to_owned()),

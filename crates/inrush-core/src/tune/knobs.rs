@@ -73,6 +73,11 @@ impl Knobs {
         self.plan(plan.batch_bytes as f64 * n / in_flight, in_flight)
     }
 
+    /// Whether memory has no room for one more request of this size.
+    pub(super) fn is_full(&self, plan: &Plan) -> bool {
+        Knobs::under_way(plan) + plan.batch_bytes as f64 > self.bounds.memory as f64
+    }
+
     /// So many times as many requests of the same size.
     pub(super) fn more(&self, plan: &Plan, factor: f64) -> Plan {
         self.plan(plan.batch_bytes as f64, (f64::from(plan.in_flight) * factor).round())

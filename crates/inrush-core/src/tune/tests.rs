@@ -81,6 +81,7 @@ fn play() {
             for l in &m.loaders {
                 println!("    {}", l.tuner.why());
             }
+            show(&format!("{loaders} {name}"), &mut m);
         }
     }
     let steps: [(&str, fn(&mut Cluster)); 5] = [

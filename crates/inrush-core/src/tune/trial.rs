@@ -3,7 +3,7 @@
 use crate::tune::Plan;
 
 /// Spread of one paired comparison (of logarithms) that is assumed before there is evidence: servers swing by 10-20 %.
-const SPREAD: f64 = 0.06;
+const SPREAD: f64 = 0.08;
 /// How many comparisons the assumption weighs.
 const SPREAD_WEIGHT: f64 = 2.0;
 /// A difference between two windows (of logarithms) that needs no repetition.
@@ -31,6 +31,8 @@ pub(super) struct Trial {
     /// Logarithms of the rates of the last windows of either arm that have no partner yet.
     first: Option<f64>,
     second: Option<f64>,
+    /// Largest standard error of a window's rate, as a part of it.
+    error: f64,
     pairs: u32,
     sum: f64,
     squares: f64,
@@ -40,7 +42,7 @@ impl Trial {
     /// `worth`: the smallest gain that counts, as a factor.
     pub(super) fn new(current: Plan, better: Plan, arms: [Plan; 2], worth: f64) -> Self {
         let worth = worth.ln();
-        Trial { current, better, arms, worth, first: None, second: None, pairs: 0, sum: 0.0, squares: 0.0 }
+        Trial { current, better, arms, worth, first: None, second: None, error: 0.0, pairs: 0, sum: 0.0, squares: 0.0 }
     }
 
     /// The plan of the window under way.
@@ -48,8 +50,9 @@ impl Trial {
         self.arms[usize::from(self.first.is_some() && self.second.is_none())]
     }
 
-    /// Takes the rate of the window that ended, bytes per second.
-    pub(super) fn handle(&mut self, rate: f64) -> Verdict {
+    /// Takes the rate of the window that ended, bytes per second, and its standard error, as a part of it.
+    pub(super) fn handle(&mut self, rate: f64, error: f64) -> Verdict {
+        self.error = self.error.max(error);
         let rate = rate.max(1.0).ln();
         match (self.first, self.second) {
             (None, _) => {
@@ -59,10 +62,11 @@ impl Trial {
             (Some(before), None) => {
                 let gain = rate - before;
                 // So much is beyond what swings from window to window.
-                if self.pairs == 0 && gain > CLEAR {
+                let clear = CLEAR.max(4.0 * self.error);
+                if self.pairs == 0 && gain > clear {
                     return Verdict::Better { gain: gain.exp() };
                 }
-                if self.pairs == 0 && gain < -CLEAR {
+                if self.pairs == 0 && gain < -clear {
                     return Verdict::NotBetter { gain: gain.exp() };
                 }
                 self.second = Some(rate);
@@ -84,10 +88,11 @@ impl Trial {
         let n = f64::from(self.pairs);
         let mean = self.sum / n;
         let scatter = (self.squares - n * mean * mean).max(0.0);
-        let variance = (SPREAD_WEIGHT * SPREAD * SPREAD + scatter) / (SPREAD_WEIGHT + n - 1.0);
+        let spread = SPREAD.max(1.2 * self.error);
+        let variance = (SPREAD_WEIGHT * spread * spread + scatter) / (SPREAD_WEIGHT + n - 1.0);
         let error = (variance / n).sqrt();
         let gain = mean.exp();
-        if mean - 1.5 * error > self.worth {
+        if self.pairs > 1 && mean - 1.5 * error > self.worth {
             Verdict::Better { gain }
         } else if mean + error < self.worth * 1.5 {
             Verdict::NotBetter { gain }

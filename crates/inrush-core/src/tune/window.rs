@@ -17,6 +17,7 @@ pub(super) struct Window {
     bytes: u64,
     accepted_bytes: u64,
     wall_seconds: f64,
+    wall_squares: f64,
     in_flight: u64,
     source_limited: u32,
 }
@@ -32,6 +33,7 @@ impl Window {
             bytes: 0,
             accepted_bytes: 0,
             wall_seconds: 0.0,
+            wall_squares: 0.0,
             in_flight: 0,
             source_limited: 0,
         }
@@ -55,7 +57,9 @@ impl Window {
             self.answered += 1;
             self.bytes += sample.bytes;
             self.accepted_bytes += sample.accepted_bytes();
-            self.wall_seconds += sample.wall.as_secs_f64();
+            let wall = sample.wall.as_secs_f64();
+            self.wall_seconds += wall;
+            self.wall_squares += wall * wall;
         }
         true
     }
@@ -71,6 +75,15 @@ impl Window {
     /// Mean wall time of an answered attempt, seconds.
     pub(super) fn wall(&self) -> Option<f64> {
         (self.answered > 0).then(|| self.wall_seconds / f64::from(self.answered))
+    }
+
+    /// Standard error of the mean wall time, and so of the rate, as a part of it. Attempts that wait in one queue are not independent, so
+    /// it is a lower bound.
+    pub(super) fn error(&self) -> f64 {
+        let n = f64::from(self.answered.max(1));
+        let mean = self.wall_seconds / n;
+        let variance = (self.wall_squares / n - mean * mean).max(0.0);
+        if mean > 0.0 { (variance / n).sqrt() / mean } else { 0.0 }
     }
 
     /// Mean body of an answered attempt, bytes.
