@@ -47,6 +47,8 @@ const CHANGED: f64 = 0.75;
 const BUSY: f64 = 1.6;
 /// Measuring the unloaded wall time costs two or three wall times at half the rate: it is done no more often than this.
 const DRAIN_EVERY_WALLS: f64 = 30.0;
+/// Where little under way takes as long as this part of what it takes with much, nothing of ours queued.
+const NO_QUEUE: f64 = 0.88;
 /// Smallest gain of another batch size that counts.
 const WORTH: f64 = 1.03;
 
@@ -72,6 +74,8 @@ pub struct Auto {
     slow_windows: u32,
     /// Bytes under way and the rate before the queue was shortened: if that cost throughput, it was no queue.
     lessened: Option<(f64, f64)>,
+    /// Our part of what is under way at the cluster, as far as the queue shrank when ours did.
+    share: f64,
     drain: Schedule,
     resize: Schedule,
     larger_next: bool,
@@ -159,6 +163,7 @@ impl Auto {
             rate: None,
             slow_windows: 0,
             lessened: None,
+            share: 1.0,
             drain: Schedule::new(Duration::from_secs(4), Duration::from_secs(60)),
             resize: Schedule::new(Duration::from_secs(15), Duration::from_secs(240)),
             larger_next: true,
@@ -193,6 +198,7 @@ impl Auto {
     fn growth_target(&self) -> f64 {
         let target = 1.0 + 1.7 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
         let target = target.clamp(1.3, 3.0);
+        let target = if self.share < 0.75 { target / self.share } else { target };
         self.gentle.map_or(target, |gentle| target.min(gentle.latency_growth))
     }
 
@@ -357,18 +363,23 @@ impl Auto {
     fn drained(&mut self, now: Time, window: &Window, wall: f64) {
         let Phase::Drain { back, loaded, cause } = std::mem::replace(&mut self.phase, Phase::Hold) else { return };
         let body = window.body();
-        // Where little under way takes as long as much, the time is not spent in a queue; where it takes much less, the queue was
-        // ours and has gone. In between, the queue is that of others, and no measure of the unloaded time.
-        let no_queue = wall > 0.9 * loaded;
-        let longer = match cause {
-            Cause::Due => false,
-            Cause::Slower => no_queue || wall < 0.7 * loaded,
-            Cause::NoQueue => no_queue,
-        };
-        if let Some(delay) = &mut self.delay
-            && (longer || delay.growth(wall, body) < 1.3)
-        {
+        let Some(delay) = &mut self.delay else { return };
+        // Where little under way takes as long as much, the time is spent in no queue of ours.
+        let no_queue = wall > NO_QUEUE * loaded && !matches!(cause, Cause::Due);
+        let unloaded = delay.unloaded(body);
+        let left = (Knobs::under_way(&self.plan) / Knobs::under_way(&back)).max(unloaded / loaded);
+        if no_queue {
+            delay.measured(wall.min(2.0 * unloaded), body);
+            if wall > 2.0 * unloaded {
+                self.drain.soon(now);
+            }
+            self.share = 1.0;
+        } else if wall < 1.3 * unloaded {
             delay.measured(wall, body);
+            self.share = 1.0;
+        } else {
+            let share = ((1.0 - wall / loaded) / (1.0 - left)).clamp(0.15, 1.0);
+            self.share = (self.share * share).sqrt();
         }
         self.decide(now, back, format!("{:.0} ms with {} under way", wall * 1e3, self.plan.in_flight));
     }
