@@ -19,6 +19,7 @@ mod pipeline;
 mod product;
 mod routing;
 mod settings;
+pub mod sim;
 
 pub use error::EsError;
 pub use fake::{Auth, FakeCluster, FakeConfig, FakeNode, RequestLog};

@@ -1,4 +1,6 @@
-//! `inrush-testbed`: the fake cluster, the null server and the conformance suite from a command line.
+//! `inrush-testbed`: the fake cluster, the null server, the conformance suite and the simulator from a command line.
+
+mod simulate;
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -26,6 +28,8 @@ enum Command {
     Null(NullArgs),
     /// Run the conformance suite against a server; exit status 1 where it differs
     Conformance(ConformanceArgs),
+    /// Judge a controller on a scenario in virtual time
+    Simulate(simulate::SimulateArgs),
 }
 
 #[derive(clap::Args)]
@@ -83,6 +87,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Fake(args) => runtime()?.block_on(fake(args)).map(|()| ExitCode::SUCCESS),
         Command::Null(args) => null(&args).map(|()| ExitCode::SUCCESS),
         Command::Conformance(args) => runtime()?.block_on(conformance(args)),
+        Command::Simulate(args) => print_lines(&simulate::simulate(&args)?).map(|()| ExitCode::SUCCESS),
     }
 }
 
