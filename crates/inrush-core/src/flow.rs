@@ -17,10 +17,11 @@ use crate::block::Position;
 use crate::items::ItemBlock;
 use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
 use crate::outcome::{Condition, OnConflict, Settled};
+use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
-use crate::tune::{Plan, Tuner};
+use crate::tune::{Decision, Plan, Sample, Tuner};
 use slot::{Part, Slot, SlotState};
 
 /// What a flow is told once.
@@ -28,6 +29,10 @@ use slot::{Part, Slot, SlotState};
 pub struct FlowConfig {
     /// Bytes of documents under way, read-ahead included.
     pub memory: u64,
+    /// The most that is sent. Default: no limit.
+    pub rate: Option<Rate>,
+    /// Tell of every sample with [`Command::Sample`].
+    pub samples: bool,
     /// How long documents wait for a batch to fill.
     pub linger: Duration,
     /// Bounds of repetitions.
@@ -91,6 +96,8 @@ pub enum Command {
     DeadLetter(Box<DeadLetter>),
     /// Tell the user.
     Note(Note),
+    /// Write down what an attempt taught; only with [`FlowConfig::samples`].
+    Sample(Sample),
 }
 
 /// One request.
@@ -158,6 +165,8 @@ pub enum Note {
     Lost(String),
     /// A request was refused or could not be sent and will be sent again, and why.
     Trouble(String),
+    /// The tuner has changed the plan.
+    Plan(Decision),
 }
 
 /// Why a run ended before its sources did.
@@ -190,6 +199,7 @@ pub struct Flow {
     last_progress: Time,
     /// No body may be larger: taught by a 413.
     body_limit: u64,
+    pace: Option<Pace>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -203,6 +213,7 @@ impl Flow {
     pub fn new(config: FlowConfig, tuner: Box<dyn Tuner>) -> Self {
         Flow {
             pending: Pending::new(!config.versioned),
+            pace: config.rate.map(Pace::new),
             jitter: Jitter::new(config.seed),
             config,
             tuner,
@@ -295,13 +306,13 @@ impl Flow {
             SlotState::Sent { .. } | SlotState::AwaitingGone | SlotState::Comparing { .. } => None,
         });
         let waiting = if self.paused.is_some() && self.anything_sent() { None } else { waiting.min() };
-        let linger = match self.may_start_slot() {
-            true => self.pending.oldest().map(|oldest| oldest + self.config.linger),
+        let start = match self.may_start_slot() {
+            true => self.start_due(),
             false => None,
         };
         let drain = self.stop.as_ref().map(|(_, at)| *at + self.config.drain_max);
         let pause = self.paused.map(|p| p.since + self.config.pause_max);
-        [waiting, linger, drain, pause].into_iter().flatten().min()
+        [waiting, start, drain, pause].into_iter().flatten().min()
     }
 
     /// Whether all is done: every document settled, or the run stopped and drained.
@@ -345,11 +356,14 @@ impl Flow {
         self.paused.map(|p| p.condition)
     }
 
-    /// What the tuner ended on, below the server's limit.
+    /// What the tuner wants, below the server's limit and in pieces that fit the rate.
     pub fn plan(&self) -> Plan {
         let mut plan = self.tuner.plan();
         plan.batch_bytes = plan.batch_bytes.min(self.body_limit);
-        plan
+        match &self.pace {
+            Some(pace) => pace.piece(plan),
+            None => plan,
+        }
     }
 
     /// What the plan is based on.
@@ -371,6 +385,16 @@ impl Flow {
         self.stop.is_none() && self.paused.is_none() && (self.slots.len() as u32) < self.plan().in_flight
     }
 
+    /// When the next batch may start by what is pending and by the rate, if nothing else happens.
+    fn start_due(&self) -> Option<Time> {
+        let oldest = self.pending.oldest()?;
+        let ready = match self.pending.is_full(&self.plan()) || self.source_ended {
+            true => oldest,
+            false => oldest + self.config.linger,
+        };
+        Some(self.pace.as_ref().map_or(ready, |pace| pace.next().max(ready)))
+    }
+
     fn anything_sent(&self) -> bool {
         self.slots.values().any(|slot| matches!(slot.state, SlotState::Sent { .. }))
     }
@@ -386,7 +410,7 @@ impl Flow {
                 _ => None,
             });
             let Some((_, id)) = due.min() else { break };
-            self.send(id);
+            self.send(now, id);
             if !self.commands.is_empty() {
                 return;
             }
@@ -398,7 +422,8 @@ impl Flow {
         let lingered = self.pending.oldest().is_some_and(|oldest| now.since(oldest) >= self.config.linger);
         let flush = self.source_ended || lingered || self.input_room() == 0;
         let full = self.pending.is_full(&plan);
-        if self.pending.is_empty() || !(flush || full) {
+        let too_early = self.pace.as_ref().is_some_and(|pace| now < pace.next());
+        if self.pending.is_empty() || too_early || !(flush || full) {
             return;
         }
         let batch = self.pending.take(now, &plan);
@@ -407,7 +432,7 @@ impl Flow {
         }
         let id = self.next_id();
         self.slots.insert(id, Slot::new(id, now, batch, !full));
-        self.send(id);
+        self.send(now, id);
     }
 
     fn next_id(&mut self) -> u64 {
@@ -416,7 +441,7 @@ impl Flow {
     }
 
     /// Sends the first part of a slot.
-    fn send(&mut self, slot_id: u64) {
+    fn send(&mut self, now: Time, slot_id: u64) {
         let request = self.next_id();
         let in_flight = self.in_flight();
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
@@ -433,6 +458,9 @@ impl Flow {
         part.in_flight = in_flight;
         self.tally.counts.requests += 1;
         self.tally.counts.bytes_sent += part.batch.bytes;
+        if let Some(pace) = &mut self.pace {
+            pace.sent(now, part.batch.bytes, part.batch.items);
+        }
         slot.state = SlotState::Sent { request };
         let command = Command::Send(Request {
             id: request,

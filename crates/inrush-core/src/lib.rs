@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod operation;
 mod order;
 pub mod outcome;
+pub mod rate;
 pub mod reply;
 pub mod report;
 pub mod retry;

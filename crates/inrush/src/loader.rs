@@ -6,7 +6,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use inrush_core::encode::Encoder;
 use inrush_core::retry::RetryPolicy;
-use inrush_core::tune::Fixed;
 use inrush_core::{Action, FieldPath, Flow, FlowConfig, IndexTemplate, Operations, Stop};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -161,10 +160,11 @@ impl Loader {
             version: config.version.clone(),
             drop: config.drop.clone(),
         };
-        let plan = config.limits.plan();
         let flow = Flow::new(
             FlowConfig {
                 memory: config.limits.memory as u64,
+                rate: config.limits.max_rate,
+                samples: false,
                 linger: config.limits.linger,
                 retry: RetryPolicy {
                     retries: config.limits.retries,
@@ -181,14 +181,14 @@ impl Loader {
                 max_errors: config.max_errors,
                 seed: seed(),
             },
-            Box::new(Fixed(plan)),
+            config.limits.tuner(),
         );
         let (sender, events) = mpsc::unbounded_channel();
         let (progress, watched) = watch::channel(Progress::default());
         let gate = Arc::new(Gate::default());
         let bytes_total = source.bytes_total();
         let warnings = source.warnings();
-        let chunk_bytes = reader::CHUNK_BYTES.min(config.limits.batch_bytes);
+        let chunk_bytes = reader::CHUNK_BYTES.min(config.limits.batch_bytes.unwrap_or(reader::CHUNK_BYTES));
         let workers = config.limits.workers;
         reader::start(source, Encoder::new(operations), Arc::clone(&gate), workers, chunk_bytes, sender.clone())
             .map_err(|e| LoadError::Usage(format!("cannot start {workers} reading threads: {e}; lower --workers")))?;
@@ -525,7 +525,7 @@ impl End {
 fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,
-        idle_connections_max: config.limits.in_flight as usize + 4,
+        idle_connections_max: config.limits.bounds().in_flight.1 as usize + 4,
         tls: config.tls.clone(),
         ..HttpOptions::default()
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use inrush_core::flow::{Comparison, Item};
 use inrush_core::outcome::Attempt;
+use inrush_core::tune::Decision;
 use inrush_core::{Command, Flow, ItemBlock, Note, Stop, Time};
 use tokio::sync::{mpsc, watch};
 
@@ -222,6 +223,7 @@ impl Run {
                 }
             }
             Command::Note(note) => tell(&note),
+            Command::Sample(_) => {}
         }
     }
 
@@ -249,6 +251,7 @@ impl Run {
             (None, None) => Phase::Loading,
         };
         let counts = self.flow.counts();
+        let plan = self.flow.plan();
         let progress = Progress {
             docs_read: self.flow.ledger_opened(),
             docs_settled: counts.docs_read,
@@ -259,6 +262,8 @@ impl Run {
             retried_items: counts.retried_items,
             requests: counts.requests,
             in_flight: self.flow.in_flight(),
+            plan_in_flight: plan.in_flight,
+            plan_batch_bytes: plan.batch_bytes,
             seconds: self.started.elapsed().as_secs_f64(),
             phase,
         };
@@ -300,6 +305,13 @@ fn tell(note: &Note) {
             tracing::warn!("the server refused a request as too large; batches stay below {bytes} bytes from now on");
         }
         Note::Lost(why) => tracing::warn!("a request got no answer and will be sent again: {why}"),
+        Note::Plan(Decision { from, to, why, .. }) => tracing::info!(
+            "plan: {} requests of {} bytes instead of {} of {}: {why}",
+            to.in_flight,
+            to.batch_bytes,
+            from.in_flight,
+            from.batch_bytes
+        ),
         Note::Trouble(why) => tracing::info!("a request will be sent again: {why}"),
     }
 }

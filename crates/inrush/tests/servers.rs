@@ -32,7 +32,7 @@ async fn start(distribution: Distribution) -> (OwnedNode, PathBuf) {
 fn config(node: &OwnedNode, index: &str) -> (LoadConfig, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let mut config = LoadConfig::new(vec![node.url()], index.parse().unwrap());
-    config.limits.batch_bytes = 64 << 10;
+    config.limits.batch_bytes = Some(64 << 10);
     config.dead_letters = DeadLetters::File(folder.path().join("dead.ndjson"));
     (config, folder)
 }
@@ -151,7 +151,7 @@ async fn a_node_that_rejects_items() {
     config.id = Some("id".parse().unwrap());
     config.create.shards = Some(8);
     config.create.replicas = Some(0);
-    config.limits.in_flight = 4;
+    config.limits.in_flight = Some(4);
     let report = load(&config, documents(100_000, 50_000)).await;
     assert_eq!((report.status, report.counts.docs_read), (Status::Complete, 100_000), "{report:?}");
     assert!(report.counts.rejected_items > 0, "the node rejected nothing");
@@ -234,7 +234,7 @@ fn shared(name: &str) -> Option<PathBuf> {
 
 async fn load_file(node: &OwnedNode, index: &str, path: PathBuf, options: FormatOptions, id: Option<&str>) -> Report {
     let (mut config, _folder) = config(node, index);
-    config.limits.batch_bytes = 1 << 20;
+    config.limits.batch_bytes = Some(1 << 20);
     config.id = id.map(|id| id.parse().unwrap());
     let source = open(&[SourceSpec::new(path)], options, &Warnings::default()).unwrap();
     let report = Loader::new(config).unwrap().run(source).await.unwrap();

@@ -134,7 +134,9 @@ impl Flow {
             rejected: 0,
             outcome: Outcome::Lost,
             in_flight: part.in_flight,
-            source_limited: part.source_limited || !self.pending.is_full(&self.plan()),
+            source_limited: part.source_limited
+                || !self.pending.is_full(&self.plan())
+                || self.pace.as_ref().is_some_and(|pace| pace.next() > now),
             node,
         };
         match attempt {
@@ -164,6 +166,12 @@ impl Flow {
             Attempt::Lost { reason } => self.lost(slot_id, request, part, reason),
         }
         self.tuner.handle_sample(now, &sample);
+        if self.config.samples {
+            self.commands.push_back(Command::Sample(sample));
+        }
+        while let Some(decision) = self.tuner.poll_decision() {
+            self.commands.push_back(Command::Note(Note::Plan(decision)));
+        }
         self.go_on(now, slot_id);
     }
 

@@ -126,6 +126,8 @@ impl Cluster {
 fn config() -> FlowConfig {
     FlowConfig {
         memory: 2000,
+        rate: None,
+        samples: false,
         linger: Duration::from_secs(1),
         retry: RetryPolicy::default(),
         pause_max: Duration::from_secs(60),
@@ -185,6 +187,7 @@ struct Outcome {
     cluster: Cluster,
     letters: Vec<DeadLetter>,
     notes: Vec<Note>,
+    samples: Vec<Sample>,
     elapsed: Duration,
 }
 
@@ -194,7 +197,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
     let mut blocks = VecDeque::from(blocks);
     let mut under_way: Vec<(u64, Attempt)> = Vec::new();
     let mut gone = Vec::new();
-    let (mut letters, mut notes) = (Vec::new(), Vec::new());
+    let (mut letters, mut notes, mut samples) = (Vec::new(), Vec::new(), Vec::new());
     let mut faults = faults.iter().copied();
     let mut now = Time::START;
     for _ in 0..100_000 {
@@ -217,11 +220,12 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
                 }
                 Command::DeadLetter(letter) => letters.push(*letter),
                 Command::Note(note) => notes.push(note),
+                Command::Sample(sample) => samples.push(sample),
             }
         }
         if flow.is_done() {
             flow.close().unwrap();
-            return Outcome { flow, cluster, letters, notes, elapsed: now.since_start() };
+            return Outcome { flow, cluster, letters, notes, samples, elapsed: now.since_start() };
         }
         assert!(under_way.len() as u32 <= flow.plan().in_flight);
         order = order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -253,13 +257,14 @@ proptest! {
         with_ids in any::<bool>(),
         faults in prop::collection::vec(fault(), 0..30),
         order in any::<u64>(),
+        rate in prop::option::of(prop_oneof![(1u64..5000).prop_map(Rate::Bytes), (1u64..50).prop_map(Rate::Docs)]),
     ) {
         let words: Vec<&str> = kinds.iter().take(ids.len())
             .map(|k| match k { 0 => "poison", 1 => "reject", 2 => "spoils", _ => "good" }).collect();
         let encoder = Encoder::new(operations(Action::Index, with_ids));
         let source = blocks(&ids, &words, per_block);
         // A pause of any length, because the other faults do not stop while it lasts.
-        let patient = FlowConfig { pause_max: Duration::from_secs(3600), ..config() };
+        let patient = FlowConfig { pause_max: Duration::from_secs(3600), rate, ..config() };
         let out = drive(flow(patient, batch_bytes, in_flight), &encoder, source, &faults, order);
         prop_assert_eq!(out.flow.stopped(), None);
         let counts = out.flow.counts();
@@ -321,6 +326,16 @@ fn a_create_that_meets_a_foreign_document_follows_the_choice() {
     check(OnConflict::Fail, |c| c.docs_dead_lettered);
     check(OnConflict::Skip, |c| c.docs_conflicting);
     check(OnConflict::Compare, |c| c.docs_already_there);
+}
+
+#[test]
+fn no_more_is_sent_than_the_rate_allows() {
+    let limited = FlowConfig { rate: Some(Rate::Docs(10)), samples: true, ..config() };
+    let out = run(limited, Action::Index, 101, &[]);
+    assert_eq!(out.flow.counts().docs_created, 101);
+    // What the last request holds is not waited for.
+    assert!(out.elapsed >= Duration::from_millis(9500) && out.elapsed < Duration::from_secs(11), "{:?}", out.elapsed);
+    assert!(out.samples.iter().all(|s| s.docs <= 5 && s.source_limited), "the rate is the limit, not the cluster");
 }
 
 #[test]
