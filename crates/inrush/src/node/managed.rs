@@ -7,20 +7,17 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::distribution::Distribution;
 use super::error::NodeError;
 use super::group::process_start;
-use super::process::{self, NodeSpec, launch, ready, tail};
-use super::{group, http, java};
+use super::process::{self, NodeSpec, START_MAX, is_ready, launch, ready, tail};
+use super::{group, java};
 
 /// What is started where nothing else is asked for, the first one that the Java of this machine can run.
 const VERSIONS: [&str; 2] = ["3.6.0", "2.19.6"];
 const PORT: u16 = 9200;
-/// How long a node that runs may take to answer: it may have been started a moment ago.
-const ANSWER_MAX: Duration = Duration::from_secs(120);
 
 /// How a node is to be started.
 #[derive(Clone, Debug)]
@@ -134,27 +131,30 @@ fn state_file(name: &str) -> PathBuf {
     folder(name).join("node.json")
 }
 
+/// One start or stop of a node at a time: a second start finds the first one's node, and a stop never forgets a node that was
+/// started while it waited for the one before to end. The lock goes with its process, whatever ends that.
+async fn lock(name: &str) -> Result<fs::File, NodeError> {
+    let path = folder(name).with_extension("lock");
+    let lock = tokio::task::spawn_blocking(move || -> io::Result<fs::File> {
+        let file = fs::File::create(path)?;
+        file.lock()?;
+        Ok(file)
+    });
+    let locked = lock.await.map_err(io::Error::other).and_then(|file| file);
+    locked.map_err(NodeError::io("cannot wait for another start or stop"))
+}
+
 /// Starts a node, or finds the one that runs.
 ///
 /// # Errors
 /// [`NodeError`].
 pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
     check_name(&options.name)?;
-    let folder = folder(&options.name);
+    let folder = std::path::absolute(folder(&options.name)).map_err(NodeError::io("cannot use the node's folder"))?;
     fs::create_dir_all(&folder).map_err(NodeError::io(format!("cannot make {}", folder.display())))?;
-    // Two that start at once: the second one waits and finds the first one's node.
-    let lock = folder.with_extension("lock");
-    let lock = tokio::task::spawn_blocking(move || -> io::Result<fs::File> {
-        let file = fs::File::create(lock)?;
-        flock(&file, FlockOperation::LockExclusive)?;
-        Ok(file)
-    });
-    let _lock = lock
-        .await
-        .map_err(io::Error::other)
-        .and_then(|file| file)
-        .map_err(NodeError::io("cannot wait for another start"))?;
+    let lock = lock(&options.name).await?;
     if let Some(node) = read(&options.name).filter(is_alive) {
+        drop(lock);
         answers(&node).await?;
         return Ok(Started { url: node.url, version: node.version, already_running: true });
     }
@@ -185,7 +185,13 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
         data: spec.data.unwrap_or_else(|| folder.join("data")),
         folder,
     };
-    write(&options.name, &node).map_err(NodeError::io("cannot write down what was started"))?;
+    if let Err(e) = write(&options.name, &node) {
+        // Nobody would find it again.
+        group::kill(node.pid).await?;
+        return Err(NodeError::io("cannot write down what was started")(e));
+    }
+    // A stop does not have to wait until the node answers, and another start finds it.
+    drop(lock);
     ready(&mut launched).await?;
     Ok(Started { url: node.url, version: node.version, already_running: false })
 }
@@ -222,6 +228,10 @@ fn find(java_home: Option<&Path>, version: Option<String>) -> Result<(Distributi
 /// [`NodeError`].
 pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
     check_name(name)?;
+    if !folder(name).is_dir() {
+        return Ok(false);
+    }
+    let _lock = lock(name).await?;
     let node = read(name);
     let running = node.clone().filter(is_alive);
     if let Some(node) = &running {
@@ -312,12 +322,13 @@ async fn answers(node: &NodeState) -> Result<(), NodeError> {
         return Err(NodeError::Io { what: format!("cannot use {}/node.json", node.folder.display()), source });
     };
     let began = Instant::now();
-    while http::get(address, "/_cluster/health").await.is_none() {
+    // It may have been started a moment ago.
+    while !is_ready(address, &log).await {
         if !is_alive(node) {
             return Err(NodeError::Died { tail: tail(&log, 20), log });
         }
-        if began.elapsed() > ANSWER_MAX {
-            return Err(NodeError::TimedOut { seconds: ANSWER_MAX.as_secs(), log });
+        if began.elapsed() > START_MAX {
+            return Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log });
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

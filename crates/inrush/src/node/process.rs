@@ -15,7 +15,7 @@ use super::error::NodeError;
 use super::{group, http, java};
 
 /// How long a node may take to answer: a cold disk and two busy cores need most of it.
-const START_MAX: Duration = Duration::from_secs(240);
+pub(super) const START_MAX: Duration = Duration::from_secs(240);
 /// What a node needs free, MiB: the unpacked distribution, logs and some data.
 const DISK_MIB: u64 = 1024;
 
@@ -155,9 +155,7 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
 pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
     let began = Instant::now();
     while began.elapsed() < START_MAX {
-        if let Some((200, body)) = http::get(launched.address, "/_cluster/health").await
-            && (body.contains("\"green\"") || body.contains("\"yellow\""))
-        {
+        if is_ready(launched.address, &launched.log).await {
             return Ok(());
         }
         if launched.child.try_wait().map_err(NodeError::io("cannot watch the node"))?.is_some() {
@@ -167,6 +165,21 @@ pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
     }
     group::kill(launched.child.id()).await?;
     Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log: launched.log.clone() })
+}
+
+/// Whether the node with this log answers at the address with a status that is not red. The port can have been taken between our
+/// look and the node's start, even by another node, which answers as well: they are told apart by their folders.
+pub(super) async fn is_ready(address: SocketAddr, log: &Path) -> bool {
+    let Some((200, health)) = http::get(address, "/_cluster/health").await else { return false };
+    if !health.contains("\"green\"") && !health.contains("\"yellow\"") {
+        return false;
+    }
+    let settings = "/_nodes/_local/settings?filter_path=nodes.*.settings.path.logs";
+    let Some((200, body)) = http::get(address, settings).await else { return false };
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
+    let node = body.get("nodes").and_then(|nodes| nodes.as_object()?.values().next());
+    let logs = node.and_then(|node| node.pointer("/settings/path/logs")?.as_str());
+    logs.map(Path::new) == log.parent()
 }
 
 /// The last lines of a file.
@@ -263,6 +276,8 @@ fn give(folder: &Path, uid: u32, gid: u32) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -294,6 +309,30 @@ mod tests {
         fs::create_dir_all(path.join("nodes/0")).unwrap();
         fs::write(path.join("nodes/0/node.lock"), "").unwrap();
         check_data(path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn another_node_on_the_port_is_not_taken_for_ours() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("logs/console.log");
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut request = [0; 1024];
+                let length = stream.read(&mut request).unwrap();
+                let body = match String::from_utf8_lossy(&request[..length]).contains("settings") {
+                    true => r#"{"nodes":{"n":{"settings":{"path":{"logs":"/another/logs"}}}}}"#,
+                    false => r#"{"status":"green"}"#,
+                };
+                stream.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{body}").as_bytes()).unwrap();
+            }
+        });
+        assert!(is_ready(address, Path::new("/another/logs/console.log")).await);
+        let child = Command::new("true").spawn().unwrap();
+        let mut launched = Launched { child, address, transport_port: 0, log };
+        assert!(matches!(ready(&mut launched).await, Err(NodeError::Died { .. })));
     }
 
     #[test]
