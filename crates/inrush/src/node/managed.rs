@@ -198,16 +198,8 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
 
 /// What to run: `OPENSEARCH_HOME`, or the first version that the Java of this machine can run, from the cache, Maven or its maker.
 fn find(java_home: Option<&Path>, version: Option<String>) -> Result<(Distribution, PathBuf), NodeError> {
-    if let Some(home) = std::env::var_os("OPENSEARCH_HOME").map(PathBuf::from) {
-        let jar = fs::read_dir(home.join("lib")).into_iter().flatten().filter_map(Result::ok).find_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let version = name.strip_prefix("opensearch-")?.strip_suffix(".jar")?.to_owned();
-            version.starts_with(|c: char| c.is_ascii_digit()).then_some(version)
-        });
-        return match jar {
-            Some(found) => Ok((Distribution::opensearch(found), home)),
-            None => Err(NodeError::NotHome(home)),
-        };
+    if let Some(home) = std::env::var_os("OPENSEARCH_HOME").filter(|home| !home.is_empty()) {
+        return in_home(Path::new(&home), version);
     }
     let found = java::find(java_home, None);
     let distribution = match version {
@@ -220,6 +212,22 @@ fn find(java_home: Option<&Path>, version: Option<String>) -> Result<(Distributi
     };
     let home = distribution.home(&process::root(), &process::cache(), java_home)?;
     Ok((distribution, home))
+}
+
+/// The distribution in `OPENSEARCH_HOME`.
+fn in_home(home: &Path, wanted: Option<String>) -> Result<(Distribution, PathBuf), NodeError> {
+    let jar = fs::read_dir(home.join("lib")).into_iter().flatten().filter_map(Result::ok).find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let version = name.strip_prefix("opensearch-")?.strip_suffix(".jar")?.to_owned();
+        version.starts_with(|c: char| c.is_ascii_digit()).then_some(version)
+    });
+    let found = jar.ok_or_else(|| NodeError::NotHome(home.to_owned()))?;
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != found) {
+        return Err(NodeError::OtherVersion { home: home.to_owned(), found, wanted });
+    }
+    // The node's working folder is not ours.
+    let home = std::path::absolute(home).map_err(NodeError::io("cannot use OPENSEARCH_HOME"))?;
+    Ok((Distribution::opensearch(found), home))
 }
 
 /// Stops a node. `clean`: its data are deleted as well. Whether one was running.
@@ -242,10 +250,7 @@ pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
     }
     if clean {
         let data = node.map_or_else(|| folder(name).join("data"), |node| node.data);
-        match fs::remove_dir_all(&data) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            other => other.map_err(NodeError::io(format!("cannot delete {}", data.display())))?,
-        }
+        process::delete_data(&data).map_err(NodeError::io(format!("cannot delete {}", data.display())))?;
     }
     Ok(running.is_some())
 }
@@ -382,6 +387,27 @@ mod tests {
         assert!(!is_alive(&node(started + 1)));
         assert_eq!(process_start(u32::MAX), None);
     }
+
+    #[test]
+    fn a_home_is_what_its_jar_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path();
+        assert!(matches!(in_home(home, None), Err(NodeError::NotHome(_))));
+        fs::create_dir(home.join("lib")).unwrap();
+        for jar in ["opensearch-core-3.6.0.jar", "opensearch-3.6.0.jar"] {
+            fs::write(home.join("lib").join(jar), "").unwrap();
+        }
+        let found = (Distribution::opensearch("3.6.0"), home.to_owned());
+        assert_eq!(in_home(home, None).unwrap(), found);
+        assert_eq!(in_home(home, Some("3.6.0".into())).unwrap(), found);
+        let error = in_home(home, Some("2.19.6".into())).unwrap_err().to_string();
+        assert!(error.contains("holds OpenSearch 3.6.0") && error.contains("2.19.6"), "{error}");
+        // The node runs in another folder than we do.
+        let up: PathBuf = std::env::current_dir().unwrap().ancestors().skip(1).map(|_| "..").collect();
+        let (_, absolute) = in_home(&up.join(home.strip_prefix("/").unwrap()), None).unwrap();
+        assert!(absolute.is_absolute(), "{}", absolute.display());
+    }
+
     #[test]
     fn a_name_is_no_path() {
         for name in ["default", "a-B_3"] {
