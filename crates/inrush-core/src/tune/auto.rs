@@ -170,7 +170,7 @@ impl Auto {
             lessened: None,
             share: 1.0,
             drained: Time::START,
-            drain: Schedule::new(Duration::from_secs(4), Duration::from_secs(60)),
+            drain: Schedule::new(Duration::from_secs(6), Duration::from_secs(60)),
             resize: Schedule::new(Duration::from_secs(15), Duration::from_secs(240)),
             larger_next: true,
             full: false,
@@ -202,9 +202,14 @@ impl Auto {
     /// How many times longer than unloaded a request should take. The more is under way, the less: that makes loaders that share a
     /// cluster, and so see the same growth, meet at the same bytes under way.
     fn growth_target(&self) -> f64 {
-        let target = 1.0 + 2.3 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
-        let target = target.clamp(1.5, 4.0);
-        let target = target / self.share;
+        let target = 1.0 + 3.2 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
+        let target = target.clamp(1.5, 5.0);
+        // Each loader keeps so much under way as if it were alone; who has more than all others together yields.
+        let target = match self.share {
+            share if share > 0.85 => target,
+            share if share > 0.5 => (target / share * (0.5 / share).powi(2)).max(target.min(1.8)),
+            share => target * 2.0 * (0.5 / share).powf(1.5),
+        };
         self.gentle.map_or(target, |gentle| target.min(gentle.latency_growth))
     }
 
@@ -325,7 +330,7 @@ impl Auto {
             self.lessened = (!grow).then(|| (self.under_way(), rate));
             return self.decide(now, to, why);
         }
-        if grow && self.knobs.is_full(&self.plan) && !self.full {
+        if grow && self.knobs.is_full(&self.plan, limit) && !self.full {
             // Memory is the limit: smaller bodies, more of them, come back earlier.
             self.full = true;
             self.larger_next = false;
@@ -378,18 +383,19 @@ impl Auto {
         // Where little under way takes as long as much, the time is spent in no queue of ours.
         let no_queue = wall > NO_QUEUE * loaded && !matches!(cause, Cause::Due);
         let unloaded = delay.unloaded(body);
-        let left = (Knobs::under_way(&self.plan) / Knobs::under_way(&back)).max(unloaded / loaded);
+        let left = Knobs::under_way(&self.plan) / Knobs::under_way(&back);
         if no_queue {
             // Unless it is very clear, step by step.
             let at_most = if wall > SURELY_NO_QUEUE * loaded { f64::INFINITY } else { 2.0 * unloaded };
             delay.measured(wall.min(at_most), body);
             self.share = 1.0;
             self.phase = Phase::Start;
-        } else if wall < 1.3 * unloaded {
-            delay.measured(wall, body);
-            self.share = 1.0;
         } else {
-            let share = ((1.0 - wall / loaded) / (1.0 - left)).clamp(0.15, 1.0);
+            if wall < 1.3 * unloaded {
+                delay.measured(wall, body);
+            }
+            // Alone, the time falls to the unloaded one and no further, which makes the share seem a little smaller than it is.
+            let share = ((1.0 - wall / loaded) / (1.0 - left) / 0.85).clamp(0.15, 1.0);
             self.share = self.share.powf(0.3) * share.powf(0.7);
         }
         self.decide(now, back, format!("{:.0} ms with {} under way", wall * 1e3, self.plan.in_flight));

@@ -49,7 +49,8 @@ impl Knobs {
         let limit = limit.min(self.bounds.memory as f64);
         let factor = factor.min(limit / Knobs::under_way(plan));
         let to = if factor <= 1.0 { *plan } else { self.scaled(plan, factor) };
-        if Knobs::under_way(&to) > limit { *plan } else { to }
+        let most = (limit / to.batch_bytes as f64).floor();
+        if f64::from(to.in_flight) > most { self.plan(to.batch_bytes as f64, most.max(f64::from(plan.in_flight))) } else { to }
     }
 
     /// Like [`Knobs::scaled`] for less, but no fewer than two requests, and their size stays.
@@ -78,9 +79,9 @@ impl Knobs {
         self.plan(plan.batch_bytes as f64 * n / in_flight, in_flight)
     }
 
-    /// Whether memory has no room for one more request of this size.
-    pub(super) fn is_full(&self, plan: &Plan) -> bool {
-        Knobs::under_way(plan) + plan.batch_bytes as f64 > self.bounds.memory as f64
+    /// Whether there is no room below memory and `limit` for one more request of this size.
+    pub(super) fn is_full(&self, plan: &Plan, limit: f64) -> bool {
+        Knobs::under_way(plan) + plan.batch_bytes as f64 > limit.min(self.bounds.memory as f64)
     }
 
     /// So many times as many requests of the same size.
