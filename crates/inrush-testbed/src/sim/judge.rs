@@ -7,7 +7,7 @@ use super::scenario::Scenario;
 use super::yardstick::Yardstick;
 
 /// Left out of what is steady, seconds.
-const START_SECONDS: f64 = 10.0;
+pub const START_SECONDS: f64 = 10.0;
 
 /// Of the best that counts as having settled.
 const SETTLED: f64 = 0.9;

@@ -19,7 +19,7 @@ mod yardstick;
 
 pub use controllers::{controller, controller_names};
 pub use engine::{Unwatched, Watcher, run};
-pub use judge::{Judgement, judge};
+pub use judge::{Judgement, Phase, START_SECONDS, judge};
 pub use record::Record;
 pub use scenario::Scenario;
 pub use yardstick::{Cell, Yardstick};
