@@ -1,10 +1,21 @@
 //! What the tuner is asked and what it is told.
 
+mod auto;
+mod delay;
+mod knobs;
+mod loss;
+mod trial;
+#[cfg(test)]
+mod tests;
+mod window;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
+
+pub use auto::{Auto, AutoConfig, Gentle};
 
 /// How large requests are, and how many are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,13 +1,13 @@
 //! Controllers by name.
 
 use anyhow::{Context, bail};
-use inrush_core::tune::{Bounds, Fixed, Plan, Tuner};
+use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Plan, Tuner};
 
 use super::scenario::Scenario;
 
 /// Names that [`controller`] knows, beside `fixed:BYTES:N`.
 pub fn controller_names() -> Vec<&'static str> {
-    vec!["fixed:BYTES:N"]
+    vec!["auto", "fixed:BYTES:N"]
 }
 
 /// The controller of that name for a scenario.
@@ -18,6 +18,9 @@ pub fn controller(name: &str, scenario: &Scenario) -> anyhow::Result<Box<dyn Tun
     let bounds = scenario.bounds();
     if let Some(rest) = name.strip_prefix("fixed:") {
         return fixed(rest, &bounds).with_context(|| format!("{name} is not fixed:BYTES:N, such as fixed:1048576:8"));
+    }
+    if name == "auto" {
+        return Ok(Box::new(Auto::new(AutoConfig { bounds, gentle: None })));
     }
     bail!("no controller {name}; there are {}", controller_names().join(", "))
 }
