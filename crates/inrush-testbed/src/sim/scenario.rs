@@ -337,6 +337,21 @@ impl Scenario {
         self.cluster.shards.unwrap_or(self.cluster.nodes)
     }
 
+    /// From change to change, seconds.
+    pub fn phases(&self) -> Vec<(f64, f64)> {
+        let mut edges = vec![0.0];
+        edges.extend(self.steps.iter().map(|step| step.at_seconds));
+        edges.push(self.seconds);
+        edges.dedup();
+        edges.windows(2).map(|edge| (edge[0], edge[1])).collect()
+    }
+
+    /// The same with the first loader only, there from the start.
+    pub fn alone(&self) -> Scenario {
+        let loader = LoaderConfig { start_seconds: 0.0, end_seconds: None, ..self.loaders[0] };
+        Scenario { loaders: vec![loader], ..self.clone() }
+    }
+
     fn check(&self) -> anyhow::Result<()> {
         let b = &self.bounds;
         ensure!(self.intent.len() >= 20, "`intent` has to be a sentence");
