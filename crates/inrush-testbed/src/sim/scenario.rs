@@ -40,6 +40,9 @@ pub struct Scenario {
     /// Garbage collections that stop a node.
     #[serde(default)]
     pub pauses: Vec<Pauses>,
+    /// Requests that go wrong by chance.
+    #[serde(default)]
+    pub faults: Faults,
     /// Others who use the same nodes.
     #[serde(default)]
     pub tenants: Vec<Tenant>,
@@ -198,6 +201,16 @@ pub struct Pauses {
     /// All nodes at the same time. Default: each on its own.
     #[serde(default)]
     pub together: bool,
+}
+
+/// Requests that go wrong by chance, each as a part of all, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Faults {
+    /// Requests whose connection breaks when they have arrived.
+    pub lost: f64,
+    /// Requests that are refused as a whole, with 429.
+    pub refused: f64,
 }
 
 /// Somebody else's tasks, in the same queues.
