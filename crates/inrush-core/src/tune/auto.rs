@@ -325,7 +325,9 @@ impl Auto {
             self.plan
         };
         if to != self.plan {
-            let why = format!("a request takes {comparable:.1} times as long as on the idle cluster, {target:.1} is aimed at");
+            let why = format!(
+                "a request takes {comparable:.1} times as long as on the idle cluster, {target:.1} is aimed at"
+            );
             self.rate = None;
             self.lessened = (!grow).then(|| (self.under_way(), rate));
             return self.decide(now, to, why);

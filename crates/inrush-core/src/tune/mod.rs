@@ -4,9 +4,9 @@ mod auto;
 mod delay;
 mod knobs;
 mod loss;
-mod trial;
 #[cfg(test)]
 mod tests;
+mod trial;
 mod window;
 
 use std::time::Duration;

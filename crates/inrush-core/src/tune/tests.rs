@@ -35,7 +35,15 @@ fn show(name: &str, m: &mut Model) {
     let l = &mut m.loaders[0];
     if std::env::var("V").is_ok_and(|v| name == v) {
         while let Some(d) = l.tuner.poll_decision() {
-            println!("  {:7.3} {:3} x {:6} -> {:3} x {:6} {}", d.at.since_start().as_secs_f64(), d.from.in_flight, d.from.batch_bytes>>10, d.to.in_flight, d.to.batch_bytes>>10, d.why);
+            println!(
+                "  {:7.3} {:3} x {:6} -> {:3} x {:6} {}",
+                d.at.since_start().as_secs_f64(),
+                d.from.in_flight,
+                d.from.batch_bytes >> 10,
+                d.to.in_flight,
+                d.to.batch_bytes >> 10,
+                d.why
+            );
         }
     }
 }
@@ -64,13 +72,20 @@ fn play() {
         let l = &m.loaders[0];
         println!(
             "{name:14} best {best:7.1} {:3} x {:6} KiB | start {:.2} whole {:.2} steady {:.3} rejected {:.4} | {}",
-            plan.in_flight, plan.batch_bytes >> 10, first / best, (first + 5.0 * rest) / 6.0 / best, rest / best,
-            l.rejected as f64 / l.docs as f64, l.tuner.why()
+            plan.in_flight,
+            plan.batch_bytes >> 10,
+            first / best,
+            (first + 5.0 * rest) / 6.0 / best,
+            rest / best,
+            l.rejected as f64 / l.docs as f64,
+            l.tuner.why()
         );
         show(name, &mut m);
     }
     for loaders in [2, 4] {
-        for (name, cluster) in [("small", Cluster::default()), ("wan", Cluster { delay: 0.1, threads: 16, ..Cluster::default() })] {
+        for (name, cluster) in
+            [("small", Cluster::default()), ("wan", Cluster { delay: 0.1, threads: 16, ..Cluster::default() })]
+        {
             let one = Model::new(cluster.clone(), vec![auto()]).run_until(60.0)[0];
             let mut m = Model::new(cluster, (0..loaders).map(|_| auto()).collect());
             m.run_until(10.0);
