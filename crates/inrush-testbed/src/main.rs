@@ -87,7 +87,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Fake(args) => runtime()?.block_on(fake(args)).map(|()| ExitCode::SUCCESS),
         Command::Null(args) => null(&args).map(|()| ExitCode::SUCCESS),
         Command::Conformance(args) => runtime()?.block_on(conformance(args)),
-        Command::Simulate(args) => print_lines(&simulate::simulate(&args)?).map(|()| ExitCode::SUCCESS),
+        Command::Simulate(args) => simulate::simulate(&args).map(|()| ExitCode::SUCCESS),
     }
 }
 
