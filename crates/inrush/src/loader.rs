@@ -181,7 +181,7 @@ impl Loader {
                 max_errors: config.max_errors,
                 seed: seed(),
             },
-            config.limits.tuner(),
+            config.limits.tuner(prepared.preflight.body_bytes_max),
         );
         let (sender, events) = mpsc::unbounded_channel();
         let (progress, watched) = watch::channel(Progress::default());
@@ -521,7 +521,7 @@ impl End {
 fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,
-        idle_connections_max: config.limits.bounds().in_flight.1 as usize + 4,
+        idle_connections_max: config.limits.bounds(None).in_flight.1 as usize + 4,
         tls: config.tls.clone(),
         ..HttpOptions::default()
     }
