@@ -43,6 +43,7 @@ pub mod cluster;
 mod compare;
 pub mod config;
 mod dead_letter;
+pub mod doctor;
 mod error;
 mod loader;
 pub mod node;
