@@ -65,6 +65,8 @@ pub struct Auto {
     window: Window,
     /// The window begins when the first request of this plan has returned: until then requests of the last plan are in the way.
     settling: bool,
+    /// What the plan's requests in flight become then.
+    rest_in_flight: Option<u32>,
     delay: Option<Delay>,
     loss: Loss,
     last_end: Time,
@@ -160,6 +162,7 @@ impl Auto {
             phase: Phase::Start,
             window: Window::new(Time::START),
             settling: false,
+            rest_in_flight: None,
             delay: None,
             loss: Loss::new(tolerated),
             last_end: Time::START,
@@ -179,12 +182,15 @@ impl Auto {
         }
     }
 
-    fn decide(&mut self, now: Time, to: Plan, why: String) {
+    fn decide(&mut self, now: Time, mut to: Plan, why: String) {
         if to == self.plan {
             self.restart(now);
             return;
         }
         self.decisions.push_back(Decision { at: now, from: self.plan, to, why });
+        // Many small requests in place of few large ones: the large ones have to come back first.
+        self.rest_in_flight = (to.batch_bytes < self.plan.batch_bytes && to.in_flight > self.plan.in_flight)
+            .then(|| std::mem::replace(&mut to.in_flight, self.plan.in_flight));
         self.plan = to;
         self.window = Window::new(now);
         self.settling = !matches!(self.phase, Phase::Start | Phase::Drain { .. });
@@ -504,6 +510,14 @@ impl Tuner for Auto {
             return;
         }
         if self.settling {
+            if let Some(in_flight) = self.rest_in_flight.take() {
+                let from = self.plan;
+                self.plan.in_flight = in_flight;
+                let why = "the larger requests have come back".to_owned();
+                self.decisions.push_back(Decision { at: now, from, to: self.plan, why });
+                self.window = Window::new(now);
+                return;
+            }
             return self.restart(now);
         }
         if self.window_is_complete() {

@@ -48,7 +48,7 @@ impl Cluster {
             queue: config.queue,
             memory_bytes: config.memory_mib.map_or(f64::INFINITY, mib),
             max_body_bytes: mib(config.max_body_mib),
-            hop: (scenario.costs.hop_us * 1e3) as Nanos,
+            hop: if config.nodes == 1 { 0 } else { (scenario.costs.hop_us * 1e3) as Nanos },
             shards: scenario.shards(),
             replicas: config.replicas,
             alive: (0..config.nodes).collect(),
