@@ -50,8 +50,12 @@ const DRAIN_EVERY_WALLS: f64 = 30.0;
 /// Where little under way takes as long as this part of what it takes with much, nothing of ours queued.
 const NO_QUEUE: f64 = 0.88;
 const SURELY_NO_QUEUE: f64 = 0.93;
+/// Where it takes less than this part, the queue was mostly ours.
+const OWN_QUEUE: f64 = 0.7;
 /// Where the wall time is so many times the target, it is measured anew before anything else.
 const JUMP: f64 = 1.4;
+/// Less than this part of what fewer requests brought says that the summit lies behind.
+const SUMMIT: f64 = 0.94;
 /// Smallest gain of another batch size that counts.
 const WORTH: f64 = 1.02;
 
@@ -77,6 +81,11 @@ pub struct Auto {
     /// Usual rate with this plan, bytes per second.
     rate: Option<f64>,
     slow_windows: u32,
+    /// Smoothed rate of this plan, and from how many windows.
+    smooth: Option<f64>,
+    windows: u32,
+    /// The plan that brought most lately, and its rate.
+    best: Option<(Plan, f64)>,
     /// Bytes under way and the rate before the queue was shortened: if that cost throughput, it was no queue.
     lessened: Option<(f64, f64)>,
     /// When the unloaded wall time was last measured.
@@ -170,6 +179,9 @@ impl Auto {
             body: 0.0,
             rate: None,
             slow_windows: 0,
+            smooth: None,
+            windows: 0,
+            best: None,
             lessened: None,
             share: 1.0,
             drained: Time::START,
@@ -192,6 +204,7 @@ impl Auto {
         self.rest_in_flight = (to.batch_bytes < self.plan.batch_bytes && to.in_flight > self.plan.in_flight)
             .then(|| std::mem::replace(&mut to.in_flight, self.plan.in_flight));
         self.plan = to;
+        (self.smooth, self.windows) = (None, 0);
         self.window = Window::new(now);
         self.settling = !matches!(self.phase, Phase::Start | Phase::Drain { .. });
     }
@@ -301,7 +314,7 @@ impl Auto {
         }
         if self.has_changed(rate) && now.since(self.last_change) > Duration::from_secs(3) {
             self.last_change = now;
-            self.rate = None;
+            (self.rate, self.best) = (None, None);
             self.drain.soon(now);
             self.resize.soon(now);
             self.loss.forget();
@@ -312,6 +325,12 @@ impl Auto {
             if (before / rate).ln() > (0.6 * step).max(0.05) {
                 return self.begin_drain(now, wall, growth, Cause::NoQueue);
             }
+        }
+        if let Some(back) = self.past_summit(rate) {
+            let why = format!("{} brought more than {}", Knobs::words(&back), Knobs::words(&self.plan));
+            self.loss.set_ceiling(now, self.under_way());
+            (self.rate, self.best) = (None, None);
+            return self.decide(now, back, why);
         }
         let target = self.growth_target();
         if comparable > JUMP * target && now.since(self.drained) > Duration::from_secs(2) {
@@ -351,6 +370,22 @@ impl Auto {
             return self.begin_trial(now, wall, body);
         }
         self.restart(now);
+    }
+
+    /// The plan with less under way that brought clearly more than what there is now, after three windows.
+    fn past_summit(&mut self, rate: f64) -> Option<Plan> {
+        self.smooth = Some(self.smooth.map_or(rate, |smooth| 0.6 * smooth + 0.4 * rate));
+        self.windows += 1;
+        let smooth = self.smooth.filter(|_| self.windows >= 3)?;
+        let best = self.best.get_or_insert((self.plan, smooth));
+        // What was best long ago counts a little less with every window: servers drift.
+        best.1 *= 0.998;
+        if smooth > best.1 {
+            *best = (self.plan, smooth);
+        }
+        let (plan, rate) = *best;
+        let more = Knobs::under_way(&self.plan) > 1.2 * Knobs::under_way(&plan);
+        (more && plan.batch_bytes == self.plan.batch_bytes && smooth < SUMMIT * rate).then_some(plan)
     }
 
     /// Two windows in a row that are much slower than the usual ones of this plan.
@@ -398,6 +433,9 @@ impl Auto {
             delay.measured(wall.min(at_most), body);
             self.share = 1.0;
             self.phase = Phase::Start;
+        } else if matches!(cause, Cause::Slower) && wall < OWN_QUEUE * loaded {
+            delay.measured(wall, body);
+            self.share = 1.0;
         } else {
             if wall < 1.3 * unloaded {
                 delay.measured(wall, body);
