@@ -225,7 +225,7 @@ impl Auto {
         let target = target.clamp(1.5, 5.0);
         // Each loader keeps so much under way as if it were alone; who has more than all others together yields.
         let target = match self.share {
-            share if share > 0.85 => target,
+            share if share > 0.7 => target,
             share if share > 0.5 => (target / share * (0.5 / share).powi(2)).max(target.min(1.8)),
             share => target * 2.0 * (0.5 / share).powf(1.5),
         };
@@ -385,7 +385,7 @@ impl Auto {
         }
         let (plan, rate) = *best;
         let more = Knobs::under_way(&self.plan) > 1.2 * Knobs::under_way(&plan);
-        (more && plan.batch_bytes == self.plan.batch_bytes && smooth < SUMMIT * rate).then_some(plan)
+        (more && smooth < SUMMIT * rate).then_some(plan)
     }
 
     /// Two windows in a row that are much slower than the usual ones of this plan.
@@ -424,7 +424,7 @@ impl Auto {
         let body = window.body();
         let Some(delay) = &mut self.delay else { return };
         // Where little under way takes as long as much, the time is spent in no queue of ours.
-        let no_queue = wall > NO_QUEUE * loaded && !matches!(cause, Cause::Due);
+        let no_queue = wall > if matches!(cause, Cause::Due) { SURELY_NO_QUEUE } else { NO_QUEUE } * loaded;
         let unloaded = delay.unloaded(body);
         let left = Knobs::under_way(&self.plan) / Knobs::under_way(&back);
         if no_queue {
@@ -442,7 +442,8 @@ impl Auto {
             }
             // Alone, the time falls to the unloaded one and no further, which makes the share seem a little smaller than it is.
             let share = ((1.0 - wall / loaded) / (1.0 - left) / 0.85).clamp(0.15, 1.0);
-            self.share = self.share.powf(0.3) * share.powf(0.7);
+            // One measurement among many servers' hiccups is no proof of others.
+            self.share = (self.share * share).sqrt();
         }
         self.decide(now, back, format!("{:.0} ms with {} under way", wall * 1e3, self.plan.in_flight));
     }

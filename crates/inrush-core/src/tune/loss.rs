@@ -14,8 +14,8 @@ const BELOW_CEILING: f64 = 0.85;
 const CUTS_UNTIL_DOUBT: u32 = 2;
 const RETRY_FIRST: Duration = Duration::from_secs(10);
 const RETRY_LONGEST: Duration = Duration::from_secs(300);
-/// How long rejections that do not depend on us are put up with before that is tested again.
-const AMBIENT_FOR: Duration = Duration::from_secs(30);
+/// After so long half of the rejections that seemed not to depend on us have to prove it again.
+const AMBIENT_HALF_LIFE: Duration = Duration::from_secs(60);
 
 /// What a loss asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,9 +54,8 @@ pub(super) struct Loss {
     ceiling: Option<f64>,
     retry_at: Time,
     retry_after: Duration,
-    /// Rejections that do not depend on us, until when they are put up with, and how long that was.
+    /// The part of rejections that do not depend on us, and when it was seen.
     ambient: Option<(f64, Time)>,
-    ambient_for: Duration,
 }
 
 impl Loss {
@@ -73,7 +72,6 @@ impl Loss {
             retry_at: Time::START,
             retry_after: RETRY_FIRST,
             ambient: None,
-            ambient_for: AMBIENT_FOR,
         }
     }
 
@@ -88,15 +86,15 @@ impl Loss {
             Outcome::TooLarge => 0.0,
         };
         self.samples += 1;
-        self.ratio += (rejected - self.ratio) / f64::from(self.samples.min((4 * in_flight).max(64)));
-        let ambient = self.ambient.filter(|&(_, until)| now < until).map_or(0.0, |(ratio, _)| ratio * 1.5);
-        let usual = self.tolerated.max(ambient);
+        let over = f64::from(self.samples.min((4 * in_flight).max(64)));
+        self.ratio += (rejected - self.ratio) / over;
+        let usual = self.tolerated.max(1.5 * self.ambient(now));
         let likely = (usual * LIKELY).min(0.5);
         let step = rejected * (likely / usual).ln() + (1.0 - rejected) * ((1.0 - likely) / (1.0 - usual)).ln();
         self.score = (self.score + step).max(0.0);
         if self.score < ALARM {
-            if self.samples == (4 * in_flight).max(CLEAN_SAMPLES) {
-                self.clean(under_way);
+            if self.samples % (4 * in_flight).max(CLEAN_SAMPLES) == 0 {
+                self.clean(now, under_way);
             }
             return None;
         }
@@ -109,8 +107,7 @@ impl Loss {
         if self.cuts > CUTS_UNTIL_DOUBT && ratio > 0.7 * self.first.1 && ratio < AMBIENT_MOST {
             self.cuts = 0;
             self.ceiling = None;
-            self.ambient = Some((ratio, now + self.ambient_for));
-            self.ambient_for = (self.ambient_for * 2).min(RETRY_LONGEST);
+            self.ambient = Some((ratio, now));
             return Some(Verdict::Restore { under_way: self.first.0, ratio });
         }
         if sample.outcome != Outcome::Lost {
@@ -144,8 +141,19 @@ impl Loss {
         self.retry_after = RETRY_FIRST;
     }
 
-    fn clean(&mut self, under_way: f64) {
-        self.cuts = 0;
+    fn ambient(&self, now: Time) -> f64 {
+        let Some((ratio, seen)) = self.ambient else { return 0.0 };
+        ratio * 0.5_f64.powf(now.since(seen).as_secs_f64() / AMBIENT_HALF_LIFE.as_secs_f64())
+    }
+
+    /// A stretch without alarm.
+    fn clean(&mut self, now: Time, under_way: f64) {
+        if self.ratio < 0.5 * self.first.1 || self.ratio < self.tolerated {
+            self.cuts = 0;
+        }
+        if self.ambient.is_some() && self.ratio > self.tolerated {
+            self.ambient = Some((self.ratio, now));
+        }
         if self.ceiling.is_some_and(|ceiling| under_way > ceiling) {
             self.forget();
         }
