@@ -56,6 +56,11 @@ const OWN_QUEUE: f64 = 0.7;
 const JUMP: f64 = 1.4;
 /// Less than this part of what fewer requests brought says that the summit lies behind.
 const SUMMIT: f64 = 0.94;
+/// See [`Auto::change_pause`].
+const CHANGE_PAUSE: Duration = Duration::from_secs(3);
+/// So long an unloaded request should take at first, seconds: much shorter ones cost more than they hold, much longer ones make
+/// everything slow to learn.
+const WALL_SECONDS: f64 = 0.1;
 /// Smallest gain of another batch size that counts.
 const WORTH: f64 = 1.02;
 
@@ -98,6 +103,8 @@ pub struct Auto {
     /// More would be under way if memory allowed it.
     full: bool,
     last_change: Time,
+    /// Windows that are slower within this time after the last change are not taken for another.
+    change_pause: Duration,
     evidence: Evidence,
 }
 
@@ -190,6 +197,7 @@ impl Auto {
             larger_next: true,
             full: false,
             last_change: Time::START,
+            change_pause: CHANGE_PAUSE,
             evidence: Evidence::default(),
         }
     }
@@ -284,7 +292,15 @@ impl Auto {
 
     fn start(&mut self, now: Time, window: &Window, wall: f64) {
         let body = window.body();
-        let delay = self.delay.get_or_insert(Delay::new(wall, body));
+        let Some(delay) = &mut self.delay else {
+            self.delay = Some(Delay::new(wall, body));
+            let to = self.knobs.sized(&self.plan, WALL_SECONDS / wall);
+            let why = format!("{} take {:.0} ms each", Knobs::words(&self.plan), wall * 1e3);
+            return self.decide(now, to, why);
+        };
+        if delay.is_far_from(body) {
+            delay.measured(wall, body);
+        }
         delay.lower(wall, body);
         let growth = delay.growth(wall, body);
         if window.source_was_the_limit() {
@@ -312,8 +328,10 @@ impl Auto {
         if window.source_was_the_limit() {
             return self.restart(now);
         }
-        if self.has_changed(rate) && now.since(self.last_change) > Duration::from_secs(3) {
+        if self.has_changed(rate) && now.since(self.last_change) > self.change_pause {
             self.last_change = now;
+            // Doubled for the case that nothing comes of it.
+            self.change_pause = (self.change_pause * 2).min(Duration::from_secs(60));
             (self.rate, self.best) = (None, None);
             self.drain.soon(now);
             self.resize.soon(now);
@@ -427,6 +445,9 @@ impl Auto {
         let no_queue = wall > if matches!(cause, Cause::Due) { SURELY_NO_QUEUE } else { NO_QUEUE } * loaded;
         let unloaded = delay.unloaded(body);
         let left = Knobs::under_way(&self.plan) / Knobs::under_way(&back);
+        if wall > 1.3 * unloaded {
+            self.change_pause = CHANGE_PAUSE;
+        }
         if no_queue {
             // Unless it is very clear, step by step.
             let at_most = if wall > SURELY_NO_QUEUE * loaded { f64::INFINITY } else { 2.0 * unloaded };
