@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha512};
@@ -137,9 +137,7 @@ impl Distribution {
             .output()
             .map_err(|e| format!("Maven (mvn) cannot be run: {e}"))?;
         if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            let reason = text.lines().find(|l| l.contains("ERROR")).unwrap_or("no reason given");
-            return Err(format!("Maven failed: {reason}"));
+            return Err(format!("Maven failed: {}", reason(&output)));
         }
         let name = zip.file_name().unwrap_or_default();
         std::fs::rename(folder.path().join(name), zip).map_err(|e| format!("Maven did not bring {name:?}: {e}"))
@@ -184,6 +182,14 @@ impl Distribution {
 
 fn cannot_unpack(archive: &Path) -> String {
     format!("cannot unpack {}; delete it if it is damaged, it is fetched again then", archive.display())
+}
+
+/// What a command that failed says: Maven marks errors on stdout, its launcher complains on stderr.
+fn reason(output: &Output) -> String {
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let marked = stdout.lines().find(|line| line.contains("ERROR"));
+    let any = || stderr.lines().chain(stdout.lines()).find(|line| !line.trim().is_empty());
+    marked.or_else(any).map_or_else(|| format!("{}, no reason given", output.status), str::to_owned)
 }
 
 fn root_cause(error: &dyn std::error::Error) -> String {
@@ -319,6 +325,15 @@ mod tests {
         .unwrap();
         let mode = |path: &str| std::fs::metadata(home.join(path)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("bin"), mode("bin/opensearch"), mode("README")), (0o755, 0o755, 0o644));
+    }
+
+    #[test]
+    fn what_maven_says_is_passed_on() {
+        let said = |script: &str| reason(&Command::new("sh").args(["-c", script]).output().unwrap());
+        assert_eq!(said("echo x; echo '[ERROR] no such artifact'; echo y >&2; exit 1"), "[ERROR] no such artifact");
+        let launcher = "echo 'The JAVA_HOME environment variable is not defined correctly' >&2; exit 1";
+        assert_eq!(said(launcher), "The JAVA_HOME environment variable is not defined correctly");
+        assert_eq!(said("exit 3"), "exit status: 3, no reason given");
     }
 
     #[test]

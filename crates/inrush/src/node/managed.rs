@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::distribution::Distribution;
 use super::error::NodeError;
 use super::group::process_start;
-use super::process::{self, NodeSpec, START_MAX, is_ready, launch, ready, tail};
+use super::process::{self, NodeSpec, START_MAX, is_ready, last_words, launch, ready, tail};
 use super::{group, java};
 
 /// What is started where nothing else is asked for, the first one that the Java of this machine can run.
@@ -330,7 +330,7 @@ async fn answers(node: &NodeState) -> Result<(), NodeError> {
     // It may have been started a moment ago.
     while !is_ready(address, &log).await {
         if !is_alive(node) {
-            return Err(NodeError::Died { tail: tail(&log, 20), log });
+            return Err(NodeError::Died { tail: last_words(&log), log });
         }
         if began.elapsed() > START_MAX {
             return Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log });

@@ -176,7 +176,7 @@ pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
             return Ok(());
         }
         if launched.child.try_wait().map_err(NodeError::io("cannot watch the node"))?.is_some() {
-            return Err(NodeError::Died { log: launched.log.clone(), tail: tail(&launched.log, 20) });
+            return Err(NodeError::Died { log: launched.log.clone(), tail: last_words(&launched.log) });
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
@@ -197,6 +197,13 @@ pub(super) async fn is_ready(address: SocketAddr, log: &Path) -> bool {
     let node = body.get("nodes").and_then(|nodes| nodes.as_object()?.values().next());
     let logs = node.and_then(|node| node.pointer("/settings/path/logs")?.as_str());
     logs.map(Path::new) == log.parent()
+}
+
+/// The last lines of a log without the frames of stack traces, which hide what was said before them.
+pub(super) fn last_words(log: &Path) -> String {
+    let text = tail(log, 400);
+    let words: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("at ")).collect();
+    words[words.len().saturating_sub(20)..].join("\n")
 }
 
 /// The last lines of a file.
@@ -320,6 +327,9 @@ mod tests {
         fs::write(&log, "a\nb\nc\n").unwrap();
         assert_eq!((tail(&log, 2).as_str(), tail(&log, 9).as_str()), ("b\nc", "a\nb\nc"));
         assert!(tail(&folder.path().join("none"), 2).contains("cannot be read"));
+        let frames = "\tat java.base/sun.nio.fs.UnixException.rethrow(UnixException.java:111)\n".repeat(30);
+        fs::write(&log, format!("AccessDeniedException: /root/x\n{frames}For details see the log\n")).unwrap();
+        assert_eq!(last_words(&log), "AccessDeniedException: /root/x\nFor details see the log");
     }
 
     #[test]
