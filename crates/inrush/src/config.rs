@@ -114,6 +114,12 @@ impl LoadConfig {
                 "--replies summary is possible only for index and create, one index, and no pipeline".to_owned()
             );
         }
+        if self.replies == Replies::Summary && self.action == Action::Index && self.id.is_some() {
+            return Err(
+                "with --id a document can replace another one, which --replies summary does not tell; use action create, or replies items"
+                    .to_owned(),
+            );
+        }
         Ok(())
     }
 }
@@ -232,6 +238,6 @@ pub enum Replies {
     Items,
     /// Only `took` and `errors`. `errors: false` counts as all indexed; a request with errors is sent again with `Items`, so
     /// that documents without ids may be there twice (counted). Refused where a success can be something else:
-    /// updates, deletes, pipelines, data streams.
+    /// updates, deletes, `index` with ids, pipelines, placeholders.
     Summary,
 }
