@@ -189,7 +189,7 @@ impl Counts {
                 + self.docs_unknown
     }
 
-    /// Documents that are in, or left out as configured.
+    /// Documents that are not in although they should be: dead letters, redirected and unknown ones.
     pub fn docs_not_in(&self) -> u64 {
         self.docs_dead_lettered + self.docs_redirected + self.docs_unknown
     }
