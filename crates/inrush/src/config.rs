@@ -181,7 +181,7 @@ pub struct Limits {
     pub retry_wait: Duration,
     /// How long to wait for a condition of the whole index or cluster (write block, flood stage) to pass. Default 60 s.
     pub pause_max: Duration,
-    /// How long to wait for requests under way after an interrupt. Default 30 s.
+    /// How long to wait for requests under way after an interrupt, and then as long again for the verification. Default 30 s.
     pub drain_max: Duration,
     /// Threads that read and encode. Default: the number of cores, at most 8.
     pub workers: usize,
