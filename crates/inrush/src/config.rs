@@ -123,6 +123,12 @@ impl LoadConfig {
                 "--replies summary is possible only for index and create, one index, and no pipeline".to_owned()
             );
         }
+        if self.replies == Replies::Summary && self.action == Action::Index && self.id.is_some() {
+            return Err(
+                "with --id a document can replace another one, which --replies summary does not tell; use action create, or replies items"
+                    .to_owned(),
+            );
+        }
         Ok(())
     }
 }
@@ -188,7 +194,7 @@ pub struct Limits {
     pub retry_wait: Duration,
     /// How long to wait for a condition of the whole index or cluster (write block, flood stage) to pass. Default 60 s.
     pub pause_max: Duration,
-    /// How long to wait for requests under way after an interrupt. Default 30 s.
+    /// How long to wait for requests under way after an interrupt, and then as long again for the verification. Default 30 s.
     pub drain_max: Duration,
     /// Threads that read and encode. Default: the number of cores, at most 8.
     pub workers: usize,
@@ -270,6 +276,6 @@ pub enum Replies {
     Items,
     /// Only `took` and `errors`. `errors: false` counts as all indexed; a request with errors is sent again with `Items`, so
     /// that documents without ids may be there twice (counted). Refused where a success can be something else:
-    /// updates, deletes, pipelines, data streams.
+    /// updates, deletes, `index` with ids, pipelines, placeholders.
     Summary,
 }

@@ -208,10 +208,10 @@ impl Loader {
             fixed_index: config.index.fixed().map(str::to_owned),
             count_before: config.verify,
         };
-        let verify = config.verify;
+        let (verify, drain_max) = (config.verify, config.limits.drain_max);
         let task = tokio::spawn(async move {
             let finished = run.run().await;
-            let end = End { transport, prepared, names, run_id, warnings, started, verify, progress };
+            let end = End { transport, prepared, names, run_id, warnings, started, verify, drain_max, progress };
             end.report(finished).await
         });
         Ok(RunningLoad { stop: StopHandle { events: sender }, progress: watched, failures: Some(failures), task })
@@ -419,6 +419,8 @@ struct End {
     warnings: Option<Warnings>,
     started: Instant,
     verify: bool,
+    /// How long an interrupted load may take to verify.
+    drain_max: Duration,
     progress: watch::Sender<Progress>,
 }
 
@@ -455,7 +457,15 @@ impl End {
         }
         let verified = if self.verify {
             self.progress.send_modify(|p| p.phase = Phase::Verifying);
-            self.verify(&tally.counts, &tally.indices, &counts_before).await
+            let verification = self.verify(&tally.counts, &tally.indices, &counts_before);
+            if status == Status::Interrupted {
+                // Whoever has stopped it waits for its end.
+                let why = "the cluster did not count within the time for an interrupted load";
+                let in_time = tokio::time::timeout(self.drain_max, verification).await;
+                in_time.unwrap_or_else(|_| verify::not_provable(why.to_owned()))
+            } else {
+                verification.await
+            }
         } else {
             verify::off()
         };
