@@ -10,7 +10,7 @@ use crate::encode::Encoder;
 use crate::operation::{Action, Operations};
 use crate::outcome::Attempt;
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
-use crate::tune::Fixed;
+use crate::tune::{Fixed, Sample};
 
 /// What happens to one request, or to single items of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
