@@ -39,6 +39,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.on_conflict = errors.on_conflict.unwrap_or(config.on_conflict);
     config.max_errors = errors.max_errors.unwrap_or(config.max_errors);
     config.verify = !errors.no_verify;
+    config.trace = sizes.trace.clone();
     config.dead_letters = match (&errors.dead_letters, &source.job) {
         (Some(path), _) => DeadLetters::File(path.clone()),
         (None, Some(job)) => DeadLetters::Folder(job.parent().unwrap_or_else(|| "".as_ref()).to_owned()),

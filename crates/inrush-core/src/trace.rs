@@ -26,34 +26,9 @@ pub struct Header {
     /// Who decided.
     pub controller: String,
     /// Within what.
-    pub bounds: TraceBounds,
+    pub bounds: Bounds,
     /// The plan at the start.
     pub plan: Plan,
-}
-
-/// [`Bounds`] as they are written down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TraceBounds {
-    /// Smallest and largest body, bytes.
-    pub batch_bytes: (u64, u64),
-    /// Most documents in one request.
-    pub batch_docs: u32,
-    /// Fewest and most requests under way.
-    pub in_flight: (u32, u32),
-    /// `batch_bytes` times `in_flight` stays below, bytes.
-    pub memory: u64,
-}
-
-impl From<Bounds> for TraceBounds {
-    fn from(b: Bounds) -> Self {
-        TraceBounds { batch_bytes: b.batch_bytes, batch_docs: b.batch_docs, in_flight: b.in_flight, memory: b.memory }
-    }
-}
-
-impl From<TraceBounds> for Bounds {
-    fn from(b: TraceBounds) -> Self {
-        Bounds { batch_bytes: b.batch_bytes, batch_docs: b.batch_docs, in_flight: b.in_flight, memory: b.memory }
-    }
 }
 
 /// A further line.
@@ -102,7 +77,7 @@ impl Header {
             trace: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             controller: controller.to_owned(),
-            bounds: bounds.into(),
+            bounds,
             plan,
         }
     }

@@ -45,6 +45,8 @@ pub struct LoadConfig {
     pub dead_letters: DeadLetters,
     /// When to give up because of dead letters. Default: when all of the first 10,000 documents are.
     pub max_errors: MaxErrors,
+    /// A file for what the tuner saw and decided, which `inrush-testbed replay` reads. Default: none.
+    pub trace: Option<PathBuf>,
     /// Refresh, count and compare at the end. Default on.
     pub verify: bool,
     /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
@@ -70,6 +72,7 @@ impl LoadConfig {
             limits: Limits::default(),
             dead_letters: DeadLetters::default(),
             max_errors: MaxErrors::default(),
+            trace: None,
             verify: true,
             replies: Replies::Items,
         }
@@ -234,6 +237,11 @@ impl Limits {
             in_flight: self.in_flight.map_or((1, IN_FLIGHT_MAX), |n| (n, n)),
             memory,
         }
+    }
+
+    /// The name of who decides on the plan.
+    pub(crate) fn controller(&self) -> &'static str {
+        if self.batch_bytes.is_some() && self.in_flight.is_some() { "fixed" } else { "auto" }
     }
 
     /// Who decides on the plan: fixed values where both are given, else a tuner.

@@ -53,6 +53,7 @@ mod report;
 mod run;
 mod send;
 pub mod source;
+mod trace;
 pub mod transport;
 mod verify;
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use inrush_core::encode::Encoder;
 use inrush_core::retry::RetryPolicy;
+use inrush_core::trace::Header;
 use inrush_core::{Action, FieldPath, Flow, FlowConfig, IndexTemplate, Operations, Stop};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -22,6 +23,7 @@ use crate::run::{Event, Finished, Run};
 use crate::send::BulkEndpoint;
 use crate::source::push::{self, Closed, Document, PushOptions};
 use crate::source::{Source, Warnings};
+use crate::trace::TraceWriter;
 use crate::transport::{Credentials, HttpOptions, TlsOptions, Transport};
 use crate::verify::{self, Expectation};
 
@@ -164,7 +166,7 @@ impl Loader {
             FlowConfig {
                 memory: config.limits.memory as u64,
                 rate: config.limits.max_rate,
-                samples: false,
+                samples: config.trace.is_some(),
                 linger: config.limits.linger,
                 retry: RetryPolicy {
                     retries: config.limits.retries,
@@ -183,6 +185,12 @@ impl Loader {
             },
             config.limits.tuner(prepared.preflight.body_bytes_max),
         );
+        let bounds = config.limits.bounds(prepared.preflight.body_bytes_max);
+        let trace = config
+            .trace
+            .as_deref()
+            .map(|path| TraceWriter::create(path, &Header::new(config.limits.controller(), bounds, flow.plan())));
+        let trace = trace.transpose()?;
         let (sender, events) = mpsc::unbounded_channel();
         let (progress, watched) = watch::channel(Progress::default());
         let gate = Arc::new(Gate::default());
@@ -205,6 +213,7 @@ impl Loader {
             started,
             create: Arc::new(config.create.clone()),
             request_timeout: config.limits.request_timeout,
+            trace,
             fixed_index: config.index.fixed().map(str::to_owned),
             count_before: config.verify,
         };
