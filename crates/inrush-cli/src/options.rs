@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use inrush::Action;
-use inrush::config::{DeadLetters, IndexCreation, LoadConfig, Replies};
+use inrush::config::{DeadLetters, Gentle, IndexCreation, LoadConfig, Replies};
 use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header};
 use inrush::transport::NodeUrl;
 
@@ -39,6 +39,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.on_conflict = errors.on_conflict.unwrap_or(config.on_conflict);
     config.max_errors = errors.max_errors.unwrap_or(config.max_errors);
     config.verify = !errors.no_verify;
+    config.trace = sizes.trace.clone();
     config.dead_letters = match (&errors.dead_letters, &source.job) {
         (Some(path), _) => DeadLetters::File(path.clone()),
         (None, Some(job)) => DeadLetters::Folder(job.parent().unwrap_or_else(|| "".as_ref()).to_owned()),
@@ -98,31 +99,34 @@ fn limits(config: &mut LoadConfig, sizes: &SizeArgs) -> Result<(), UsageError> {
             *target = usize::try_from(value).unwrap_or(usize::MAX);
         }
     };
-    set(&mut limits.batch_bytes, sizes.batch_bytes);
     set(&mut limits.memory, sizes.memory);
     set(&mut limits.workers, sizes.workers.map(u64::from));
     set(&mut limits.document_bytes_max, sizes.max_document_bytes);
     limits.batch_docs = sizes.batch_docs;
-    limits.in_flight = sizes.in_flight.unwrap_or(limits.in_flight);
+    limits.batch_bytes = sizes.batch_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    limits.in_flight = sizes.in_flight;
+    limits.gentle = sizes.gentle.then(Gentle::default);
+    limits.max_rate = sizes.max_rate;
     limits.linger = sizes.linger.unwrap_or(limits.linger);
     limits.request_timeout = sizes.request_timeout.unwrap_or(limits.request_timeout);
     limits.retry_for = sizes.retry_for.unwrap_or(limits.retry_for);
     limits.retries = sizes.retries.unwrap_or(limits.retries);
     limits.pause_max = sizes.pause_for.unwrap_or(limits.pause_max);
 
-    let (batch, memory) = (limits.batch_bytes as u64, limits.memory as u64);
-    let needed = batch.saturating_mul(u64::from(limits.in_flight));
+    let memory = limits.memory as u64;
+    let (batch, in_flight) = (sizes.batch_bytes.unwrap_or(1), limits.in_flight.unwrap_or(1));
+    let needed = batch.saturating_mul(u64::from(in_flight));
     if needed > memory {
-        let or_default = |given: bool| if given { "" } else { " (default)" };
+        let given = [
+            sizes.batch_bytes.map(|bytes| format!("--batch-bytes {}", units::bytes_exact(bytes))),
+            limits.in_flight.map(|n| format!("--in-flight {n}")),
+        ];
+        let default = if sizes.memory.is_some() { "" } else { " (default)" };
         return Err(UsageError::new(format!(
-            "--batch-bytes {}{} x --in-flight {}{} need {} of memory, more than --memory {}{}",
-            units::bytes_exact(batch),
-            or_default(sizes.batch_bytes.is_some()),
-            limits.in_flight,
-            or_default(sizes.in_flight.is_some()),
+            "{} needs {} of memory, more than --memory {}{default}",
+            given.into_iter().flatten().collect::<Vec<_>>().join(" x "),
             units::bytes_exact(needed),
             units::bytes_exact(memory),
-            or_default(sizes.memory.is_some()),
         ))
         .hint(format!("give --memory {}, or less of the others", units::bytes_exact(needed))));
     }
@@ -273,7 +277,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(config.to, ["http://a:9200", "https://b:9201"]);
-        assert_eq!((config.limits.batch_bytes, config.limits.in_flight, config.limits.memory), (1 << 20, 8, 8 << 20));
+        assert_eq!((config.limits.batch_bytes, config.limits.in_flight), (Some(1 << 20), Some(8)));
         assert_eq!((config.limits.batch_docs, config.limits.retries, config.limits.workers), (Some(10), 0, 2));
         assert!(config.limits.pause_max.is_zero() && !config.verify);
         assert_eq!((config.replies, config.create.shards), (Replies::Summary, Some(3)));
@@ -294,8 +298,8 @@ mod tests {
             ("a --index t --version v --id i --action create", "only with actions index and delete"),
             ("--from-dead-letters d --index t --action delete", "each letter names its own action"),
             (
-                "a --index t --batch-bytes 32MiB",
-                "--batch-bytes 32MiB x --in-flight 4 (default) need 128MiB of memory, more than --memory 64MiB (default)\n\
+                "a --index t --batch-bytes 32MiB --in-flight 4",
+                "--batch-bytes 32MiB x --in-flight 4 needs 128MiB of memory, more than --memory 64MiB (default)\n\
                  hint: give --memory 128MiB",
             ),
             ("a --index t --replies summary --pipeline p", "--replies summary"),

@@ -2,6 +2,8 @@
 //! under way (`Slot`), the ledger and the tuner. A state machine: `handle_*` takes what happened, [`Flow::poll`] says
 //! what to do next, [`Flow::poll_timeout`] when to come back. Nothing in it waits, locks or reads a clock.
 
+mod command;
+mod give_up;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -10,17 +12,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use crate::batch::{Batch, Pending, Segment, Tracked};
-use crate::block::Position;
 use crate::items::ItemBlock;
 use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
 use crate::outcome::{Condition, OnConflict, Settled};
+use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
 use crate::tune::{Plan, Tuner};
+pub use command::{Command, Comparison, DeadLetter, Item, Note, Request};
+pub use give_up::{MaxErrors, Stop};
 use slot::{Part, Slot, SlotState};
 
 /// What a flow is told once.
@@ -28,6 +30,10 @@ use slot::{Part, Slot, SlotState};
 pub struct FlowConfig {
     /// Bytes of documents under way, read-ahead included.
     pub memory: u64,
+    /// The most that is sent. Default: no limit.
+    pub rate: Option<Rate>,
+    /// Tell of every sample with [`Command::Sample`].
+    pub samples: bool,
     /// How long documents wait for a batch to fill.
     pub linger: Duration,
     /// Bounds of repetitions.
@@ -48,125 +54,6 @@ pub struct FlowConfig {
     pub max_errors: MaxErrors,
     /// Where the jitter of waits begins.
     pub seed: u64,
-}
-
-/// When to give up because of dead letters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum MaxErrors {
-    /// More than so many dead letters.
-    Count(u64),
-    /// More than this part of the documents, in percent, judged from the 10,000th document on and at the end. 100, the default: all of
-    /// them.
-    Percent(f64),
-}
-
-impl Default for MaxErrors {
-    fn default() -> Self {
-        MaxErrors::Percent(100.0)
-    }
-}
-
-/// Documents after which [`MaxErrors::Percent`] is judged.
-const PERCENT_FROM_DOCS: u64 = 10_000;
-
-/// What to do next.
-#[derive(Debug)]
-pub enum Command {
-    /// Send this to `_bulk`, and answer with [`Flow::handle_attempt`].
-    Send(Request),
-    /// An attempt was lost on the way: wait until the cluster no longer works on it, as far as that can be told, then answer with
-    /// [`Flow::handle_gone`]. Nothing is piled on a cluster that is still busy with it.
-    AwaitGone {
-        /// The request whose attempt was lost.
-        request: u64,
-    },
-    /// Read these documents and compare; answer with [`Flow::handle_compared`].
-    Compare {
-        /// The request they were part of.
-        request: u64,
-        /// Their action lines and contents.
-        items: Vec<Item>,
-    },
-    /// Write this down.
-    DeadLetter(Box<DeadLetter>),
-    /// Tell the user.
-    Note(Note),
-}
-
-/// One request.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// Its number, unique in the run.
-    pub id: u64,
-    /// The body in slices.
-    pub body: Vec<Bytes>,
-    /// How many items.
-    pub items: u32,
-    /// The length of the body.
-    pub bytes: u64,
-    /// Ask for one entry an item even if the run is content with summaries.
-    pub item_replies: bool,
-}
-
-/// One bulk item.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// Its action line, without line end.
-    pub action: Bytes,
-    /// The document as it is sent; empty for a delete.
-    pub document: Bytes,
-}
-
-/// What the index holds under an item's id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// The same content.
-    Equal,
-    /// Other content, or nothing.
-    Different,
-    /// It could not be read.
-    Failed(String),
-}
-
-/// A document that is not in, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeadLetter {
-    /// Where it stands in its source.
-    pub position: Position,
-    /// The item's status; 0 where it was never sent.
-    pub status: u16,
-    /// The server's name for the error, or ours.
-    pub kind: String,
-    /// The server's words, or ours.
-    pub reason: String,
-    /// The action line; `None` where the record never became an item.
-    pub action: Option<Bytes>,
-    /// The document, or what was read of it.
-    pub document: Bytes,
-}
-
-/// Something a person should hear of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// Nothing is sent until the condition has passed.
-    Paused(Condition),
-    /// It has passed.
-    Resumed,
-    /// The server's limit on bodies was met; batches stay below so many bytes from now on.
-    BodyLimit(u64),
-    /// An attempt was lost, and why.
-    Lost(String),
-    /// A request was refused or could not be sent and will be sent again, and why.
-    Trouble(String),
-}
-
-/// Why a run ended before its sources did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// Somebody asked for it.
-    Interrupted,
-    /// It could not go on, and why.
-    Failed(String),
 }
 
 /// See the module's text.
@@ -190,6 +77,7 @@ pub struct Flow {
     last_progress: Time,
     /// No body may be larger: taught by a 413.
     body_limit: u64,
+    pace: Option<Pace>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -203,6 +91,7 @@ impl Flow {
     pub fn new(config: FlowConfig, tuner: Box<dyn Tuner>) -> Self {
         Flow {
             pending: Pending::new(!config.versioned),
+            pace: config.rate.map(Pace::new),
             jitter: Jitter::new(config.seed),
             config,
             tuner,
@@ -295,14 +184,14 @@ impl Flow {
             SlotState::Sent { .. } | SlotState::AwaitingGone | SlotState::Comparing { .. } => None,
         });
         let waiting = if self.paused.is_some() && self.anything_sent() { None } else { waiting.min() };
-        let linger = match self.may_start_slot() {
-            true => self.pending.oldest().map(|oldest| oldest + self.config.linger),
+        let start = match self.may_start_slot() {
+            true => self.start_due(),
             false => None,
         };
         let drain = self.stop.as_ref().map(|(_, at)| *at + self.config.drain_max);
         // After a stop the end of the pause is nothing to come back for any more.
         let pause = self.paused.filter(|_| self.stop.is_none()).map(|p| p.since + self.config.pause_max);
-        [waiting, linger, drain, pause].into_iter().flatten().min()
+        [waiting, start, drain, pause].into_iter().flatten().min()
     }
 
     /// Whether all is done: every document settled, or the run stopped and drained.
@@ -346,11 +235,14 @@ impl Flow {
         self.paused.map(|p| p.condition)
     }
 
-    /// What the tuner ended on, below the server's limit.
+    /// What the tuner wants, below the server's limit and in pieces that fit the rate.
     pub fn plan(&self) -> Plan {
         let mut plan = self.tuner.plan();
         plan.batch_bytes = plan.batch_bytes.min(self.body_limit);
-        plan
+        match &self.pace {
+            Some(pace) => pace.piece(plan),
+            None => plan,
+        }
     }
 
     /// What the plan is based on.
@@ -372,6 +264,16 @@ impl Flow {
         self.stop.is_none() && self.paused.is_none() && (self.slots.len() as u32) < self.plan().in_flight
     }
 
+    /// When the next batch may start by what is pending and by the rate, if nothing else happens.
+    fn start_due(&self) -> Option<Time> {
+        let oldest = self.pending.oldest()?;
+        let ready = match self.pending.is_full(&self.plan()) || self.source_ended {
+            true => oldest,
+            false => oldest + self.config.linger,
+        };
+        Some(self.pace.as_ref().map_or(ready, |pace| pace.next().max(ready)))
+    }
+
     fn anything_sent(&self) -> bool {
         self.slots.values().any(|slot| matches!(slot.state, SlotState::Sent { .. }))
     }
@@ -387,7 +289,7 @@ impl Flow {
                 _ => None,
             });
             let Some((_, id)) = due.min() else { break };
-            self.send(id);
+            self.send(now, id);
             if !self.commands.is_empty() {
                 return;
             }
@@ -399,7 +301,8 @@ impl Flow {
         let lingered = self.pending.oldest().is_some_and(|oldest| now.since(oldest) >= self.config.linger);
         let flush = self.source_ended || lingered || self.input_room() == 0;
         let full = self.pending.is_full(&plan);
-        if self.pending.is_empty() || !(flush || full) {
+        let too_early = self.pace.as_ref().is_some_and(|pace| now < pace.next());
+        if self.pending.is_empty() || too_early || !(flush || full) {
             return;
         }
         let batch = self.pending.take(now, &plan);
@@ -408,7 +311,7 @@ impl Flow {
         }
         let id = self.next_id();
         self.slots.insert(id, Slot::new(id, now, batch, !full));
-        self.send(id);
+        self.send(now, id);
     }
 
     fn next_id(&mut self) -> u64 {
@@ -417,7 +320,7 @@ impl Flow {
     }
 
     /// Sends the first part of a slot.
-    fn send(&mut self, slot_id: u64) {
+    fn send(&mut self, now: Time, slot_id: u64) {
         let request = self.next_id();
         let in_flight = self.in_flight();
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
@@ -434,6 +337,9 @@ impl Flow {
         part.in_flight = in_flight;
         self.tally.counts.requests += 1;
         self.tally.counts.bytes_sent += part.batch.bytes;
+        if let Some(pace) = &mut self.pace {
+            pace.sent(now, part.batch.bytes, part.batch.items);
+        }
         slot.state = SlotState::Sent { request };
         let command = Command::Send(Request {
             id: request,
@@ -464,86 +370,6 @@ impl Flow {
         self.pending.settled(now, segment);
     }
 
-    fn dead_letter(&mut self, now: Time, letter: DeadLetter) {
-        self.tally.dead_letter(letter.status, &letter.kind, &letter.reason);
-        self.commands.push_back(Command::DeadLetter(Box::new(letter)));
-        let c = &self.tally.counts;
-        let hopeless = match self.config.max_errors {
-            MaxErrors::Count(max) => c.docs_dead_lettered > max,
-            MaxErrors::Percent(_) => c.docs_read >= PERCENT_FROM_DOCS && self.too_many_errors(),
-        };
-        if hopeless && self.stop.is_none() {
-            self.handle_stop(now, Stop::Failed(self.max_errors_message()));
-        }
-    }
-
-    /// Whether dead letters are more than was allowed, for the judgement at the end.
-    pub fn too_many_errors(&self) -> bool {
-        let c = &self.tally.counts;
-        match self.config.max_errors {
-            MaxErrors::Count(max) => c.docs_dead_lettered > max,
-            MaxErrors::Percent(max) if max >= 100.0 => {
-                c.docs_read >= PERCENT_FROM_DOCS && c.docs_dead_lettered == c.docs_read
-            }
-            MaxErrors::Percent(max) => c.docs_dead_lettered as f64 * 100.0 > max * c.docs_read as f64,
-        }
-    }
-
-    /// What is said when there are too many dead letters.
-    pub fn max_errors_message(&self) -> String {
-        let c = &self.tally.counts;
-        let worst = self.tally.errors().into_iter().next();
-        let worst =
-            worst.map(|e| format!("; most frequent: {} {}: {}", e.status, e.kind, e.reason)).unwrap_or_default();
-        format!(
-            "{} of {} documents could not be loaded, which is more than --max-errors allows{worst}",
-            c.docs_dead_lettered, c.docs_read
-        )
-    }
-
-    fn give_up_if_due(&mut self, now: Time) {
-        if let Some(paused) = self.paused
-            && self.stop.is_none()
-            && now.since(paused.since) >= self.config.pause_max
-        {
-            let waited = self.config.pause_max.as_secs_f64();
-            let why = format!("stopped after a pause of {waited} s: {}", paused.condition.advice());
-            self.handle_stop(now, Stop::Failed(why));
-        }
-        let Some((_, stopped_at)) = self.stop else { return };
-        let over = now.since(stopped_at) >= self.config.drain_max;
-        let ids: Vec<u64> = self.slots.keys().copied().collect();
-        for id in ids {
-            let Some(slot) = self.slots.get(&id) else { continue };
-            // A stop ends what only waits; an answer that may still come is waited for.
-            let ends = match slot.state {
-                SlotState::Waiting { .. } => true,
-                SlotState::Sent { .. } | SlotState::AwaitingGone | SlotState::Comparing { .. } => over,
-            };
-            if ends {
-                self.abandon(now, id);
-            }
-        }
-    }
-
-    /// Gives up on a slot: what may have been applied is unknown, the rest is given back.
-    fn abandon(&mut self, now: Time, slot_id: u64) {
-        let Some(slot) = self.slots.remove(&slot_id) else { return };
-        let under_way = matches!(slot.state, SlotState::Sent { .. } | SlotState::AwaitingGone);
-        if let SlotState::Sent { request } = slot.state {
-            self.requests.remove(&request);
-        }
-        if let SlotState::Comparing { part, .. } = &slot.state {
-            // The 409 said that a document is there; whose, was not found out.
-            self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
-        }
-        for (at, part) in slot.parts.iter().enumerate() {
-            if part.uncertain || (at == 0 && under_way) {
-                self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
-            }
-        }
-    }
-
     fn wait(&mut self, setbacks: u32) -> Duration {
         self.config.retry.wait(setbacks, &mut self.jitter)
     }
@@ -555,49 +381,12 @@ impl Flow {
         if !self.config.retry.allows(part.failures, part.first_sent, now) {
             return self.exhausted(now, part, last);
         }
-        let until = now + self.wait(part.setbacks);
+        // A server that asks for more than the longest wait is asked again after that one: it may have mended meanwhile.
+        let asked_for = last.retry_after.min(self.config.retry.longest_wait);
+        let until = now + self.wait(part.setbacks).max(asked_for);
         if let Some(slot) = self.slots.get_mut(&slot_id) {
             slot.parts.push_front(part);
             slot.state = SlotState::Waiting { until };
-        }
-    }
-
-    fn exhausted(&mut self, now: Time, part: Part, last: &slot::LastError) {
-        let tried = now.since(part.first_sent).as_secs_f64();
-        if self.last_progress <= part.first_sent {
-            // The cluster takes nothing at all: that is no matter of these documents, and dead letters would not help.
-            let why = format!(
-                "the cluster has taken no document for {tried:.0} s; the last of {} attempts in a row ended with {last}",
-                part.failures
-            );
-            if part.uncertain {
-                self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
-            }
-            return self.handle_stop(now, Stop::Failed(why));
-        }
-        if part.uncertain && last.status == 0 {
-            return self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
-        }
-        let reason = format!("given up after {tried:.0} s and {} attempts in a row: {}", part.failures, last.reason);
-        let last = slot::LastError { reason, ..last.clone() };
-        self.dead_letter_batch(now, &part.batch, &last);
-    }
-
-    fn dead_letter_batch(&mut self, now: Time, batch: &Batch, error: &slot::LastError) {
-        for segment in &batch.segments {
-            for item in segment.first..segment.end {
-                let (action, document) = segment.block.items.action_and_document(item);
-                let letter = DeadLetter {
-                    position: segment.block.items.position(item),
-                    status: error.status,
-                    kind: error.kind.clone(),
-                    reason: error.reason.clone(),
-                    action: Some(action),
-                    document,
-                };
-                self.dead_letter(now, letter);
-            }
-            self.release(now, segment);
         }
     }
 

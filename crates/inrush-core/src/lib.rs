@@ -12,13 +12,16 @@ pub mod encode;
 pub mod flow;
 pub mod items;
 pub mod ledger;
+pub mod nodes;
 pub mod operation;
 mod order;
 pub mod outcome;
+pub mod rate;
 pub mod reply;
 pub mod report;
 pub mod retry;
 pub mod time;
+pub mod trace;
 pub mod tune;
 
 pub use block::{DocBlock, DocMeta, Origin, Position, Reject, SourceId};

@@ -4,7 +4,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use inrush_core::tune::Plan;
+pub use inrush_core::rate::Rate;
+pub use inrush_core::tune::Gentle;
+use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Plan, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate};
 pub use inrush_core::{MaxErrors, OnConflict};
 
@@ -43,6 +45,8 @@ pub struct LoadConfig {
     pub dead_letters: DeadLetters,
     /// When to give up because of dead letters. Default: when all of the first 10,000 documents are.
     pub max_errors: MaxErrors,
+    /// A file for what the tuner saw and decided, which `inrush-testbed replay` reads. Default: none.
+    pub trace: Option<PathBuf>,
     /// Refresh, count and compare at the end. Default on.
     pub verify: bool,
     /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
@@ -68,6 +72,7 @@ impl LoadConfig {
             limits: Limits::default(),
             dead_letters: DeadLetters::default(),
             max_errors: MaxErrors::default(),
+            trace: None,
             verify: true,
             replies: Replies::Items,
         }
@@ -79,16 +84,23 @@ impl LoadConfig {
     /// A sentence that says what does not fit together and what to do.
     pub fn check(&self) -> Result<(), String> {
         let limits = &self.limits;
-        let plan = limits.plan();
-        let needed = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
+        if limits.batch_bytes == Some(0)
+            || limits.batch_docs == Some(0)
+            || limits.in_flight == Some(0)
+            || limits.workers == 0
+            || matches!(limits.max_rate, Some(Rate::Bytes(0) | Rate::Docs(0)))
+        {
+            return Err(
+                "batch bytes, batch documents, requests in flight, the rate and workers must be at least 1".to_owned()
+            );
+        }
+        let (batch, in_flight) = (limits.batch_bytes.unwrap_or(1), limits.in_flight.unwrap_or(1));
+        let needed = (batch as u64).saturating_mul(u64::from(in_flight));
         if needed > limits.memory as u64 {
             return Err(format!(
-                "{} requests of {} bytes in flight need {needed} bytes of memory, more than the {} allowed; raise --memory, or lower --batch-bytes or --in-flight",
-                plan.in_flight, plan.batch_bytes, limits.memory
+                "{in_flight} requests of {batch} bytes in flight need {needed} bytes of memory, more than the {} allowed; raise --memory, or lower --batch-bytes or --in-flight",
+                limits.memory
             ));
-        }
-        if plan.batch_bytes == 0 || plan.batch_docs == 0 || plan.in_flight == 0 || limits.workers == 0 {
-            return Err("batch bytes, batch documents, requests in flight and workers must be at least 1".to_owned());
         }
         if limits.document_bytes_max > 1 << 30 {
             return Err("the largest document may be 1 GiB at most".to_owned());
@@ -159,12 +171,16 @@ pub struct IndexPattern {
 /// Sizes and limits. Memory for documents under way is at most `memory`; `batch_bytes x in_flight` never exceeds it.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of one request's body. Default 2 MiB. A larger document travels alone.
-    pub batch_bytes: usize,
+    /// Bytes of one request's body. Default: tuned, 64 KiB to 64 MiB. A larger document travels alone.
+    pub batch_bytes: Option<usize>,
     /// Documents in one request. Default: no limit but the bytes.
     pub batch_docs: Option<u32>,
-    /// Requests under way at once, those that wait for a retry included. Default 4.
-    pub in_flight: u32,
+    /// Requests under way at once, those that wait for a retry included. Default: tuned, 1 to 256.
+    pub in_flight: Option<u32>,
+    /// Consider searches: bounds on the growth of latency and on rejections come before speed. Default: none.
+    pub gentle: Option<Gentle>,
+    /// The most that is sent a second. Default: no limit.
+    pub max_rate: Option<Rate>,
     /// How long documents wait for a batch to fill while the source is slow. Default 1 s.
     pub linger: Duration,
     /// Bytes of documents under way. Default 64 MiB.
@@ -190,9 +206,11 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            batch_bytes: 2 << 20,
+            batch_bytes: None,
             batch_docs: None,
-            in_flight: 4,
+            in_flight: None,
+            gentle: None,
+            max_rate: None,
             linger: Duration::from_secs(1),
             memory: 64 << 20,
             document_bytes_max: 100 << 20,
@@ -208,15 +226,43 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The plan that these fixed values make.
-    pub fn plan(&self) -> Plan {
-        Plan {
-            batch_bytes: self.batch_bytes as u64,
+    /// Within what the tuner may choose, on a cluster that takes requests up to `body_bytes_max`.
+    pub(crate) fn bounds(&self, body_bytes_max: Option<u64>) -> Bounds {
+        let batch = self.batch_bytes.map(|bytes| bytes as u64);
+        let memory = self.memory as u64;
+        let most = memory.min(body_bytes_max.unwrap_or(u64::MAX));
+        Bounds {
+            batch_bytes: batch.map_or((BATCH_BYTES_MIN.min(most), BATCH_BYTES_MAX.min(most)), |b| (b, b)),
             batch_docs: self.batch_docs.unwrap_or(u32::MAX),
-            in_flight: self.in_flight,
+            in_flight: self.in_flight.map_or((1, IN_FLIGHT_MAX), |n| (n, n)),
+            memory,
+        }
+    }
+
+    /// The name of who decides on the plan.
+    pub(crate) fn controller(&self) -> &'static str {
+        if self.batch_bytes.is_some() && self.in_flight.is_some() { "fixed" } else { "auto" }
+    }
+
+    /// Who decides on the plan: fixed values where both are given, else a tuner.
+    pub(crate) fn tuner(&self, body_bytes_max: Option<u64>) -> Box<dyn Tuner> {
+        match (self.batch_bytes, self.in_flight) {
+            (Some(bytes), Some(in_flight)) => Box::new(Fixed(Plan {
+                batch_bytes: bytes as u64,
+                batch_docs: self.batch_docs.unwrap_or(u32::MAX),
+                in_flight,
+            })),
+            _ => Box::new(Auto::new(AutoConfig { bounds: self.bounds(body_bytes_max), gentle: self.gentle })),
         }
     }
 }
+
+/// The smallest body that the tuner tries, bytes.
+const BATCH_BYTES_MIN: u64 = 64 << 10;
+/// The largest body that the tuner tries, bytes.
+const BATCH_BYTES_MAX: u64 = 64 << 20;
+/// The most requests under way that the tuner tries.
+const IN_FLIGHT_MAX: u32 = 256;
 
 /// Where dead letters go.
 #[derive(Clone, Debug, Default)]

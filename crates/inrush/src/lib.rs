@@ -43,6 +43,7 @@ pub mod cluster;
 mod compare;
 pub mod config;
 mod dead_letter;
+pub mod doctor;
 mod error;
 mod loader;
 pub mod node;
@@ -52,6 +53,7 @@ mod report;
 mod run;
 mod send;
 pub mod source;
+mod trace;
 pub mod transport;
 mod verify;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use inrush_core::encode::Encoder;
 use inrush_core::retry::RetryPolicy;
-use inrush_core::tune::Fixed;
+use inrush_core::trace::Header;
 use inrush_core::{Action, FieldPath, Flow, FlowConfig, IndexTemplate, Operations, Stop};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -23,6 +23,7 @@ use crate::run::{Event, Finished, Run};
 use crate::send::BulkEndpoint;
 use crate::source::push::{self, Closed, Document, PushOptions};
 use crate::source::{Source, Warnings};
+use crate::trace::TraceWriter;
 use crate::transport::{Credentials, HttpOptions, TlsOptions, Transport};
 use crate::verify::{self, Expectation};
 
@@ -161,10 +162,11 @@ impl Loader {
             version: config.version.clone(),
             drop: config.drop.clone(),
         };
-        let plan = config.limits.plan();
         let flow = Flow::new(
             FlowConfig {
                 memory: config.limits.memory as u64,
+                rate: config.limits.max_rate,
+                samples: config.trace.is_some(),
                 linger: config.limits.linger,
                 retry: RetryPolicy {
                     retries: config.limits.retries,
@@ -181,14 +183,20 @@ impl Loader {
                 max_errors: config.max_errors,
                 seed: seed(),
             },
-            Box::new(Fixed(plan)),
+            config.limits.tuner(prepared.preflight.body_bytes_max),
         );
+        let bounds = config.limits.bounds(prepared.preflight.body_bytes_max);
+        let trace = config
+            .trace
+            .as_deref()
+            .map(|path| TraceWriter::create(path, &Header::new(config.limits.controller(), bounds, flow.plan())));
+        let trace = trace.transpose()?;
         let (sender, events) = mpsc::unbounded_channel();
         let (progress, watched) = watch::channel(Progress::default());
         let gate = Arc::new(Gate::default());
         let bytes_total = source.bytes_total();
         let warnings = source.warnings();
-        let chunk_bytes = reader::CHUNK_BYTES.min(config.limits.batch_bytes);
+        let chunk_bytes = reader::CHUNK_BYTES.min(config.limits.batch_bytes.unwrap_or(reader::CHUNK_BYTES));
         let workers = config.limits.workers;
         reader::start(source, Encoder::new(operations), Arc::clone(&gate), workers, chunk_bytes, sender.clone())
             .map_err(|e| LoadError::Usage(format!("cannot start {workers} reading threads: {e}; lower --workers")))?;
@@ -205,6 +213,7 @@ impl Loader {
             started,
             create: Arc::new(config.create.clone()),
             request_timeout: config.limits.request_timeout,
+            trace,
             fixed_index: config.index.fixed().map(str::to_owned),
             count_before: config.verify,
         };
@@ -531,7 +540,7 @@ impl End {
 fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,
-        idle_connections_max: config.limits.in_flight as usize + 4,
+        idle_connections_max: config.limits.bounds(None).in_flight.1 as usize + 4,
         tls: config.tls.clone(),
         ..HttpOptions::default()
     }

@@ -21,6 +21,10 @@ pub struct Progress {
     pub requests: u64,
     /// Requests under way or waiting for a repetition.
     pub in_flight: u32,
+    /// Requests that may be under way at once: the present plan.
+    pub plan_in_flight: u32,
+    /// Bytes of one request's body: the present plan.
+    pub plan_batch_bytes: u64,
     /// Seconds since the load began.
     pub seconds: f64,
     /// What it is doing.

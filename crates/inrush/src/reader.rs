@@ -29,6 +29,8 @@ struct GateState {
     room: u64,
     under_way: u64,
     closed: bool,
+    /// Readers that wait; a notification that nobody waits for is a system call all the same.
+    waiting: u32,
 }
 
 impl Gate {
@@ -36,7 +38,8 @@ impl Gate {
     pub(crate) fn set_room(&self, room: u64) {
         let mut state = self.lock();
         state.room = room;
-        if state.room > state.under_way {
+        if state.waiting > 0 && state.room > state.under_way {
+            drop(state);
             self.opened.notify_all();
         }
     }
@@ -47,27 +50,26 @@ impl Gate {
         self.opened.notify_all();
     }
 
-    /// A chunk has reached the loop, which counts it from now on.
+    /// A chunk has reached the loop, which counts it from now on, and says with [`Gate::set_room`] what room is left.
     pub(crate) fn arrived(&self) {
         let mut state = self.lock();
         state.under_way = state.under_way.saturating_sub(CHUNK_BYTES as u64);
-        if state.room > state.under_way {
-            self.opened.notify_one();
-        }
     }
 
     /// Waits for room for a chunk; false when nothing more is read.
     fn enter(&self) -> bool {
         let mut state = self.lock();
         while !state.closed && state.room <= state.under_way {
+            state.waiting += 1;
             state = self.opened.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
         }
         state.under_way += CHUNK_BYTES as u64;
         !state.closed
     }
 
     fn lock(&self) -> MutexGuard<'_, GateState> {
-        // The state is three numbers, valid at every moment, so a thread that panicked leaves nothing half done.
+        // The state is a few numbers, valid at every moment, so a thread that panicked leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

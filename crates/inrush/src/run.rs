@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use inrush_core::flow::{Comparison, Item};
 use inrush_core::outcome::Attempt;
+use inrush_core::tune::Decision;
 use inrush_core::{Command, Flow, ItemBlock, Note, Stop, Time};
 use tokio::sync::{mpsc, watch};
 
@@ -18,6 +19,7 @@ use crate::progress::{Phase, Progress};
 use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
 use crate::source::SourceError;
+use crate::trace::TraceWriter;
 use crate::transport::Transport;
 
 /// How often the progress is made known.
@@ -56,6 +58,7 @@ pub(crate) struct Run {
     pub(crate) bytes_total: Option<u64>,
     pub(crate) started: Instant,
     pub(crate) create: Arc<IndexCreation>,
+    pub(crate) trace: Option<TraceWriter>,
     pub(crate) request_timeout: Duration,
     pub(crate) fixed_index: Option<String>,
     /// Whether the documents of an index that a placeholder names are counted before the first of ours.
@@ -232,7 +235,17 @@ impl Run {
                     self.fail(now, format!("cannot write dead letters to {path}: {e}; documents would be lost"));
                 }
             }
-            Command::Note(note) => tell(&note),
+            Command::Note(note) => {
+                if let (Note::Plan(decision), Some(trace)) = (&note, &mut self.trace) {
+                    trace.decision(decision);
+                }
+                tell(&note);
+            }
+            Command::Sample(sample) => {
+                if let Some(trace) = &mut self.trace {
+                    trace.sample(now, sample);
+                }
+            }
         }
     }
 
@@ -261,6 +274,7 @@ impl Run {
             (None, None) => Phase::Loading,
         };
         let counts = self.flow.counts();
+        let plan = self.flow.plan();
         let progress = Progress {
             docs_read: self.flow.ledger_opened(),
             docs_settled: counts.docs_read,
@@ -271,10 +285,15 @@ impl Run {
             retried_items: counts.retried_items,
             requests: counts.requests,
             in_flight: self.flow.in_flight(),
+            plan_in_flight: plan.in_flight,
+            plan_batch_bytes: plan.batch_bytes,
             seconds: self.started.elapsed().as_secs_f64(),
             phase,
         };
         self.progress.send_replace(progress);
+        if let Some(trace) = &mut self.trace {
+            trace.flush();
+        }
         if let Err(e) = self.flush_dead_letters() {
             let path = self.dead_letters.path().display().to_string();
             self.fail(self.now(), format!("cannot write dead letters to {path}: {e}; documents would be lost"));
@@ -323,6 +342,13 @@ fn tell(note: &Note) {
             tracing::warn!("the server refused a request as too large; batches stay below {bytes} bytes from now on");
         }
         Note::Lost(why) => tracing::warn!("a request got no answer and will be sent again: {why}"),
+        Note::Plan(Decision { from, to, why, .. }) => tracing::info!(
+            "plan: {} requests of {} bytes instead of {} of {}: {why}",
+            to.in_flight,
+            to.batch_bytes,
+            from.in_flight,
+            from.batch_bytes
+        ),
         Note::Trouble(why) => tracing::info!("a request will be sent again: {why}"),
     }
 }

@@ -115,6 +115,19 @@ async fn a_document_that_spoils_its_request_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_asks_to_be_left_alone_is() {
+    for fault in [Fault::RequestRejected, Fault::Unavailable] {
+        let fake = fake([Rule::new(fault).first(1).retry_after_s(1)]).await;
+        let (config, _folder) = config(fake.urls(), "docs");
+        let report = load(&config, documents(10, 10)).await;
+        assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 10), "{fault:?}: {report:?}");
+        // The wait of its own would be 2 ms.
+        assert!(report.seconds >= 1.0, "{fault:?}: {report:?}");
+        fake.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bodies_stay_below_the_servers_limit_once_it_is_known() {
     for fault in [Fault::RequestTooLarge, Fault::BreakerPermanent] {
         let fake = fake([Rule::new(fault).min_body_bytes(1500)]).await;

@@ -51,7 +51,7 @@ impl RateWindow {
     }
 }
 
-/// `1,234,567 docs  512.0 MiB (41 %)  123,456 docs/s  0:12 left  3 dead letters  12 retried  4 in flight`, the most
+/// `1,234,567 docs  512.0 MiB (41 %)  123,456 docs/s  0:12 left  3 dead letters  12 retried  4 of 4 in flight x 2.0 MiB`, the most
 /// important first, because the line is cut at the terminal's width. Why a load is paused or draining comes before
 /// everything.
 pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
@@ -79,7 +79,8 @@ pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
     if progress.retried_items > 0 {
         parts.push(format!("{} retried", units::count(progress.retried_items)));
     }
-    parts.push(format!("{} in flight", progress.in_flight));
+    let batch = units::bytes(progress.plan_batch_bytes);
+    parts.push(format!("{} of {} in flight x {batch}", progress.in_flight, progress.plan_in_flight));
     parts.join("  ")
 }
 
@@ -141,7 +142,9 @@ mod tests {
             bytes_sent: 400 << 10,
             retried_items: 0,
             requests: 3,
-            in_flight: 4,
+            in_flight: 3,
+            plan_in_flight: 4,
+            plan_batch_bytes: 2 << 20,
             seconds: 2.0,
             phase: Phase::Loading,
         }
@@ -157,13 +160,16 @@ mod tests {
     fn a_line_while_loading() {
         let mut progress = loading();
         let rates = rates_of(&progress);
-        assert_eq!(line(&progress, &rates), "1,500 docs  512.0 KiB (50 %)  750 docs/s  0:02 left  4 in flight");
+        assert_eq!(
+            line(&progress, &rates),
+            "1,500 docs  512.0 KiB (50 %)  750 docs/s  0:02 left  3 of 4 in flight x 2.0 MiB"
+        );
         progress.retried_items = 12;
         progress.docs_dead_lettered = 1;
         progress.bytes_total = None;
         assert_eq!(
             line(&progress, &rates),
-            "1,500 docs  512.0 KiB  750 docs/s  1 dead letter  12 retried  4 in flight"
+            "1,500 docs  512.0 KiB  750 docs/s  1 dead letter  12 retried  3 of 4 in flight x 2.0 MiB"
         );
     }
 
@@ -181,8 +187,8 @@ mod tests {
         let mut progress = loading();
         progress.seconds = 0.0;
         progress.bytes_total = Some(0);
-        assert_eq!(line(&progress, &rates_of(&progress)), "1,500 docs  512.0 KiB  4 in flight");
-        assert_eq!(line(&progress, &RateWindow::default()), "1,500 docs  512.0 KiB  4 in flight");
+        assert_eq!(line(&progress, &rates_of(&progress)), "1,500 docs  512.0 KiB  3 of 4 in flight x 2.0 MiB");
+        assert_eq!(line(&progress, &RateWindow::default()), "1,500 docs  512.0 KiB  3 of 4 in flight x 2.0 MiB");
 
         // A source that grew while it was read.
         progress.bytes_total = Some(1);

@@ -10,7 +10,7 @@ use crate::encode::Encoder;
 use crate::operation::{Action, Operations};
 use crate::outcome::Attempt;
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
-use crate::tune::Fixed;
+use crate::tune::{Fixed, Sample};
 
 /// What happens to one request, or to single items of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +22,8 @@ enum Fault {
     ResetBeforeApplying,
     ResetAfterApplying,
     Refused(u16),
+    /// 429 or 503, and for how many seconds to stay away.
+    Later(u16, u64),
     /// Flood stage, for all items.
     Flood,
 }
@@ -89,12 +91,17 @@ impl Cluster {
             Fault::ResetBeforeApplying => return lost(),
             // A single document that is refused as too large is a dead letter, and rightly so.
             Fault::Refused(413) if request.items == 1 => {}
-            Fault::Refused(status) => return Attempt::Refused { status, error: error("x") },
+            Fault::Refused(status) => return Attempt::Refused { status, error: error("x"), retry_after: None },
+            Fault::Later(status, seconds) => {
+                let retry_after = Some(Duration::from_secs(seconds));
+                return Attempt::Refused { status, error: error("x"), retry_after };
+            }
             Fault::None | Fault::Rejects(_) | Fault::ResetAfterApplying | Fault::Flood => {}
         }
         // An id that is too long, say: it spoils the whole request.
         if text.contains("spoils") {
-            return Attempt::Refused { status: 400, error: error("action_request_validation_exception") };
+            let error = error("action_request_validation_exception");
+            return Attempt::Refused { status: 400, error, retry_after: None };
         }
         let runs = lines
             .chunks(2)
@@ -126,6 +133,8 @@ impl Cluster {
 fn config() -> FlowConfig {
     FlowConfig {
         memory: 2000,
+        rate: None,
+        samples: false,
         linger: Duration::from_secs(1),
         retry: RetryPolicy::default(),
         pause_max: Duration::from_secs(60),
@@ -185,6 +194,7 @@ struct Outcome {
     cluster: Cluster,
     letters: Vec<DeadLetter>,
     notes: Vec<Note>,
+    samples: Vec<Sample>,
     elapsed: Duration,
 }
 
@@ -194,7 +204,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
     let mut blocks = VecDeque::from(blocks);
     let mut under_way: Vec<(u64, Attempt)> = Vec::new();
     let mut gone = Vec::new();
-    let (mut letters, mut notes) = (Vec::new(), Vec::new());
+    let (mut letters, mut notes, mut samples) = (Vec::new(), Vec::new(), Vec::new());
     let mut faults = faults.iter().copied();
     let mut now = Time::START;
     for _ in 0..100_000 {
@@ -217,11 +227,12 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
                 }
                 Command::DeadLetter(letter) => letters.push(*letter),
                 Command::Note(note) => notes.push(note),
+                Command::Sample(sample) => samples.push(sample),
             }
         }
         if flow.is_done() {
             flow.close().unwrap();
-            return Outcome { flow, cluster, letters, notes, elapsed: now.since_start() };
+            return Outcome { flow, cluster, letters, notes, samples, elapsed: now.since_start() };
         }
         assert!(under_way.len() as u32 <= flow.plan().in_flight);
         order = order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -253,13 +264,14 @@ proptest! {
         with_ids in any::<bool>(),
         faults in prop::collection::vec(fault(), 0..30),
         order in any::<u64>(),
+        rate in prop::option::of(prop_oneof![(1u64..5000).prop_map(Rate::Bytes), (1u64..50).prop_map(Rate::Docs)]),
     ) {
         let words: Vec<&str> = kinds.iter().take(ids.len())
             .map(|k| match k { 0 => "poison", 1 => "reject", 2 => "spoils", _ => "good" }).collect();
         let encoder = Encoder::new(operations(Action::Index, with_ids));
         let source = blocks(&ids, &words, per_block);
         // A pause of any length, because the other faults do not stop while it lasts.
-        let patient = FlowConfig { pause_max: Duration::from_secs(3600), ..config() };
+        let patient = FlowConfig { pause_max: Duration::from_secs(3600), rate, ..config() };
         let out = drive(flow(patient, batch_bytes, in_flight), &encoder, source, &faults, order);
         prop_assert_eq!(out.flow.stopped(), None);
         let counts = out.flow.counts();
@@ -324,6 +336,16 @@ fn a_create_that_meets_a_foreign_document_follows_the_choice() {
 }
 
 #[test]
+fn no_more_is_sent_than_the_rate_allows() {
+    let limited = FlowConfig { rate: Some(Rate::Docs(10)), samples: true, ..config() };
+    let out = run(limited, Action::Index, 101, &[]);
+    assert_eq!(out.flow.counts().docs_created, 101);
+    // What the last request holds is not waited for.
+    assert!(out.elapsed >= Duration::from_millis(9500) && out.elapsed < Duration::from_secs(11), "{:?}", out.elapsed);
+    assert!(out.samples.iter().all(|s| s.docs <= 5 && s.source_limited), "the rate is the limit, not the cluster");
+}
+
+#[test]
 fn a_flood_stage_pauses_and_passes() {
     let out = run(config(), Action::Index, 10, &[Fault::Flood, Fault::Flood]);
     assert_eq!(out.notes, [Note::Paused(Condition::FloodStage), Note::Resumed]);
@@ -349,6 +371,17 @@ fn a_cluster_that_is_gone_ends_the_run_and_what_was_sent_is_unknown() {
     let out = run(config(), Action::Index, 10, &[Fault::ResetBeforeApplying; 1000]);
     assert!(out.flow.counts().docs_unknown > 0);
     assert!(out.flow.counts().add_up());
+}
+
+#[test]
+fn a_server_is_left_alone_for_as_long_as_it_asks() {
+    for (asked_for_s, waited_s) in [(0, 0), (7, 7), (3600, 30)] {
+        for status in [429, 503] {
+            let outcome = run(config(), Action::Index, 3, &[Fault::Later(status, asked_for_s)]);
+            assert_eq!(outcome.flow.counts().docs_created, 3);
+            assert_eq!(outcome.elapsed.as_secs(), waited_s, "{status} {asked_for_s}");
+        }
+    }
 }
 
 #[test]

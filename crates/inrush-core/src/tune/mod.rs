@@ -1,10 +1,21 @@
 //! What the tuner is asked and what it is told.
 
+mod auto;
+mod delay;
+mod knobs;
+mod loss;
+#[cfg(test)]
+mod tests;
+mod trial;
+mod window;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
+
+pub use auto::{Auto, AutoConfig, Gentle};
 
 /// How large requests are, and how many are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +94,7 @@ pub struct Decision {
 }
 
 /// Within what a tuner may choose. A knob whose ends are equal is fixed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Smallest and largest body, bytes.
     pub batch_bytes: (u64, u64),

@@ -56,9 +56,9 @@ impl Source for Lines {
 pub fn config(urls: Vec<String>, index: &str) -> (LoadConfig, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let mut config = LoadConfig::new(urls, index.parse().unwrap());
-    config.limits.batch_bytes = 4000;
+    config.limits.batch_bytes = Some(4000);
     config.limits.memory = 64_000;
-    config.limits.in_flight = 4;
+    config.limits.in_flight = Some(4);
     config.limits.workers = 2;
     config.limits.retry_wait = Duration::from_millis(2);
     config.limits.linger = Duration::from_millis(20);

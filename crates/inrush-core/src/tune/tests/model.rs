@@ -1,0 +1,200 @@
+//! A cluster of a few lines: one link, one queue, some threads.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use crate::retry::Jitter;
+use crate::time::Time;
+use crate::tune::{Outcome, Sample, Tuner};
+
+#[derive(Clone, Debug)]
+pub(super) struct Cluster {
+    pub(super) threads: usize,
+    /// Seconds of a thread for a request, and for a mebibyte.
+    pub(super) per_request: f64,
+    pub(super) per_mib: f64,
+    /// Seconds there and back.
+    pub(super) delay: f64,
+    /// Mebibytes a second.
+    pub(super) bandwidth: f64,
+    /// Requests that wait or are worked on before others are refused.
+    pub(super) queue: usize,
+    /// Largest part that a service time differs from its mean by.
+    pub(super) noise: f64,
+    /// Nobody is served from `.1` of each `.0` seconds on, for `.2` seconds.
+    pub(super) stall: Option<(f64, f64, f64)>,
+    pub(super) body_limit: u64,
+    /// A batch every so many seconds, and no faster.
+    pub(super) source: f64,
+}
+
+impl Default for Cluster {
+    fn default() -> Self {
+        Cluster {
+            threads: 4,
+            per_request: 0.002,
+            per_mib: 0.1,
+            delay: 0.001,
+            bandwidth: 1000.0,
+            queue: 10_000,
+            noise: 0.1,
+            stall: None,
+            body_limit: u64::MAX,
+            source: 0.0,
+        }
+    }
+}
+
+/// Loaders that drive one cluster in made-up time.
+pub(super) struct Model {
+    pub(super) cluster: Cluster,
+    pub(super) loaders: Vec<Loader>,
+    now: f64,
+    threads: Vec<f64>,
+    events: BinaryHeap<Reverse<(u64, usize, u64)>>,
+    waiting: Vec<f64>,
+    jitter: Jitter,
+}
+
+pub(super) struct Loader {
+    pub(super) tuner: Box<dyn Tuner>,
+    pub(super) accepted: f64,
+    pub(super) docs: u64,
+    pub(super) rejected: u64,
+    under_way: u32,
+    link_free: f64,
+    source_next: f64,
+    requests: Vec<(f64, Sample)>,
+}
+
+const DOC_BYTES: u64 = 1024;
+
+fn micros(seconds: f64) -> u64 {
+    (seconds * 1e6).round() as u64
+}
+
+impl Model {
+    pub(super) fn new(cluster: Cluster, tuners: Vec<Box<dyn Tuner>>) -> Self {
+        let loaders = tuners.into_iter().map(|tuner| Loader {
+            tuner,
+            accepted: 0.0,
+            docs: 0,
+            rejected: 0,
+            under_way: 0,
+            link_free: 0.0,
+            source_next: 0.0,
+            requests: Vec::new(),
+        });
+        Model {
+            threads: vec![0.0; cluster.threads],
+            loaders: loaders.collect(),
+            cluster,
+            now: 0.0,
+            events: BinaryHeap::new(),
+            waiting: Vec::new(),
+            jitter: Jitter::new(7),
+        }
+    }
+
+    /// Runs until so many seconds after the start; returns the mebibytes a second that each loader got in since the last call.
+    pub(super) fn run_until(&mut self, seconds: f64) -> Vec<f64> {
+        let from = self.now;
+        let before: Vec<f64> = self.loaders.iter().map(|l| l.accepted).collect();
+        self.threads.resize(self.cluster.threads, self.now);
+        (0..self.loaders.len()).for_each(|l| self.send(l));
+        while let Some(&Reverse((at, loader, request))) = self.events.peek() {
+            if at > micros(seconds) {
+                break;
+            }
+            self.events.pop();
+            self.now = at as f64 / 1e6;
+            self.end(loader, request);
+        }
+        self.now = seconds;
+        let got = self.loaders.iter().zip(before).map(|(l, b)| (l.accepted - b) / (seconds - from));
+        got.collect()
+    }
+
+    fn end(&mut self, loader: usize, request: u64) {
+        if request == u64::MAX {
+            return self.send(loader);
+        }
+        let l = &mut self.loaders[loader];
+        let (_, sample) = l.requests[request as usize];
+        let now = Time::from_start(Duration::from_micros(micros(self.now)));
+        let sample = Sample { wall: now.since(sample.sent), ..sample };
+        l.accepted += sample.accepted_bytes() as f64 / (1 << 20) as f64;
+        l.docs += u64::from(sample.docs);
+        l.rejected += u64::from(sample.rejected);
+        l.tuner.handle_sample(now, &sample);
+        l.under_way -= 1;
+        self.send(loader);
+    }
+
+    fn send(&mut self, loader: usize) {
+        while self.loaders[loader].under_way < self.loaders[loader].tuner.plan().in_flight {
+            if self.loaders[loader].source_next > self.now {
+                let at = micros(self.loaders[loader].source_next) + 1;
+                self.events.push(Reverse((at, loader, u64::MAX)));
+                return;
+            }
+            self.send_one(loader);
+        }
+    }
+
+    fn send_one(&mut self, loader: usize) {
+        let c = &self.cluster;
+        let l = &mut self.loaders[loader];
+        let plan = l.tuner.plan();
+        let docs = (plan.batch_bytes / DOC_BYTES).max(1) as u32;
+        let bytes = u64::from(docs) * DOC_BYTES;
+        let mib = bytes as f64 / (1 << 20) as f64;
+        l.under_way += 1;
+        l.source_next = l.source_next.max(self.now) + c.source;
+        l.link_free = l.link_free.max(self.now) + mib / c.bandwidth;
+        let arrives = l.link_free + c.delay / 2.0;
+        self.waiting.retain(|&end| end > arrives);
+        let mut outcome = Outcome::Answered;
+        let end = if bytes > c.body_limit {
+            outcome = Outcome::TooLarge;
+            arrives
+        } else if self.waiting.len() >= c.queue {
+            outcome = Outcome::Refused;
+            // The wait before the repetition, which keeps the permit.
+            arrives + 0.1
+        } else {
+            let swing = 1.0 + c.noise * (2.0 * self.jitter.unit() - 1.0);
+            let service = (c.per_request + c.per_mib * mib) * swing;
+            let first = self.threads.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
+            let mut start = first.max(arrives);
+            if let Some((every, at, long)) = c.stall
+                && (at..at + long).contains(&(start % every))
+            {
+                start += at + long - start % every;
+            }
+            *first = start + service;
+            *first
+        };
+        if outcome == Outcome::Answered {
+            self.waiting.push(end);
+        }
+        let answered = outcome == Outcome::Answered;
+        let sample = Sample {
+            sent: Time::from_start(Duration::from_micros(micros(self.now))),
+            wall: Duration::ZERO,
+            took: None,
+            bytes,
+            docs,
+            accepted: if answered { docs } else { 0 },
+            rejected: if answered { 0 } else { docs },
+            outcome,
+            in_flight: l.under_way,
+            source_limited: c.source > 0.0,
+            node: 0,
+        };
+        let at = end + c.delay / 2.0;
+        l.requests.push((at, sample));
+        self.events.push(Reverse((micros(at), loader, l.requests.len() as u64 - 1)));
+    }
+}

@@ -1,0 +1,107 @@
+//! A paired comparison of two plans: windows of the one and the other in turn, until the evidence is enough either way.
+
+use crate::tune::Plan;
+
+/// Spread of one paired comparison (of logarithms) that is assumed before there is evidence: servers swing by 10-20 %.
+const SPREAD: f64 = 0.08;
+/// How many comparisons the assumption weighs.
+const SPREAD_WEIGHT: f64 = 2.0;
+/// A difference between two windows (of logarithms) that needs no repetition.
+const CLEAR: f64 = 0.15;
+const PAIRS_MAX: u32 = 6;
+
+/// What a comparison came to. The gain is a factor on bytes per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Verdict {
+    Open,
+    Better { gain: f64 },
+    NotBetter { gain: f64 },
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Trial {
+    /// The plan that stands until the other has proved better.
+    pub(super) current: Plan,
+    /// The plan to take then.
+    pub(super) better: Plan,
+    /// What is compared: sizes as in `current` and `better`, with the same bytes under way.
+    arms: [Plan; 2],
+    /// Gains below this are a tie, and the current plan stays.
+    worth: f64,
+    /// Logarithms of the rates of the last windows of either arm that have no partner yet.
+    first: Option<f64>,
+    second: Option<f64>,
+    /// Largest standard error of a window's rate, as a part of it.
+    error: f64,
+    pairs: u32,
+    sum: f64,
+    squares: f64,
+}
+
+impl Trial {
+    /// `worth`: the smallest gain that counts, as a factor.
+    pub(super) fn new(current: Plan, better: Plan, arms: [Plan; 2], worth: f64) -> Self {
+        let worth = worth.ln();
+        Trial { current, better, arms, worth, first: None, second: None, error: 0.0, pairs: 0, sum: 0.0, squares: 0.0 }
+    }
+
+    /// The plan of the window under way.
+    pub(super) fn plan(&self) -> Plan {
+        self.arms[usize::from(self.first.is_some() && self.second.is_none())]
+    }
+
+    /// Takes the rate of the window that ended, bytes per second, and its standard error, as a part of it.
+    pub(super) fn handle(&mut self, rate: f64, error: f64) -> Verdict {
+        self.error = self.error.max(error);
+        let rate = rate.max(1.0).ln();
+        match (self.first, self.second) {
+            (None, _) => {
+                self.first = Some(rate);
+                Verdict::Open
+            }
+            (Some(before), None) => {
+                let gain = rate - before;
+                // So much is beyond what swings from window to window.
+                let clear = CLEAR.max(4.0 * self.error);
+                if self.pairs == 0 && gain > clear {
+                    return Verdict::Better { gain: gain.exp() };
+                }
+                if self.pairs == 0 && gain < -clear {
+                    return Verdict::NotBetter { gain: gain.exp() };
+                }
+                self.second = Some(rate);
+                Verdict::Open
+            }
+            (Some(before), Some(tried)) => {
+                let gain = tried - (before + rate) / 2.0;
+                self.first = Some(rate);
+                self.second = None;
+                self.pairs += 1;
+                self.sum += gain;
+                self.squares += gain * gain;
+                self.judge()
+            }
+        }
+    }
+
+    fn judge(&self) -> Verdict {
+        let n = f64::from(self.pairs);
+        let mean = self.sum / n;
+        let scatter = (self.squares - n * mean * mean).max(0.0);
+        let spread = SPREAD.max(1.2 * self.error);
+        let variance = (SPREAD_WEIGHT * spread * spread + scatter) / (SPREAD_WEIGHT + n - 1.0);
+        let error = (variance / n).sqrt();
+        let gain = mean.exp();
+        if self.pairs > 1 && mean - 1.5 * error > self.worth {
+            Verdict::Better { gain }
+        } else if mean + error < self.worth * 1.5 {
+            Verdict::NotBetter { gain }
+        } else if self.pairs < PAIRS_MAX {
+            Verdict::Open
+        } else if mean > self.worth {
+            Verdict::Better { gain }
+        } else {
+            Verdict::NotBetter { gain }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What the attempts of one window showed together.
+
+use crate::time::Time;
+use crate::tune::{Outcome, Sample};
+
+/// Sums over the attempts that were sent from a moment on. By Little's law the bytes per second follow from the requests under way and
+/// the mean wall time, which is free of the error that counting completions between two moments has when they come in bursts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    /// Attempts that were sent earlier belong to another plan and do not count.
+    from: Time,
+    samples: u32,
+    docs: u64,
+    rejected: u64,
+    /// Answered attempts, and what they add up to.
+    answered: u32,
+    bytes: u64,
+    accepted_bytes: u64,
+    wall_seconds: f64,
+    wall_squares: f64,
+    in_flight: u64,
+    source_limited: u32,
+}
+
+impl Window {
+    pub(super) fn new(from: Time) -> Self {
+        Window {
+            from,
+            samples: 0,
+            docs: 0,
+            rejected: 0,
+            answered: 0,
+            bytes: 0,
+            accepted_bytes: 0,
+            wall_seconds: 0.0,
+            wall_squares: 0.0,
+            in_flight: 0,
+            source_limited: 0,
+        }
+    }
+
+    /// Adds an attempt. Returns whether it belongs here.
+    pub(super) fn add(&mut self, sample: &Sample) -> bool {
+        if sample.sent < self.from {
+            return false;
+        }
+        self.samples += 1;
+        self.docs += u64::from(sample.docs);
+        self.rejected += match sample.outcome {
+            Outcome::Answered => u64::from(sample.rejected),
+            Outcome::Refused | Outcome::Lost => u64::from(sample.docs),
+            Outcome::TooLarge => 0,
+        };
+        self.source_limited += u32::from(sample.source_limited);
+        self.in_flight += u64::from(sample.in_flight);
+        if sample.outcome == Outcome::Answered {
+            self.answered += 1;
+            self.bytes += sample.bytes;
+            self.accepted_bytes += sample.accepted_bytes();
+            let wall = sample.wall.as_secs_f64();
+            self.wall_seconds += wall;
+            self.wall_squares += wall * wall;
+        }
+        true
+    }
+
+    pub(super) fn from(&self) -> Time {
+        self.from
+    }
+
+    pub(super) fn samples(&self) -> u32 {
+        self.samples
+    }
+
+    /// Mean wall time of an answered attempt, seconds.
+    pub(super) fn wall(&self) -> Option<f64> {
+        (self.answered > 0).then(|| self.wall_seconds / f64::from(self.answered))
+    }
+
+    /// Standard error of the mean wall time, and so of the rate, as a part of it. Attempts that wait in one queue are not independent, so
+    /// it is a lower bound.
+    pub(super) fn error(&self) -> f64 {
+        let n = f64::from(self.answered.max(1));
+        let mean = self.wall_seconds / n;
+        let variance = (self.wall_squares / n - mean * mean).max(0.0);
+        if mean > 0.0 { (variance / n).sqrt() / mean } else { 0.0 }
+    }
+
+    /// Mean body of an answered attempt, bytes.
+    pub(super) fn body(&self) -> f64 {
+        self.bytes as f64 / f64::from(self.answered.max(1))
+    }
+
+    /// Mean requests under way.
+    pub(super) fn in_flight(&self) -> f64 {
+        self.in_flight as f64 / f64::from(self.samples.max(1))
+    }
+
+    /// Accepted bytes per second.
+    pub(super) fn rate(&self) -> f64 {
+        if self.wall_seconds <= 0.0 {
+            return 0.0;
+        }
+        self.in_flight() * self.accepted_bytes as f64 / self.wall_seconds
+    }
+
+    /// The part of the documents that was rejected or lost, 0 to 1.
+    pub(super) fn rejected_ratio(&self) -> f64 {
+        self.rejected as f64 / self.docs.max(1) as f64
+    }
+
+    /// Whether the source held the requests back, at least now and then.
+    pub(super) fn source_was_the_limit(&self) -> bool {
+        self.source_limited * 4 > self.samples
+    }
+}

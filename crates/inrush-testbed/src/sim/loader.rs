@@ -1,0 +1,295 @@
+//! A loader: permits, batches, repetitions inside of the permit, and the controller that is judged. Follows
+//! `inrush-core/src/flow.rs`, without documents.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use inrush_core::retry::{Jitter, RetryPolicy};
+use inrush_core::time::Time;
+use inrush_core::tune::{Outcome, Plan, Sample, Tuner};
+
+use super::agenda::{Nanos, nanos, seconds};
+use super::documents::{Batch, Source};
+use super::link::Link;
+use super::pool::Pool;
+use super::request::{Fate, Request};
+use super::rng::Rng;
+use super::scenario::{LoaderConfig, Scenario};
+
+/// How long documents wait for a batch to fill: the loader's default.
+const LINGER: Nanos = 1_000_000_000;
+
+/// Documents that are sent together and share a history.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    batch: Batch,
+    setbacks: u32,
+    source_limited: bool,
+}
+
+/// A request under way, with its repetitions.
+#[derive(Debug)]
+struct Permit {
+    pieces: VecDeque<Piece>,
+    /// When it is sent again; `None` while it is under way.
+    waits_until: Option<Nanos>,
+}
+
+/// What an attempt taught, and what it got in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Learnt {
+    pub(super) sample: Sample,
+    pub(super) accepted_bytes: f64,
+}
+
+/// See the module's text.
+pub(super) struct Loader {
+    number: usize,
+    pub(super) tuner: Box<dyn Tuner>,
+    pub(super) link: Link,
+    pub(super) pool: Pool,
+    starts: Nanos,
+    ends: Nanos,
+    source: Source,
+    bytes_per_second: Option<f64>,
+    memory: u64,
+    /// Read and not sent, as of `read_at`; only counted where the source has a rate.
+    pending: f64,
+    read_at: Nanos,
+    taken_at: Nanos,
+    permits: BTreeMap<u64, Permit>,
+    next_permit: u64,
+    bytes_under_way: u64,
+    body_limit: u64,
+    retry: RetryPolicy,
+    jitter: Jitter,
+    took_step: Duration,
+}
+
+impl Loader {
+    pub(super) fn new(
+        scenario: &Scenario,
+        config: &LoaderConfig,
+        number: usize,
+        seed: u64,
+        tuner: Box<dyn Tuner>,
+    ) -> Self {
+        let mut rng = Rng::new(seed, "loader", number);
+        let jitter = Jitter::new((rng.unit() * 1e15) as u64);
+        Loader {
+            number,
+            tuner,
+            link: Link::new(&scenario.link, config.cpu_mb_per_second),
+            pool: Pool::new(scenario.cluster.nodes),
+            starts: nanos(config.start_seconds),
+            ends: nanos(config.end_seconds.unwrap_or(scenario.seconds).min(scenario.seconds)),
+            source: Source::new(&scenario.documents, &mut rng),
+            bytes_per_second: config.source_mb_per_second.map(|mb| mb * 1e6),
+            memory: scenario.bounds().memory,
+            pending: 0.0,
+            read_at: nanos(config.start_seconds),
+            taken_at: nanos(config.start_seconds),
+            permits: BTreeMap::new(),
+            next_permit: 0,
+            bytes_under_way: 0,
+            body_limit: u64::MAX,
+            retry: RetryPolicy::default(),
+            jitter,
+            took_step: Duration::from_secs_f64(scenario.cluster.took_step_ms / 1000.0),
+        }
+    }
+
+    pub(super) fn starts(&self) -> Nanos {
+        self.starts
+    }
+
+    pub(super) fn set_source(&mut self, now: Nanos, mb_per_second: f64) {
+        self.read(now);
+        self.bytes_per_second = Some(mb_per_second * 1e6);
+    }
+
+    /// The next request to send now.
+    pub(super) fn poll(&mut self, now: Nanos) -> Option<Request> {
+        if now < self.starts || now >= self.ends {
+            return None;
+        }
+        let due = self.permits.iter().find(|(_, permit)| permit.waits_until.is_some_and(|until| until <= now));
+        if let Some((&id, _)) = due {
+            return self.send(now, id);
+        }
+        let plan = self.plan();
+        if !self.may_start(&plan) {
+            return None;
+        }
+        self.read(now);
+        let full = self.is_full(&plan);
+        if !full && now < self.taken_at + LINGER && self.pending < self.room(&plan) {
+            return None;
+        }
+        if !full && self.pending < 1.0 {
+            return None;
+        }
+        let bytes = if self.bytes_per_second.is_none() || full {
+            plan.batch_bytes
+        } else {
+            (self.pending as u64).min(plan.batch_bytes)
+        };
+        let batch = self.source.take(bytes, &plan);
+        self.pending -= batch.bytes as f64;
+        self.taken_at = now;
+        self.bytes_under_way += batch.bytes;
+        self.next_permit += 1;
+        let piece = Piece { batch, setbacks: 0, source_limited: !full };
+        self.permits.insert(self.next_permit, Permit { pieces: VecDeque::from([piece]), waits_until: None });
+        self.send(now, self.next_permit)
+    }
+
+    /// When [`Loader::poll`] has something to send even if nothing happens before.
+    pub(super) fn poll_timeout(&self, now: Nanos) -> Option<Nanos> {
+        let again = self.permits.values().filter_map(|permit| permit.waits_until).min();
+        let plan = self.plan();
+        let fill = match self.bytes_per_second {
+            Some(rate) if self.may_start(&plan) && self.room(&plan) >= 1.0 => {
+                let missing = (plan.batch_bytes as f64).min(self.room(&plan)) - self.pending;
+                Some((self.read_at + nanos(missing.max(0.0) / rate) + 1).min(self.taken_at + LINGER))
+            }
+            _ => None,
+        };
+        let next = [again, fill].into_iter().flatten().min()?;
+        Some(next.max(now + 1_000)).filter(|&at| at < self.ends)
+    }
+
+    /// Takes an answer, or that there is none.
+    pub(super) fn handle_answer(&mut self, now: Nanos, request: &Request) -> Option<Learnt> {
+        self.read(now);
+        self.pool.finished(now, request.node, request.fate != Fate::Lost);
+        let permit = self.permits.get_mut(&request.permit)?;
+        let piece = permit.pieces.pop_front()?;
+        let (outcome, rejected, accepted) = match request.fate {
+            Fate::Items => (Outcome::Answered, request.rejected, piece.batch.docs - request.rejected),
+            Fate::Refused => (Outcome::Refused, piece.batch.docs, 0),
+            Fate::TooLarge => (Outcome::TooLarge, 0, 0),
+            Fate::Lost => (Outcome::Lost, 0, 0),
+        };
+        let share = f64::from(accepted) / f64::from(piece.batch.docs);
+        let accepted_bytes = piece.batch.bytes as f64 * share;
+        let left = Batch { docs: piece.batch.docs - accepted, bytes: piece.batch.bytes - accepted_bytes as u64 };
+        self.bytes_under_way -= accepted_bytes as u64;
+        if left.docs > 0 {
+            match outcome {
+                Outcome::TooLarge if left.docs == 1 => {
+                    // A dead letter.
+                    self.bytes_under_way -= left.bytes;
+                    permit.waits_until = Some(now);
+                }
+                Outcome::TooLarge => {
+                    self.body_limit = self.body_limit.min((piece.batch.bytes / 2).max(1));
+                    let (a, b) = halves(left);
+                    permit.pieces.push_front(Piece { batch: b, ..piece });
+                    permit.pieces.push_front(Piece { batch: a, ..piece });
+                    permit.waits_until = Some(now);
+                }
+                Outcome::Answered | Outcome::Refused | Outcome::Lost => {
+                    let setbacks = if accepted > 0 && accepted >= rejected { 1 } else { piece.setbacks + 1 };
+                    permit.pieces.push_front(Piece { batch: left, setbacks, ..piece });
+                    let wait = self.retry.wait(setbacks, &mut self.jitter);
+                    permit.waits_until = Some(now + wait.as_nanos() as Nanos);
+                }
+            }
+        } else {
+            self.bytes_under_way -= left.bytes;
+            permit.waits_until = Some(now);
+        }
+        if permit.pieces.is_empty() {
+            self.permits.remove(&request.permit);
+        }
+        let sample = Sample {
+            sent: time(request.sent),
+            wall: Duration::from_nanos(now - request.sent),
+            took: self.took(request),
+            bytes: piece.batch.bytes,
+            docs: piece.batch.docs,
+            accepted,
+            rejected,
+            outcome,
+            in_flight: request.in_flight,
+            source_limited: piece.source_limited || !self.is_full(&self.plan()),
+            node: request.node as u16,
+        };
+        Some(Learnt { sample, accepted_bytes })
+    }
+
+    /// The tuner's plan, below what a 413 taught.
+    pub(super) fn plan(&self) -> Plan {
+        let mut plan = self.tuner.plan();
+        plan.batch_bytes = plan.batch_bytes.min(self.body_limit);
+        plan
+    }
+
+    fn send(&mut self, now: Nanos, permit_id: u64) -> Option<Request> {
+        let in_flight = self.permits.len() as u32;
+        let permit = self.permits.get_mut(&permit_id)?;
+        permit.waits_until = None;
+        let batch = permit.pieces.front()?.batch;
+        Some(Request {
+            loader: self.number,
+            permit: permit_id,
+            node: self.pool.pick(now),
+            batch,
+            sent: now,
+            arrived: 0,
+            finished: 0,
+            in_flight,
+            fate: Fate::Items,
+            rejected: 0,
+            tasks: 0,
+            answered: false,
+        })
+    }
+
+    /// As the server tells it: rounded down to its steps.
+    fn took(&self, request: &Request) -> Option<Duration> {
+        if request.fate != Fate::Items || self.took_step.is_zero() {
+            return None;
+        }
+        let took = u128::from(request.finished.saturating_sub(request.arrived));
+        let step = self.took_step.as_nanos();
+        Some(Duration::from_nanos((took / step * step) as u64))
+    }
+
+    /// Whether there is a permit, and memory for a full batch: the bound on memory holds whatever the plan.
+    fn may_start(&self, plan: &Plan) -> bool {
+        let fits = self.bytes_under_way == 0 || self.bytes_under_way + plan.batch_bytes <= self.memory;
+        fits && (self.permits.len() as u32) < plan.in_flight
+    }
+
+    fn is_full(&self, plan: &Plan) -> bool {
+        self.bytes_per_second.is_none() || self.pending >= plan.batch_bytes as f64
+    }
+
+    /// How much may lie read and not sent: as the loader's own read-ahead.
+    fn room(&self, plan: &Plan) -> f64 {
+        let ahead = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight)).saturating_mul(2);
+        self.memory.min(ahead).saturating_sub(self.bytes_under_way) as f64
+    }
+
+    /// Lets the source yield until now.
+    fn read(&mut self, now: Nanos) {
+        let Some(rate) = self.bytes_per_second else { return };
+        let elapsed = seconds(now.saturating_sub(self.read_at));
+        self.read_at = self.read_at.max(now);
+        let room = self.room(&self.plan());
+        self.pending = (self.pending + rate * elapsed).min(room.max(self.pending));
+    }
+}
+
+/// [`Nanos`] as the tuner is told.
+pub(super) fn time(now: Nanos) -> Time {
+    Time::from_start(Duration::from_nanos(now))
+}
+
+fn halves(batch: Batch) -> (Batch, Batch) {
+    let docs = batch.docs.div_ceil(2);
+    let bytes = (u128::from(batch.bytes) * u128::from(docs) / u128::from(batch.docs)) as u64;
+    (Batch { docs, bytes }, Batch { docs: batch.docs - docs, bytes: batch.bytes - bytes })
+}
