@@ -135,7 +135,7 @@ impl Distribution {
         std::fs::create_dir_all(cache).map_err(cannot)?;
         let folder = tempfile::tempdir_in(cache).map_err(cannot)?;
         let output = Command::new("mvn")
-            .args(["-q", "-B", "dependency:copy"])
+            .args(["-q", "-B", "-Dstyle.color=never", "dependency:copy"])
             .arg(format!("-Dartifact={}", self.artifact()))
             .arg(format!("-DoutputDirectory={}", folder.path().display()))
             .stdin(Stdio::null())
