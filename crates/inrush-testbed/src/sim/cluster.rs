@@ -96,7 +96,7 @@ impl Cluster {
 
     pub(super) fn arrived(&mut self, now: Nanos, id: RequestId, requests: &mut Requests, agenda: &mut Agenda) {
         let request = requests.get(id);
-        request.arrived = now;
+        request.arrived = now.max(1);
         let node = &mut self.nodes[request.node];
         let bytes = request.batch.bytes as f64;
         let chance = if self.faults.lost + self.faults.refused > 0.0 { self.failing.unit() } else { 1.0 };
