@@ -412,3 +412,41 @@ async fn a_closed_stdout_is_no_panic() {
     check(&output, 0);
     assert_eq!(stderr(&output), "");
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_stop_waits_for_a_start_and_stops_what_it_has_started() {
+    use std::os::unix::fs::MetadataExt;
+
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("nodes/default");
+    std::fs::create_dir_all(&folder).unwrap();
+    // What a start holds until the node is written down.
+    let lock = std::fs::File::create(root.path().join("nodes/default.lock")).unwrap();
+    lock.lock().unwrap();
+    let inode = format!(":{} ", lock.metadata().unwrap().ino());
+    let mut stop = inrush(root.path(), &["node", "stop"]);
+    stop.env("INRUSH_NODE_ROOT", root.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut stop = stop.spawn().unwrap();
+    let waits =
+        || std::fs::read_to_string("/proc/locks").unwrap().lines().any(|l| l.contains("->") && l.contains(&inode));
+    while !waits() {
+        assert_eq!(stop.try_wait().unwrap(), None, "it does not wait");
+        tokio::task::yield_now().await;
+    }
+    let mut node = Command::new("sleep").arg("600").process_group(0).kill_on_drop(true).spawn().unwrap();
+    let pid = node.id().unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let started: u64 = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().parse().unwrap();
+    let state = serde_json::json!({
+        "pid": pid, "started": started, "url": "http://127.0.0.1:1", "version": "3.6.0", "heap_mib": 1024,
+        "folder": folder, "data": folder.join("data"),
+    });
+    std::fs::write(folder.join("node.json"), state.to_string()).unwrap();
+    lock.unlock().unwrap();
+    let output = stop.wait_with_output().await.unwrap();
+    check(&output, 0);
+    assert_eq!(stderr(&output), "stopped\n");
+    assert!(!node.wait().await.unwrap().success());
+    assert!(!folder.join("node.json").exists());
+}

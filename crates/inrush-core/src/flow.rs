@@ -189,7 +189,8 @@ impl Flow {
             false => None,
         };
         let drain = self.stop.as_ref().map(|(_, at)| *at + self.config.drain_max);
-        let pause = self.paused.map(|p| p.since + self.config.pause_max);
+        // After a stop the end of the pause is nothing to come back for any more.
+        let pause = self.paused.filter(|_| self.stop.is_none()).map(|p| p.since + self.config.pause_max);
         [waiting, start, drain, pause].into_iter().flatten().min()
     }
 

@@ -12,6 +12,7 @@ pub mod encode;
 pub mod flow;
 pub mod items;
 pub mod ledger;
+pub mod nodes;
 pub mod operation;
 mod order;
 pub mod outcome;

@@ -116,7 +116,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Null(args) => null(&args).map(|()| ExitCode::SUCCESS),
         Command::Conformance(args) => runtime()?.block_on(conformance(args)),
         Command::Proxy(args) => runtime()?.block_on(proxy(args)).map(|()| ExitCode::SUCCESS),
-        Command::Simulate(args) => print_lines(&simulate::simulate(&args)?).map(|()| ExitCode::SUCCESS),
+        Command::Simulate(args) => simulate::simulate(&args).map(|()| ExitCode::SUCCESS),
     }
 }
 

@@ -1,50 +1,156 @@
 //! The subcommand `simulate`.
 
-use std::path::PathBuf;
+mod kept;
+mod table;
 
-use inrush_testbed::sim::{Judgement, Scenario, Unwatched, Yardstick, controller, judge, run};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
-/// Runs a scenario with a controller and with every fixed setting of a grid, and prints how they compare
+use anyhow::{Context, ensure};
+use inrush_testbed::sim::{
+    Cell, Judgement, Reference, START_SECONDS, Scenario, Unwatched, Yardstick, controller, judge, parallel, run,
+};
+
+use kept::Kept;
+
+/// Where the scenarios are, from the root of the repository.
+const SCENARIOS: &str = "crates/inrush-testbed/scenarios";
+
+/// Run a scenario in virtual time, with a controller and with every fixed setting of a grid, and print how they compare
 #[derive(clap::Args)]
 pub(crate) struct SimulateArgs {
-    /// Scenario; see scenarios/README.md
-    file: PathBuf,
-    /// Who decides: fixed:BYTES:N, a baseline, auto
-    #[arg(long, default_value = "auto")]
+    /// Scenario, or with --all a directory of them [default with --all: crates/inrush-testbed/scenarios]
+    #[arg(required_unless_present = "all")]
+    file: Option<PathBuf>,
+    /// Every scenario of the directory, as a table
+    #[arg(long)]
+    all: bool,
+    /// Who decides: auto, fixed:BYTES:N, or a baseline such as vector, gradient2, esbulk, go-elasticsearch
+    #[arg(long, default_value = "auto", conflicts_with = "controllers")]
     controller: String,
+    /// Several of them, with commas
+    #[arg(long, value_delimiter = ',')]
+    controllers: Vec<String>,
     /// What all random numbers follow from
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// One JSON object instead of a line
+    /// That many seeds from --seed on
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// One JSON object a run instead of a line
     #[arg(long)]
     json: bool,
+    /// Every cell of the grid as well: MB/s after the first 10 s, and the percentage of documents that were rejected
+    #[arg(long, conflicts_with = "all")]
+    grid: bool,
+    /// One line of comma-separated values a run, into this file
+    #[arg(long)]
+    csv: Option<PathBuf>,
+    /// File that keeps what the best fixed settings reach, so that they are not run again: delete it when the model has changed
+    #[arg(long)]
+    yardstick: Option<PathBuf>,
 }
 
-/// The lines to print.
-pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<Vec<String>> {
-    let scenario = Scenario::read(&args.file)?;
-    let yardstick = Yardstick::measure(&scenario, args.seed);
-    let judgement = one(&scenario, &args.controller, args.seed, &yardstick)?;
-    Ok(vec![if args.json { serde_json::to_string(&judgement)? } else { line(&judgement) }])
+/// Prints as it goes.
+pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<()> {
+    let controllers = match args.controllers.as_slice() {
+        [] => std::slice::from_ref(&args.controller),
+        several => several,
+    };
+    let files = match (&args.file, args.all) {
+        (Some(file), false) => vec![file.clone()],
+        (directory, _) => scenario_files(directory.as_deref().unwrap_or(Path::new(SCENARIOS)))?,
+    };
+    let mut kept = Kept::open(args.yardstick.as_deref())?;
+    let mut all = Vec::new();
+    for file in files {
+        let scenario = Scenario::read(&file)?;
+        // Names are judged before the grid is run.
+        for name in controllers {
+            controller(name, &scenario)?;
+        }
+        let mut judgements = Vec::new();
+        for seed in args.seed..args.seed + args.seeds {
+            let reference = reference(&scenario, seed, args.grid, &mut kept)?;
+            let runs = parallel::map(controllers, |name| one(&scenario, name, seed, &reference));
+            judgements.extend(runs.into_iter().collect::<anyhow::Result<Vec<_>>>()?);
+        }
+        let lines = match (args.json, args.all) {
+            (true, _) => judgements.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?,
+            (false, false) => judgements.iter().map(line).collect(),
+            (false, true) => table::rows(&scenario.name, controllers, &judgements),
+        };
+        print(&lines)?;
+        all.extend(judgements);
+    }
+    if args.all && !args.json {
+        print(&table::summary(controllers, &all))?;
+    }
+    if let Some(path) = &args.csv {
+        std::fs::write(path, table::csv(&all)).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
 }
 
-fn one(scenario: &Scenario, name: &str, seed: u64, yardstick: &Yardstick) -> anyhow::Result<Judgement> {
-    let tuners = scenario.loaders.iter().map(|_| controller(name, scenario)).collect::<anyhow::Result<_>>()?;
-    let record = run(scenario, seed, tuners, &mut Unwatched);
-    Ok(judge(scenario, name, seed, &record, yardstick))
+fn scenario_files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
+    let mut files = entries.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>()?;
+    files.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
+    files.sort();
+    ensure!(!files.is_empty(), "no scenario (*.toml) in {}", directory.display());
+    Ok(files)
+}
+
+fn reference(scenario: &Scenario, seed: u64, grid: bool, kept: &mut Kept) -> anyhow::Result<Reference> {
+    if let (Some(reference), false) = (kept.get(scenario, seed), grid) {
+        return Ok(reference.clone());
+    }
+    let yardstick = Yardstick::measure(scenario, seed);
+    if grid {
+        print(&grid_lines(scenario, &yardstick))?;
+    }
+    let reference = yardstick.reference(scenario);
+    kept.put(scenario, seed, &reference)?;
+    Ok(reference)
+}
+
+fn one(scenario: &Scenario, name: &str, seed: u64, reference: &Reference) -> anyhow::Result<Judgement> {
+    let run = |scenario: &Scenario| -> anyhow::Result<_> {
+        let tuners = scenario.loaders.iter().map(|_| controller(name, scenario)).collect::<anyhow::Result<_>>()?;
+        Ok(run(scenario, seed, tuners, &mut Unwatched))
+    };
+    let alone = (scenario.loaders.len() > 1).then(|| run(&scenario.alone())).transpose()?;
+    Ok(judge(scenario, name, seed, (&run(scenario)?, alone.as_ref()), reference))
+}
+
+/// Batch bytes downwards, requests in flight to the right.
+fn grid_lines(scenario: &Scenario, yardstick: &Yardstick) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut row = None;
+    for (cell, record) in yardstick.cells() {
+        if row != Some(cell.batch_bytes) {
+            row = Some(cell.batch_bytes);
+            lines.push(format!("{:>8}", bytes(cell.batch_bytes)));
+        }
+        let rate = record.throughput(START_SECONDS, scenario.seconds) / 1e6;
+        let rejected = record.rejected_ratio(START_SECONDS) * 100.0;
+        if let Some(line) = lines.last_mut() {
+            *line += &format!("  {:>3}: {rate:7.2} {rejected:4.1}%", cell.in_flight);
+        }
+    }
+    lines
 }
 
 fn line(j: &Judgement) -> String {
     let mut line = format!(
-        "{} {} seed={} throughput={:.2}MB/s best_fixed={:.2}MB/s ({}x{}) ratio={:.3} whole_run_ratio={:.3} \
+        "{} {} seed={} throughput={:.2}MB/s best_fixed={:.2}MB/s ({}) ratio={:.3} whole_run_ratio={:.3} \
          rejected_ratio={:.4} (best {:.4}) p99_latency_ms={:.0} (best {:.0})",
         j.scenario,
         j.controller,
         j.seed,
         j.throughput / 1e6,
         j.best_fixed / 1e6,
-        bytes(j.best_cell.0),
-        j.best_cell.1,
+        cell(j.best_cell),
         j.ratio,
         j.whole_run_ratio,
         j.rejected_ratio,
@@ -55,10 +161,14 @@ fn line(j: &Judgement) -> String {
     if let Some(settle) = j.settle_seconds {
         line += &format!(" settle_seconds={settle:.1}");
     }
-    if let Some(fairness) = j.fairness {
-        line += &format!(" fairness={fairness:.3}");
+    if let (Some(fairness), Some(total)) = (j.fairness, j.total_to_one) {
+        line += &format!(" fairness={fairness:.3} total_to_one={total:.3}");
     }
-    line + &format!(" plan={}x{}", bytes(j.plan.0), j.plan.1)
+    line + &format!(" decisions={} plan={}", j.decisions, cell(j.plan))
+}
+
+fn cell(cell: Cell) -> String {
+    format!("{}x{}", bytes(cell.batch_bytes), cell.in_flight)
 }
 
 fn bytes(bytes: u64) -> String {
@@ -67,4 +177,12 @@ fn bytes(bytes: u64) -> String {
         b if b >= 1 << 20 => format!("{:.1}MiB", b as f64 / f64::from(1 << 20)),
         b => format!("{}KiB", b >> 10),
     }
+}
+
+fn print(lines: &[String]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    Ok(out.flush()?)
 }

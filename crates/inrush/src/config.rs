@@ -217,12 +217,13 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Within what the tuner may choose.
-    pub fn bounds(&self) -> Bounds {
+    /// Within what the tuner may choose, on a cluster that takes requests up to `body_bytes_max`.
+    pub(crate) fn bounds(&self, body_bytes_max: Option<u64>) -> Bounds {
         let batch = self.batch_bytes.map(|bytes| bytes as u64);
         let memory = self.memory as u64;
+        let most = memory.min(body_bytes_max.unwrap_or(u64::MAX));
         Bounds {
-            batch_bytes: batch.map_or((BATCH_BYTES_MIN.min(memory), BATCH_BYTES_MAX.min(memory)), |b| (b, b)),
+            batch_bytes: batch.map_or((BATCH_BYTES_MIN.min(most), BATCH_BYTES_MAX.min(most)), |b| (b, b)),
             batch_docs: self.batch_docs.unwrap_or(u32::MAX),
             in_flight: self.in_flight.map_or((1, IN_FLIGHT_MAX), |n| (n, n)),
             memory,
@@ -230,14 +231,14 @@ impl Limits {
     }
 
     /// Who decides on the plan: fixed values where both are given, else a tuner.
-    pub(crate) fn tuner(&self) -> Box<dyn Tuner> {
+    pub(crate) fn tuner(&self, body_bytes_max: Option<u64>) -> Box<dyn Tuner> {
         match (self.batch_bytes, self.in_flight) {
             (Some(bytes), Some(in_flight)) => Box::new(Fixed(Plan {
                 batch_bytes: bytes as u64,
                 batch_docs: self.batch_docs.unwrap_or(u32::MAX),
                 in_flight,
             })),
-            _ => Box::new(Auto::new(AutoConfig { bounds: self.bounds(), gentle: self.gentle })),
+            _ => Box::new(Auto::new(AutoConfig { bounds: self.bounds(body_bytes_max), gentle: self.gentle })),
         }
     }
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use inrush_core::DeadLetter;
+use rustix::fs::{Access, access};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -36,7 +37,7 @@ pub(crate) struct DeadLetterWriter {
 }
 
 impl DeadLetterWriter {
-    /// Nothing is made before the first dead letter, except that a file that was named is checked.
+    /// Nothing is made before the first dead letter, but what can be told now is checked: a run that cannot write its first one stops.
     pub(crate) fn new(
         config: &DeadLetters,
         run_id: &str,
@@ -49,18 +50,10 @@ impl DeadLetterWriter {
             DeadLetters::Folder(folder) => folder.join(name),
             DeadLetters::File(path) => path.clone(),
         };
-        if path.metadata().is_ok_and(|m| m.len() > 0) {
-            let reason = "it exists and is not empty; load it again with --from-dead-letters, or name another file";
-            return Err(LoadError::DeadLetters { path, reason: reason.to_owned() });
+        match check(&path) {
+            Ok(()) => Ok(DeadLetterWriter { path, file: None, channel, sources }),
+            Err(reason) => Err(LoadError::DeadLetters { path, reason }),
         }
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-        if let Some(folder) = folder
-            && !folder.is_dir()
-        {
-            let reason = format!("its folder {} does not exist", folder.display());
-            return Err(LoadError::DeadLetters { path, reason });
-        }
-        Ok(DeadLetterWriter { path, file: None, channel, sources })
     }
 
     /// Writes one down.
@@ -88,7 +81,11 @@ impl DeadLetterWriter {
         self.flush()?;
         match self.file {
             Some(file) => {
-                file.get_ref().sync_all()?;
+                let file = file.get_ref();
+                // Pipes and devices cannot be synced.
+                if file.metadata()?.is_file() {
+                    file.sync_all()?;
+                }
                 Ok(Some(self.path))
             }
             None => Ok(None),
@@ -97,6 +94,26 @@ impl DeadLetterWriter {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// Whether dead letters can be written to a file, as far as can be told without making it.
+fn check(path: &Path) -> Result<(), String> {
+    let writable = |what: &Path| access(what, Access::WRITE_OK).map_err(|e| io::Error::from(e).to_string());
+    match path.metadata() {
+        Ok(found) if found.is_dir() => Err("it is a folder; name a file in it".to_owned()),
+        Ok(found) if found.is_file() && found.len() > 0 => {
+            Err("it exists and is not empty; load it again with --from-dead-letters, or name another file".to_owned())
+        }
+        Ok(_) => writable(path).map_err(|e| format!("it cannot be written to ({e}); name another file")),
+        Err(_) => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if !folder.is_dir() {
+                return Err(format!("its folder {} does not exist", folder.display()));
+            }
+            let other = "name a file elsewhere with --dead-letters";
+            writable(folder).map_err(|e| format!("its folder {} cannot be written to ({e}); {other}", folder.display()))
+        }
     }
 }
 
@@ -222,12 +239,38 @@ mod tests {
         );
     }
 
+    fn refusal(path: &Path) -> Option<String> {
+        let writer = DeadLetterWriter::new(&DeadLetters::File(path.to_owned()), "x", vec![], None);
+        writer.err().map(|error| error.to_string())
+    }
+
     #[test]
-    fn a_file_with_content_is_not_overwritten() {
+    fn what_cannot_be_written_is_refused_before_anything_is_sent() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let config = DeadLetters::File(file.path().to_owned());
-        assert!(DeadLetterWriter::new(&config, "x", vec![], None).is_ok());
+        assert_eq!(refusal(file.path()), None);
         std::fs::write(file.path(), "x").unwrap();
-        assert!(DeadLetterWriter::new(&config, "x", vec![], None).is_err());
+        assert!(refusal(file.path()).unwrap().contains("not empty"));
+        let folder = tempfile::tempdir().unwrap();
+        assert!(refusal(folder.path()).unwrap().contains("it is a folder"));
+        assert!(refusal(&folder.path().join("none/d")).unwrap().contains("does not exist"));
+        // Not even root can make a file here.
+        assert!(refusal(Path::new("/proc/sys/d")).unwrap().contains("cannot be written to"));
+    }
+
+    #[test]
+    fn a_device_takes_dead_letters_too() {
+        let letter = DeadLetter {
+            position: Position::default(),
+            status: 400,
+            kind: "k".into(),
+            reason: "r".into(),
+            action: None,
+            document: "x".into(),
+        };
+        let device = PathBuf::from("/dev/null");
+        let mut writer =
+            DeadLetterWriter::new(&DeadLetters::File(device.clone()), "x", vec!["a".into()], None).unwrap();
+        writer.write(&letter).unwrap();
+        assert_eq!(writer.finish().unwrap(), Some(device));
     }
 }

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::cluster::check::{Needs, Preflight, preflight};
-use crate::cluster::{ClusterError, Created, Target, TargetKind, index, stats};
+use crate::cluster::{Created, Target, TargetKind, index, stats};
 use crate::config::{IndexCreation, LoadConfig, Replies};
 use crate::dead_letter::{DeadLetterWriter, Failure};
 use crate::error::LoadError;
@@ -181,7 +181,7 @@ impl Loader {
                 max_errors: config.max_errors,
                 seed: seed(),
             },
-            config.limits.tuner(),
+            config.limits.tuner(prepared.preflight.body_bytes_max),
         );
         let (sender, events) = mpsc::unbounded_channel();
         let (progress, watched) = watch::channel(Progress::default());
@@ -206,6 +206,7 @@ impl Loader {
             create: Arc::new(config.create.clone()),
             request_timeout: config.limits.request_timeout,
             fixed_index: config.index.fixed().map(str::to_owned),
+            count_before: config.verify,
         };
         let verify = config.verify;
         let task = tokio::spawn(async move {
@@ -336,11 +337,6 @@ struct Prepared {
     before: Result<u64, String>,
 }
 
-async fn count_now(transport: &Transport, name: &str) -> Result<u64, ClusterError> {
-    stats::refresh(transport, name).await?;
-    stats::count(transport, name).await
-}
-
 async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>) -> Result<Prepared, LoadError> {
     let fixed = config.index.fixed();
     let needs = Needs {
@@ -379,7 +375,7 @@ async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>)
             TargetKind::Hidden => {}
         }
         if config.verify && target.as_ref().is_some_and(|t| t.write_index().is_some()) {
-            before = match count_now(transport, name).await {
+            before = match stats::count_now(transport, name).await {
                 // Whoever may write but not read loads all the same; only the proof is missing.
                 Err(e) if e.status() == Some(403) => Err(e.to_string()),
                 counted => Ok(counted?),
@@ -511,7 +507,7 @@ impl End {
         &self,
         counts: &inrush_core::report::Counts,
         indices: &BTreeMap<String, inrush_core::report::IndexCounts>,
-        before: &BTreeMap<String, u64>,
+        before: &BTreeMap<String, Option<u64>>,
     ) -> Verified {
         let before_load = match &self.prepared.before {
             Ok(before) => *before,
@@ -525,7 +521,7 @@ impl End {
 fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,
-        idle_connections_max: config.limits.bounds().in_flight.1 as usize + 4,
+        idle_connections_max: config.limits.bounds(None).in_flight.1 as usize + 4,
         tls: config.tls.clone(),
         ..HttpOptions::default()
     }

@@ -38,8 +38,8 @@ pub(crate) enum Event {
     Gone { request: u64 },
     /// Documents were compared.
     Compared { request: u64, results: Vec<Comparison> },
-    /// An index of a placeholder is there, with so many documents in it before, or cannot be made.
-    Index { name: String, result: Result<u64, String> },
+    /// An index of a placeholder is there, with so many documents in it before where they were counted, or cannot be made.
+    Index { name: String, result: Result<Option<u64>, String> },
     /// Somebody wants the load to end.
     Stop,
 }
@@ -59,14 +59,16 @@ pub(crate) struct Run {
     pub(crate) create: Arc<IndexCreation>,
     pub(crate) request_timeout: Duration,
     pub(crate) fixed_index: Option<String>,
+    /// Whether the documents of an index that a placeholder names are counted before the first of ours.
+    pub(crate) count_before: bool,
 }
 
 /// What the loop leaves behind.
 pub(crate) struct Finished {
     pub(crate) flow: Flow,
     pub(crate) dead_letters: DeadLetterWriter,
-    /// Documents before the load, by index that a placeholder named.
-    pub(crate) counts_before: BTreeMap<String, u64>,
+    /// Documents before the load where they could be counted, by index that a placeholder named.
+    pub(crate) counts_before: BTreeMap<String, Option<u64>>,
     pub(crate) first_block: Option<Instant>,
     pub(crate) ended: Instant,
 }
@@ -77,10 +79,17 @@ struct Intake {
     sequencer: Sequencer,
     waiting: VecDeque<ItemBlock>,
     asked: BTreeSet<String>,
-    ready: BTreeMap<String, u64>,
+    ready: BTreeMap<String, Option<u64>>,
     /// How many blocks there are in all, once that is known.
     blocks: Option<u64>,
     first_block: Option<Instant>,
+}
+
+impl Intake {
+    /// Bytes of blocks whose indices are not there yet, which the flow does not know of.
+    fn waiting_bytes(&self) -> u64 {
+        self.waiting.iter().map(|block| block.body.len() as u64).sum()
+    }
 }
 
 impl Run {
@@ -94,7 +103,7 @@ impl Run {
             while let Some(command) = self.flow.poll(now) {
                 self.obey(now, command);
             }
-            self.gate.set_room(self.flow.input_room());
+            self.gate.set_room(self.flow.input_room().saturating_sub(intake.waiting_bytes()));
             if self.flow.is_done() {
                 break;
             }
@@ -157,7 +166,9 @@ impl Run {
                 intake.ready.insert(name, count);
                 self.admit(now, intake);
             }
-            Event::Index { name, result: Err(why) } => self.fail(now, format!("cannot create index {name}: {why}")),
+            Event::Index { name, result: Err(why) } => {
+                self.fail(now, format!("cannot prepare the index {name}: {why}"))
+            }
             Event::Stop => {
                 self.flow.handle_stop(now, Stop::Interrupted);
                 self.gate.close();
@@ -229,8 +240,9 @@ impl Run {
 
     fn make_index(&self, name: String) {
         let (transport, create, sender) = (Arc::clone(&self.transport), Arc::clone(&self.create), self.sender.clone());
+        let count = self.count_before;
         tokio::spawn(async move {
-            let result = ensure_index(&transport, &create, &name).await.map_err(|e| e.to_string());
+            let result = ensure_index(&transport, &create, &name, count).await.map_err(|e| e.to_string());
             let _ = sender.send(Event::Index { name, result });
         });
     }
@@ -279,15 +291,26 @@ impl Run {
     }
 }
 
-/// Makes an index that a document names, unless it is there. Returns how many documents it holds.
-async fn ensure_index(transport: &Transport, create: &IndexCreation, name: &str) -> Result<u64, ClusterError> {
+/// Makes an index that a document names, unless it is there. Returns how many documents it holds, if that is to be known (`count`)
+/// and the user may count: whoever may write but not read loads all the same, only the proof is missing.
+async fn ensure_index(
+    transport: &Transport,
+    create: &IndexCreation,
+    name: &str,
+    count: bool,
+) -> Result<Option<u64>, ClusterError> {
     if !index::exists(transport, name).await?
         && index::create(transport, name, &create.for_index(name)).await? == Created::New
     {
-        return Ok(0);
+        return Ok(Some(0));
     }
-    stats::refresh(transport, name).await?;
-    stats::count(transport, name).await
+    if !count {
+        return Ok(None);
+    }
+    match stats::count_now(transport, name).await {
+        Err(e) if e.status() == Some(403) => Ok(None),
+        counted => counted.map(Some),
+    }
 }
 
 async fn sleep_until(due: Option<tokio::time::Instant>) {

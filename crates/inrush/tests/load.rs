@@ -4,11 +4,14 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::{config, documents, load};
 use inrush::config::{IndexPattern, MaxErrors, OnConflict, Replies};
 use inrush::source::push::Document;
+use inrush::source::{Chunk, Source, SourceError};
 use inrush::{Action, DocMeta, Loader, Status, VerifiedState};
 use inrush_testbed::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 
@@ -239,6 +242,79 @@ async fn each_document_can_name_its_index() {
     assert_eq!(fake.setting("logs-big1", "index.number_of_shards").as_deref(), Some("3"));
     assert_eq!(report.indices["logs-small"].created, 50);
     assert_eq!(report.errors[0].kind, "bad_index_name");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_document_names_may_be_an_alias_and_then_nothing_can_be_proven() {
+    let fake = fake([]).await;
+    let client = inrush_testbed::client::Client::new(&fake.url()).unwrap();
+    let body = serde_json::json!({"aliases": {"logs-a": {}}});
+    assert_eq!(client.json("PUT", "/behind", body).await.unwrap().status, 200);
+    let (config, _folder) = config(fake.urls(), "logs-{tenant}");
+    let report = load(&config, ["{\"tenant\":\"a\"}".to_owned(), "{\"tenant\":\"b\"}".to_owned()]).await;
+    assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::NotProvable), "{report:?}");
+    assert!(report.verified.detail.contains("went to behind"), "{:?}", report.verified);
+    assert_eq!(fake.documents("behind").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_read_can_load_into_indices_that_documents_name() {
+    let fake = fake([]).await;
+    let (mut config, _folder) = config(fake.urls(), "logs-{tenant}");
+    let line = || ["{\"tenant\":\"a\"}".to_owned()];
+    load(&config, line()).await;
+    fake.set_faults(Faults::new([Rule::new(Fault::RequestForbidden).path("_refresh")]));
+    let report = load(&config, line()).await;
+    assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::NotProvable), "{report:?}");
+    config.verify = false;
+    fake.clear_requests();
+    let report = load(&config, line()).await;
+    assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::Off), "{report:?}");
+    assert!(fake.requests().iter().all(|request| !request.path.contains("_refresh")), "nothing is counted for nobody");
+    assert_eq!(fake.documents("logs-a").len(), 3);
+}
+
+/// Lines that are watched: so many were taken.
+struct Watched(common::Lines, Arc<AtomicU64>);
+
+impl Source for Watched {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        let chunk = self.0.next_chunk(bytes)?;
+        if let Some(Chunk::Docs(block)) = &chunk {
+            self.1.fetch_add(block.data.len() as u64, Ordering::Relaxed);
+        }
+        Ok(chunk)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_its_index_counts_as_memory() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("/logs-a").first(1)]).await;
+    let (config, _folder) = config(fake.urls(), "logs-{tenant}");
+    let read = Arc::new(AtomicU64::new(0));
+    let lines = (0..20_000).map(|n| format!("{{\"tenant\":\"a\",\"n\":{n},\"text\":\"some words to fill it\"}}"));
+    let source = Watched(common::Lines::new(lines), Arc::clone(&read));
+    let memory = config.limits.memory as u64;
+    let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+    fake.wait_for_held(1).await;
+    // The loop goes round a few times more.
+    let mut progress = load.progress();
+    for _ in 0..3 {
+        progress.changed().await.unwrap();
+    }
+    let ahead = read.load(Ordering::Relaxed);
+    assert!(ahead < 2 * memory, "{ahead} bytes were read ahead, and {memory} are allowed");
+    fake.release_held();
+    let report = load.finish().await;
+    assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 20_000), "{report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

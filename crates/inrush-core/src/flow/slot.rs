@@ -14,6 +14,9 @@ use crate::reply::{BulkReply, ItemError};
 use crate::time::Time;
 use crate::tune::{Outcome, Sample};
 
+/// During a pause the wait doubles so often, with the default from 100 ms to 3.2 s.
+const PAUSED_SETBACKS_MAX: u32 = 5;
+
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) id: u64,
@@ -72,6 +75,12 @@ impl Part {
     /// Other items with the same history.
     fn with(&self, batch: Batch) -> Part {
         Part { batch, ..self.clone() }
+    }
+
+    /// After an attempt that met a condition of the whole index. Waiting for it to pass costs no retries, the pause has a bound of
+    /// its own; the wait grows, so that a cluster in trouble is asked seldom, but stays short enough to notice that it is over.
+    fn paused(self, now: Time) -> Part {
+        Part { first_sent: now, failures: 0, setbacks: self.setbacks.min(PAUSED_SETBACKS_MAX), ..self }
     }
 
     /// After an attempt that may have been applied, or surely was not.
@@ -313,16 +322,15 @@ impl Flow {
             self.compare(slot_id, part.with(compare));
         }
         if !retry.is_empty() {
-            // Waiting for a condition to pass costs no retries: the pause has a bound of its own.
-            // What got something in is no failure, however often: the batch shrinks, and its time is bounded too.
-            let failures = match paused {
-                Some(_) => part.failures.min(5),
-                None if accepted > 0 => 0,
-                None => part.failures,
+            let retry = match paused {
+                Some(_) => part.with(retry).paused(now),
+                // What got something in is no failure, however often: the batch shrinks, and its time is bounded too.
+                None => Part {
+                    failures: if accepted > 0 { 0 } else { part.failures },
+                    setbacks: if accepted >= rejected { 0 } else { part.setbacks },
+                    ..part.with(retry)
+                },
             };
-            let setbacks = if accepted >= rejected { 0 } else { part.setbacks };
-            let retry = Part { failures, setbacks, ..part.with(retry) };
-            let retry = if paused.is_some() { Part { first_sent: now, ..retry } } else { retry };
             self.again_unless_comparing(now, slot_id, retry, &last);
         }
         if let Some(why) = stop {
@@ -403,8 +411,7 @@ impl Flow {
             }
             RequestVerdict::Pause(condition) => {
                 self.pause(now, condition);
-                let part = Part { first_sent: now, failures: part.failures.min(5), ..part };
-                self.again(now, slot_id, part, last);
+                self.again(now, slot_id, part.paused(now), last);
             }
             RequestVerdict::Stop => {
                 self.push_front(slot_id, part);

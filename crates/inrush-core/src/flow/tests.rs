@@ -359,6 +359,8 @@ fn a_flood_stage_that_lasts_stops_the_run_without_dead_letters() {
     assert!(out.letters.is_empty());
     assert_eq!((out.flow.counts().docs_read, out.flow.counts().docs_given_back > 0), (0, true));
     assert!(out.elapsed < Duration::from_secs(100), "{:?}", out.elapsed);
+    // Every probe is a whole request: after the first few, one in some seconds.
+    assert!(out.flow.counts().requests < 60, "{} requests in a minute", out.flow.counts().requests);
 }
 
 #[test]
@@ -445,6 +447,22 @@ fn an_answer_that_never_comes_after_an_interrupt_is_unknown() {
     assert!(flow.poll(due).is_none() && flow.is_done());
     flow.close().unwrap();
     assert_eq!(flow.counts().docs_unknown, 2);
+}
+
+#[test]
+fn a_stop_at_the_end_of_a_pause_waits_for_the_probe_without_spinning() {
+    let (ids, words) = good(2);
+    let encoder = Encoder::new(operations(Action::Index, true));
+    let mut flow = flow(config(), 1000, 1);
+    flow.handle_block(Time::START, encoder.encode(blocks(&ids, &words, 2).remove(0))).unwrap();
+    flow.handle_source_end();
+    let Some(Command::Send(first)) = flow.poll(Time::START) else { panic!("something is sent") };
+    flow.handle_attempt(Time::START, first.id, Duration::ZERO, 0, Cluster::default().bulk(&first, Fault::Flood));
+    while !matches!(flow.poll(flow.poll_timeout().unwrap()), Some(Command::Send(_))) {}
+    let end = Time::START + config().pause_max;
+    assert!(flow.poll(end).is_none());
+    assert!(matches!(flow.stopped(), Some(Stop::Failed(_))));
+    assert_eq!(flow.poll_timeout(), Some(end + config().drain_max));
 }
 
 #[test]

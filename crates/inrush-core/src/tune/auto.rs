@@ -49,8 +49,11 @@ const BUSY: f64 = 1.6;
 const DRAIN_EVERY_WALLS: f64 = 30.0;
 /// Where little under way takes as long as this part of what it takes with much, nothing of ours queued.
 const NO_QUEUE: f64 = 0.88;
+const SURELY_NO_QUEUE: f64 = 0.93;
+/// Where the wall time is so many times the target, it is measured anew before anything else.
+const JUMP: f64 = 1.4;
 /// Smallest gain of another batch size that counts.
-const WORTH: f64 = 1.03;
+const WORTH: f64 = 1.02;
 
 /// See [`super`] and docs/tuner.md.
 pub struct Auto {
@@ -74,6 +77,8 @@ pub struct Auto {
     slow_windows: u32,
     /// Bytes under way and the rate before the queue was shortened: if that cost throughput, it was no queue.
     lessened: Option<(f64, f64)>,
+    /// When the unloaded wall time was last measured.
+    drained: Time,
     /// Our part of what is under way at the cluster, as far as the queue shrank when ours did.
     share: f64,
     drain: Schedule,
@@ -164,7 +169,8 @@ impl Auto {
             slow_windows: 0,
             lessened: None,
             share: 1.0,
-            drain: Schedule::new(Duration::from_secs(4), Duration::from_secs(60)),
+            drained: Time::START,
+            drain: Schedule::new(Duration::from_secs(6), Duration::from_secs(60)),
             resize: Schedule::new(Duration::from_secs(15), Duration::from_secs(240)),
             larger_next: true,
             full: false,
@@ -196,9 +202,14 @@ impl Auto {
     /// How many times longer than unloaded a request should take. The more is under way, the less: that makes loaders that share a
     /// cluster, and so see the same growth, meet at the same bytes under way.
     fn growth_target(&self) -> f64 {
-        let target = 1.0 + 1.7 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
-        let target = target.clamp(1.3, 3.0);
-        let target = if self.share < 0.75 { target / self.share } else { target };
+        let target = 1.0 + 3.2 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
+        let target = target.clamp(1.5, 5.0);
+        // Each loader keeps so much under way as if it were alone; who has more than all others together yields.
+        let target = match self.share {
+            share if share > 0.85 => target,
+            share if share > 0.5 => (target / share * (0.5 / share).powi(2)).max(target.min(1.8)),
+            share => target * 2.0 * (0.5 / share).powf(1.5),
+        };
         self.gentle.map_or(target, |gentle| target.min(gentle.latency_growth))
     }
 
@@ -279,7 +290,7 @@ impl Auto {
         let comparable = delay.comparable_growth(wall, body);
         let rate = window.rate();
         self.evidence = Evidence { rate, growth, wall, ..self.evidence.clone() };
-        if window.source_was_the_limit() || window.rejected_ratio() > 0.0 {
+        if window.source_was_the_limit() {
             return self.restart(now);
         }
         if self.has_changed(rate) && now.since(self.last_change) > Duration::from_secs(3) {
@@ -297,10 +308,14 @@ impl Auto {
             }
         }
         let target = self.growth_target();
+        if comparable > JUMP * target && now.since(self.drained) > Duration::from_secs(2) {
+            return self.begin_drain(now, wall, growth, Cause::Slower);
+        }
         let ratio = target / comparable;
         let used = window.in_flight() > 0.8 * f64::from(self.plan.in_flight);
         let limit = self.loss.growth_limit(now);
-        let grow = ratio > 1.1 && used;
+        let clean = window.rejected_ratio() < REJECTED / 5.0;
+        let grow = ratio > 1.1 && used && clean;
         let to = if grow {
             let factor = if growth < IDLE { 2.0 } else { ratio.sqrt() };
             self.knobs.grown(&self.plan, factor, limit)
@@ -317,7 +332,7 @@ impl Auto {
             self.lessened = (!grow).then(|| (self.under_way(), rate));
             return self.decide(now, to, why);
         }
-        if grow && self.knobs.is_full(&self.plan) && !self.full {
+        if grow && self.knobs.is_full(&self.plan, limit) && !self.full {
             // Memory is the limit: smaller bodies, more of them, come back earlier.
             self.full = true;
             self.larger_next = false;
@@ -326,7 +341,7 @@ impl Auto {
         if now >= self.drain.next && growth > IDLE {
             return self.begin_drain(now, wall, growth, Cause::Due);
         }
-        if now >= self.resize.next {
+        if now >= self.resize.next && clean {
             return self.begin_trial(now, wall, body);
         }
         self.restart(now);
@@ -347,6 +362,7 @@ impl Auto {
     fn begin_drain(&mut self, now: Time, loaded: f64, growth: f64, cause: Cause) {
         let back = self.plan;
         let little = self.knobs.drained(&back, growth);
+        self.drained = now;
         self.drain.later(now);
         self.drain.next = self.drain.next.max(now + Duration::from_secs_f64(DRAIN_EVERY_WALLS * loaded));
         if little == back {
@@ -369,19 +385,20 @@ impl Auto {
         // Where little under way takes as long as much, the time is spent in no queue of ours.
         let no_queue = wall > NO_QUEUE * loaded && !matches!(cause, Cause::Due);
         let unloaded = delay.unloaded(body);
-        let left = (Knobs::under_way(&self.plan) / Knobs::under_way(&back)).max(unloaded / loaded);
+        let left = Knobs::under_way(&self.plan) / Knobs::under_way(&back);
         if no_queue {
-            delay.measured(wall.min(2.0 * unloaded), body);
-            if wall > 2.0 * unloaded {
-                self.drain.soon(now);
-            }
+            // Unless it is very clear, step by step.
+            let at_most = if wall > SURELY_NO_QUEUE * loaded { f64::INFINITY } else { 2.0 * unloaded };
+            delay.measured(wall.min(at_most), body);
             self.share = 1.0;
-        } else if wall < 1.3 * unloaded {
-            delay.measured(wall, body);
-            self.share = 1.0;
+            self.phase = Phase::Start;
         } else {
-            let share = ((1.0 - wall / loaded) / (1.0 - left)).clamp(0.15, 1.0);
-            self.share = (self.share * share).sqrt();
+            if wall < 1.3 * unloaded {
+                delay.measured(wall, body);
+            }
+            // Alone, the time falls to the unloaded one and no further, which makes the share seem a little smaller than it is.
+            let share = ((1.0 - wall / loaded) / (1.0 - left) / 0.85).clamp(0.15, 1.0);
+            self.share = self.share.powf(0.3) * share.powf(0.7);
         }
         self.decide(now, back, format!("{:.0} ms with {} under way", wall * 1e3, self.plan.in_flight));
     }
@@ -390,7 +407,8 @@ impl Auto {
     /// still keep the cluster busy.
     fn begin_trial(&mut self, now: Time, wall: f64, body: f64) {
         let factor = if self.larger_next { 2.0 } else { 0.5 };
-        let other = self.knobs.resized(&self.plan, factor);
+        let alone = self.share > 0.7;
+        let other = self.knobs.resized(&self.plan, factor, alone);
         let factor = other.batch_bytes as f64 / self.plan.batch_bytes as f64;
         let Some(delay) = self.delay.filter(|_| other != self.plan) else {
             self.larger_next = !self.larger_next;
@@ -405,7 +423,7 @@ impl Auto {
         };
         let pressure = pressure.min(self.loss.growth_limit(now) / self.under_way()).max(1.0);
         let first = self.knobs.more(&self.plan, pressure);
-        let arms = [first, self.knobs.resized(&first, factor)];
+        let arms = [first, self.knobs.resized(&first, factor, alone)];
         let better = self.knobs.more(&other, (as_busy * factor).max(1.0));
         let why = format!("compare {} with {}", Knobs::words(&arms[1]), Knobs::words(&arms[0]));
         self.phase = Phase::Trial(Trial::new(self.plan, better, arms, WORTH));

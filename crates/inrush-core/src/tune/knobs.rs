@@ -3,7 +3,7 @@
 use super::{Bounds, Plan};
 
 /// Where a run begins, within the bounds.
-const START_BYTES: u64 = 1 << 20;
+const START_BYTES: u64 = 2 << 20;
 const START_IN_FLIGHT: u32 = 2;
 
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +48,13 @@ impl Knobs {
     pub(super) fn grown(&self, plan: &Plan, factor: f64, limit: f64) -> Plan {
         let limit = limit.min(self.bounds.memory as f64);
         let factor = factor.min(limit / Knobs::under_way(plan));
-        if factor <= 1.0 { *plan } else { self.scaled(plan, factor) }
+        let to = if factor <= 1.0 { *plan } else { self.scaled(plan, factor) };
+        let most = (limit / to.batch_bytes as f64).floor();
+        if f64::from(to.in_flight) > most {
+            self.plan(to.batch_bytes as f64, most.max(f64::from(plan.in_flight)))
+        } else {
+            to
+        }
     }
 
     /// Like [`Knobs::scaled`] for less, but no fewer than two requests, and their size stays.
@@ -63,19 +69,23 @@ impl Knobs {
     }
 
     /// Bodies larger by about `factor` with the same bytes under way, so that neither the queue nor the share of a loader among
-    /// several changes. At least two requests; where the bounds fix their number, it stays, and more bytes are under way.
-    pub(super) fn resized(&self, plan: &Plan, factor: f64) -> Plan {
+    /// several changes. At least two requests. Where the bounds fix their number, or where there are very few and nobody else is
+    /// there (`alone`), it stays, and more bytes are under way.
+    pub(super) fn resized(&self, plan: &Plan, factor: f64, alone: bool) -> Plan {
         let n = f64::from(plan.in_flight);
         if self.bounds.in_flight.0 == self.bounds.in_flight.1 {
+            return self.plan(plan.batch_bytes as f64 * factor, n);
+        }
+        if n <= 3.0 && alone {
             return self.plan(plan.batch_bytes as f64 * factor, n);
         }
         let in_flight = (n / factor).round().max(2.0).min(f64::from(self.bounds.in_flight.1));
         self.plan(plan.batch_bytes as f64 * n / in_flight, in_flight)
     }
 
-    /// Whether memory has no room for one more request of this size.
-    pub(super) fn is_full(&self, plan: &Plan) -> bool {
-        Knobs::under_way(plan) + plan.batch_bytes as f64 > self.bounds.memory as f64
+    /// Whether there is no room below memory and `limit` for one more request of this size.
+    pub(super) fn is_full(&self, plan: &Plan, limit: f64) -> bool {
+        Knobs::under_way(plan) + plan.batch_bytes as f64 > limit.min(self.bounds.memory as f64)
     }
 
     /// So many times as many requests of the same size.

@@ -4,7 +4,7 @@ use super::agenda::{Agenda, Event, Nanos, nanos};
 use super::node::{Node, Rates, Task};
 use super::request::{Fate, RequestId, Requests};
 use super::rng::Rng;
-use super::scenario::{Merges, Pauses, Scenario, Step, Tenant};
+use super::scenario::{Faults, Merges, Pauses, Scenario, Step, Tenant};
 
 /// How often speeds drift, seconds.
 const DRIFT_EVERY: f64 = 0.5;
@@ -25,6 +25,8 @@ pub(super) struct Cluster {
     merges: Option<Merges>,
     pauses: Vec<Pauses>,
     tenants: Vec<Tenant>,
+    faults: Faults,
+    failing: Rng,
     pausing: Vec<Rng>,
     arriving: Vec<Rng>,
     /// The shard that gets the first document of what does not divide evenly.
@@ -53,6 +55,8 @@ impl Cluster {
             merges: scenario.merges,
             pauses: scenario.pauses.clone(),
             tenants: scenario.tenants.clone(),
+            faults: scenario.faults,
+            failing: Rng::new(seed, "fault", 0),
             // Pauses that come together share one sequence.
             pausing: (0..config.nodes).map(|node| Rng::new(seed, "pause", node)).collect(),
             arriving: (0..config.nodes).map(|node| Rng::new(seed, "tenant", node)).collect(),
@@ -95,8 +99,10 @@ impl Cluster {
         request.arrived = now;
         let node = &mut self.nodes[request.node];
         let bytes = request.batch.bytes as f64;
+        let chance = if self.faults.lost + self.faults.refused > 0.0 { self.failing.unit() } else { 1.0 };
         let fate = match () {
-            () if !node.alive => Fate::Lost,
+            () if !node.alive || chance < self.faults.lost => Fate::Lost,
+            () if chance < self.faults.lost + self.faults.refused => Fate::Refused,
             () if self.max_body_bytes < bytes => Fate::TooLarge,
             () if node.bytes + bytes > self.memory_bytes => Fate::Refused,
             () => Fate::Items,

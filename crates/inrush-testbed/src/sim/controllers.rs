@@ -3,11 +3,12 @@
 use anyhow::{Context, bail};
 use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Plan, Tuner};
 
+use super::baselines;
 use super::scenario::Scenario;
 
-/// Names that [`controller`] knows, beside `fixed:BYTES:N`.
+/// Names that [`controller`] knows, beside `fixed:BYTES:N`: the tuner, and the baselines.
 pub fn controller_names() -> Vec<&'static str> {
-    vec!["auto", "fixed:BYTES:N"]
+    std::iter::once("auto").chain(baselines::names()).collect()
 }
 
 /// The controller of that name for a scenario.
@@ -15,22 +16,44 @@ pub fn controller_names() -> Vec<&'static str> {
 /// # Errors
 /// There is none; the message says which there are.
 pub fn controller(name: &str, scenario: &Scenario) -> anyhow::Result<Box<dyn Tuner>> {
-    let bounds = scenario.bounds();
-    if let Some(rest) = name.strip_prefix("fixed:") {
-        return fixed(rest, &bounds).with_context(|| format!("{name} is not fixed:BYTES:N, such as fixed:1048576:8"));
-    }
+    controller_within(name, scenario.bounds(), scenario.client_cpus)
+}
+
+/// The controller of that name within bounds, on a machine with so many processors.
+///
+/// # Errors
+/// As [`controller`].
+pub fn controller_within(name: &str, bounds: Bounds, client_cpus: u32) -> anyhow::Result<Box<dyn Tuner>> {
     if name == "auto" {
         return Ok(Box::new(Auto::new(AutoConfig { bounds, gentle: None })));
     }
-    bail!("no controller {name}; there are {}", controller_names().join(", "))
+    if let Some(rest) = name.strip_prefix("fixed:") {
+        return fixed(rest, &bounds).with_context(|| format!("{name} is not fixed:BYTES:N, such as fixed:1048576:8"));
+    }
+    match baselines::baseline(name, &bounds, client_cpus) {
+        Some(tuner) => Ok(tuner),
+        None => bail!("no controller {name}; there are fixed:BYTES:N, {}", controller_names().join(", ")),
+    }
 }
 
 fn fixed(rest: &str, bounds: &Bounds) -> anyhow::Result<Box<dyn Tuner>> {
     let (bytes, in_flight) = rest.split_once(':').context("a colon is missing")?;
-    let plan = Plan {
-        batch_bytes: bytes.parse()?,
-        batch_docs: bounds.batch_docs,
-        in_flight: in_flight.parse::<u32>()?.max(1),
-    };
-    Ok(Box::new(Fixed(plan)))
+    let in_flight = in_flight.parse::<u32>()?.max(1);
+    Ok(Box::new(Fixed(Plan { batch_bytes: bytes.parse()?, batch_docs: bounds.batch_docs, in_flight })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_a_controller() {
+        let scenario = Scenario::parse("x", "intent = 'as little as can be said'\n[cluster]\nnodes = 1\nthreads = 2\n");
+        let scenario = scenario.unwrap();
+        for name in controller_names().into_iter().chain(["fixed:65536:3"]) {
+            assert!(controller(name, &scenario).unwrap().plan().in_flight > 0, "{name}");
+        }
+        let error = controller("nobody", &scenario).err().unwrap().to_string();
+        assert!(error.contains("auto") && error.contains("vector"), "{error}");
+    }
 }

@@ -2,6 +2,7 @@
 //! same seed gives the same numbers. `scenarios/README.md` says what can be described and what is measured.
 
 mod agenda;
+mod baselines;
 mod cluster;
 mod controllers;
 mod documents;
@@ -10,6 +11,7 @@ mod judge;
 mod link;
 mod loader;
 mod node;
+pub mod parallel;
 mod pool;
 mod record;
 mod request;
@@ -17,9 +19,9 @@ mod rng;
 mod scenario;
 mod yardstick;
 
-pub use controllers::{controller, controller_names};
+pub use controllers::{controller, controller_names, controller_within};
 pub use engine::{Unwatched, Watcher, run};
-pub use judge::{Judgement, judge};
+pub use judge::{Judgement, Phase, judge};
 pub use record::Record;
 pub use scenario::Scenario;
-pub use yardstick::{Cell, Yardstick};
+pub use yardstick::{Cell, PhaseReference, Reference, START_SECONDS, Yardstick};

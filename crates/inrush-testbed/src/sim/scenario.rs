@@ -40,6 +40,9 @@ pub struct Scenario {
     /// Garbage collections that stop a node.
     #[serde(default)]
     pub pauses: Vec<Pauses>,
+    /// Requests that go wrong by chance.
+    #[serde(default)]
+    pub faults: Faults,
     /// Others who use the same nodes.
     #[serde(default)]
     pub tenants: Vec<Tenant>,
@@ -200,6 +203,16 @@ pub struct Pauses {
     pub together: bool,
 }
 
+/// Requests that go wrong by chance, each as a part of all, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Faults {
+    /// Requests whose connection breaks when they have arrived.
+    pub lost: f64,
+    /// Requests that are refused as a whole, with 429.
+    pub refused: f64,
+}
+
 /// Somebody else's tasks, in the same queues.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -335,6 +348,21 @@ impl Scenario {
     /// Primary shards of the index.
     pub fn shards(&self) -> usize {
         self.cluster.shards.unwrap_or(self.cluster.nodes)
+    }
+
+    /// From change to change, seconds.
+    pub fn phases(&self) -> Vec<(f64, f64)> {
+        let mut edges = vec![0.0];
+        edges.extend(self.steps.iter().map(|step| step.at_seconds));
+        edges.push(self.seconds);
+        edges.dedup();
+        edges.windows(2).map(|edge| (edge[0], edge[1])).collect()
+    }
+
+    /// The same with the first loader only, there from the start.
+    pub fn alone(&self) -> Scenario {
+        let loader = LoaderConfig { start_seconds: 0.0, end_seconds: None, ..self.loaders[0] };
+        Scenario { loaders: vec![loader], ..self.clone() }
     }
 
     fn check(&self) -> anyhow::Result<()> {

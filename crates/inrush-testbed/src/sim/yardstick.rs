@@ -1,16 +1,18 @@
 //! The best fixed setting: every cell of a grid of batch bytes and requests in flight, run on the same model with the same seed.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-
 use inrush_core::tune::{Bounds, Fixed, Plan, Tuner};
+use serde::{Deserialize, Serialize};
 
 use super::engine::{Unwatched, run};
+use super::parallel;
 use super::record::Record;
 use super::scenario::Scenario;
 
+/// Left out of what is steady, seconds.
+pub const START_SECONDS: f64 = 10.0;
+
 /// One fixed setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// Bytes of a batch.
     pub batch_bytes: u64,
@@ -24,39 +26,48 @@ pub struct Yardstick {
     cells: Vec<(Cell, Record)>,
 }
 
+/// What the best cells of a scenario reach. Throughputs are accepted bytes a second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reference {
+    /// After the first 10 s.
+    pub steady: f64,
+    /// By which cell.
+    pub cell: Cell,
+    /// What it had rejected, of 1.
+    pub rejected: f64,
+    /// Its 99th percentile, seconds.
+    pub p99_latency: f64,
+    /// Over the whole run, by whichever cell, counting what was acknowledged before the end.
+    pub whole_run: f64,
+    /// From change to change.
+    pub phases: Vec<PhaseReference>,
+}
+
+/// The best cell between two changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseReference {
+    /// Beginning, seconds.
+    pub from: f64,
+    /// End, seconds.
+    pub to: f64,
+    /// What it reaches, without the time right after the change.
+    pub steady: f64,
+    /// Which it is.
+    pub cell: Cell,
+}
+
 impl Yardstick {
     /// Runs the grid, on all processors.
     pub fn measure(scenario: &Scenario, seed: u64) -> Self {
         let cells = grid(&scenario.bounds());
-        let next = AtomicUsize::new(0);
-        let (send, receive) = mpsc::channel();
-        std::thread::scope(|scope| {
-            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-                let (send, next, cells) = (send.clone(), &next, &cells);
-                scope.spawn(move || {
-                    while let Some(&cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        // The receiver lives until all threads have ended.
-                        let _ = send.send((cell, run_cell(scenario, seed, cell)));
-                    }
-                });
-            }
-        });
-        drop(send);
-        let mut cells: Vec<(Cell, Record)> = receive.into_iter().collect();
-        cells.sort_by_key(|(cell, _)| (cell.batch_bytes, cell.in_flight));
-        Yardstick { cells }
+        let records = parallel::map(&cells, |cell| run_cell(scenario, seed, *cell));
+        Yardstick { cells: cells.into_iter().zip(records).collect() }
     }
 
     /// The cell with the largest measure, the smallest of equals, and its measure.
     pub fn best(&self, measure: impl Fn(&Record) -> f64) -> (Cell, f64) {
-        let mut best = (self.cells[0].0, measure(&self.cells[0].1));
-        for (cell, record) in &self.cells[1..] {
-            let value = measure(record);
-            if value > best.1 {
-                best = (*cell, value);
-            }
-        }
-        best
+        let (cell, record) = self.best_run(&measure);
+        (*cell, measure(record))
     }
 
     /// Every cell and its run, by batch bytes, then by requests in flight.
@@ -64,13 +75,37 @@ impl Yardstick {
         &self.cells
     }
 
-    /// What came of one cell.
-    pub fn cell(&self, cell: Cell) -> Option<&Record> {
-        self.cells.iter().find(|(c, _)| *c == cell).map(|(_, record)| record)
+    /// What a run is held against.
+    pub fn reference(&self, scenario: &Scenario) -> Reference {
+        let (cell, best) = self.best_run(|record| record.throughput(START_SECONDS, scenario.seconds));
+        let phase = |(from, to): (f64, f64)| {
+            // What the change itself breaks is left out of what a cell reaches: a fifth of the phase, at most 5 s.
+            let after = from + ((to - from) / 5.0).min(5.0);
+            let (cell, steady) = self.best(|record| record.throughput(after, to));
+            PhaseReference { from, to, steady, cell }
+        };
+        Reference {
+            steady: best.throughput(START_SECONDS, scenario.seconds),
+            cell: *cell,
+            rejected: best.rejected_ratio(START_SECONDS),
+            p99_latency: best.latency(0.99, START_SECONDS),
+            whole_run: self.best(Record::whole_run).1,
+            phases: scenario.phases().into_iter().map(phase).collect(),
+        }
+    }
+
+    fn best_run(&self, measure: impl Fn(&Record) -> f64) -> &(Cell, Record) {
+        let mut best = &self.cells[0];
+        for run in &self.cells[1..] {
+            if measure(&run.1) > measure(&best.1) {
+                best = run;
+            }
+        }
+        best
     }
 }
 
-/// Powers of two within the bounds, and the bounds themselves.
+/// Powers of two within the bounds, and the bounds themselves. Never empty.
 fn grid(bounds: &Bounds) -> Vec<Cell> {
     let bytes = doublings(bounds.batch_bytes);
     let in_flight = doublings((u64::from(bounds.in_flight.0), u64::from(bounds.in_flight.1)));

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::disk;
 use super::error::ClusterError;
 use super::index::{self, Block, IndexInfo, Target, TargetKind};
+use super::limits;
 use super::product::{self, ClusterInfo};
 use crate::transport::{Transport, path_segment};
 
@@ -37,6 +38,8 @@ pub struct Preflight {
     pub info: ClusterInfo,
     /// What the index stands for now, where one was named.
     pub target: Option<Target>,
+    /// The largest request that the cluster takes, bytes, where it says so.
+    pub body_bytes_max: Option<u64>,
     /// What a person should know, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -47,13 +50,14 @@ pub struct Preflight {
 /// The first thing that makes the load impossible: nobody reached, credentials refused, a name that is not a target,
 /// a block, a closed index, a missing privilege or pipeline, disks that are clearly too small.
 pub async fn preflight(transport: &Transport, needs: &Needs) -> Result<Preflight, ClusterError> {
-    let (info, target, privileges, pipeline, disks, cluster_blocks) = tokio::join!(
+    let (info, target, privileges, pipeline, disks, cluster_blocks, body_bytes_max) = tokio::join!(
         product::detect(transport),
         look_up(transport, needs.index.as_deref()),
         privileges(transport, needs.index.as_deref()),
         check_pipeline(transport, needs.pipeline.as_deref(), "which the requests are to name".to_owned()),
         disk::ask(transport),
         cluster_blocks(transport),
+        limits::body_bytes_max(transport),
     );
     let info = info?;
     let target = target?;
@@ -70,7 +74,7 @@ pub async fn preflight(transport: &Transport, needs: &Needs) -> Result<Preflight
             target.as_ref().filter(|_| !needs.recreate).and_then(Target::write_index).map(|index| index.replicas);
         warnings.extend(disks.check(bytes, replicas.or(needs.replicas).unwrap_or(1))?);
     }
-    Ok(Preflight { info, target, warnings })
+    Ok(Preflight { info, target, body_bytes_max, warnings })
 }
 
 async fn look_up(transport: &Transport, name: Option<&str>) -> Result<Option<Target>, ClusterError> {

@@ -9,6 +9,7 @@ mod disk;
 pub mod documents;
 mod error;
 pub mod index;
+mod limits;
 pub mod product;
 mod rest;
 pub mod stats;

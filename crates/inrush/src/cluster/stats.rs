@@ -61,6 +61,15 @@ pub async fn refresh(transport: &Transport, index: &str) -> Result<Shards, Clust
     on_shards(transport, index, "refreshing", "_refresh").await
 }
 
+/// Refreshes `index` and counts its documents.
+///
+/// # Errors
+/// As [`refresh`] and [`count`].
+pub async fn count_now(transport: &Transport, index: &str) -> Result<u64, ClusterError> {
+    refresh(transport, index).await?;
+    count(transport, index).await
+}
+
 /// Commits everything that was acknowledged on `index` to disk. With `successful` equal to the number of assigned copies, what
 /// was acknowledged before this was sent is durable.
 ///

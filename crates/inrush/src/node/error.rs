@@ -64,6 +64,16 @@ pub enum NodeError {
     /// `OPENSEARCH_HOME` is not one.
     #[error("OPENSEARCH_HOME is {}, which has no lib/opensearch-VERSION.jar; unset it, or point it to an unpacked OpenSearch", .0.display())]
     NotHome(PathBuf),
+    /// `OPENSEARCH_HOME` is of another version than was asked for.
+    #[error("OPENSEARCH_HOME is {}, which holds OpenSearch {found}, and {wanted} was asked for; unset it, or leave out --version", .home.display())]
+    OtherVersion {
+        /// The folder.
+        home: PathBuf,
+        /// What it holds.
+        found: String,
+        /// What was asked for.
+        wanted: String,
+    },
     /// The folder for data has other things in it.
     #[error("{} is neither empty nor a node's data folder; give an empty or a new one with --data", .0.display())]
     NotData(PathBuf),

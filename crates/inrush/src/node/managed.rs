@@ -7,20 +7,17 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::distribution::Distribution;
 use super::error::NodeError;
 use super::group::process_start;
-use super::process::{self, NodeSpec, launch, ready, tail};
-use super::{group, http, java};
+use super::process::{self, NodeSpec, START_MAX, is_ready, launch, ready, tail};
+use super::{group, java};
 
 /// What is started where nothing else is asked for, the first one that the Java of this machine can run.
 const VERSIONS: [&str; 2] = ["3.6.0", "2.19.6"];
 const PORT: u16 = 9200;
-/// How long a node that runs may take to answer: it may have been started a moment ago.
-const ANSWER_MAX: Duration = Duration::from_secs(120);
 
 /// How a node is to be started.
 #[derive(Clone, Debug)]
@@ -134,27 +131,30 @@ fn state_file(name: &str) -> PathBuf {
     folder(name).join("node.json")
 }
 
+/// One start or stop of a node at a time: a second start finds the first one's node, and a stop never forgets a node that was
+/// started while it waited for the one before to end. The lock goes with its process, whatever ends that.
+async fn lock(name: &str) -> Result<fs::File, NodeError> {
+    let path = folder(name).with_extension("lock");
+    let lock = tokio::task::spawn_blocking(move || -> io::Result<fs::File> {
+        let file = fs::File::create(path)?;
+        file.lock()?;
+        Ok(file)
+    });
+    let locked = lock.await.map_err(io::Error::other).and_then(|file| file);
+    locked.map_err(NodeError::io("cannot wait for another start or stop"))
+}
+
 /// Starts a node, or finds the one that runs.
 ///
 /// # Errors
 /// [`NodeError`].
 pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
     check_name(&options.name)?;
-    let folder = folder(&options.name);
+    let folder = std::path::absolute(folder(&options.name)).map_err(NodeError::io("cannot use the node's folder"))?;
     fs::create_dir_all(&folder).map_err(NodeError::io(format!("cannot make {}", folder.display())))?;
-    // Two that start at once: the second one waits and finds the first one's node.
-    let lock = folder.with_extension("lock");
-    let lock = tokio::task::spawn_blocking(move || -> io::Result<fs::File> {
-        let file = fs::File::create(lock)?;
-        flock(&file, FlockOperation::LockExclusive)?;
-        Ok(file)
-    });
-    let _lock = lock
-        .await
-        .map_err(io::Error::other)
-        .and_then(|file| file)
-        .map_err(NodeError::io("cannot wait for another start"))?;
+    let lock = lock(&options.name).await?;
     if let Some(node) = read(&options.name).filter(is_alive) {
+        drop(lock);
         answers(&node).await?;
         return Ok(Started { url: node.url, version: node.version, already_running: true });
     }
@@ -185,23 +185,21 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
         data: spec.data.unwrap_or_else(|| folder.join("data")),
         folder,
     };
-    write(&options.name, &node).map_err(NodeError::io("cannot write down what was started"))?;
+    if let Err(e) = write(&options.name, &node) {
+        // Nobody would find it again.
+        group::kill(node.pid).await?;
+        return Err(NodeError::io("cannot write down what was started")(e));
+    }
+    // A stop does not have to wait until the node answers, and another start finds it.
+    drop(lock);
     ready(&mut launched).await?;
     Ok(Started { url: node.url, version: node.version, already_running: false })
 }
 
 /// What to run: `OPENSEARCH_HOME`, or the first version that the Java of this machine can run, from the cache, Maven or its maker.
 fn find(java_home: Option<&Path>, version: Option<String>) -> Result<(Distribution, PathBuf), NodeError> {
-    if let Some(home) = std::env::var_os("OPENSEARCH_HOME").map(PathBuf::from) {
-        let jar = fs::read_dir(home.join("lib")).into_iter().flatten().filter_map(Result::ok).find_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let version = name.strip_prefix("opensearch-")?.strip_suffix(".jar")?.to_owned();
-            version.starts_with(|c: char| c.is_ascii_digit()).then_some(version)
-        });
-        return match jar {
-            Some(found) => Ok((Distribution::opensearch(found), home)),
-            None => Err(NodeError::NotHome(home)),
-        };
+    if let Some(home) = std::env::var_os("OPENSEARCH_HOME").filter(|home| !home.is_empty()) {
+        return in_home(Path::new(&home), version);
     }
     let found = java::find(java_home, None);
     let distribution = match version {
@@ -216,12 +214,32 @@ fn find(java_home: Option<&Path>, version: Option<String>) -> Result<(Distributi
     Ok((distribution, home))
 }
 
+/// The distribution in `OPENSEARCH_HOME`.
+fn in_home(home: &Path, wanted: Option<String>) -> Result<(Distribution, PathBuf), NodeError> {
+    let jar = fs::read_dir(home.join("lib")).into_iter().flatten().filter_map(Result::ok).find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let version = name.strip_prefix("opensearch-")?.strip_suffix(".jar")?.to_owned();
+        version.starts_with(|c: char| c.is_ascii_digit()).then_some(version)
+    });
+    let found = jar.ok_or_else(|| NodeError::NotHome(home.to_owned()))?;
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != found) {
+        return Err(NodeError::OtherVersion { home: home.to_owned(), found, wanted });
+    }
+    // The node's working folder is not ours.
+    let home = std::path::absolute(home).map_err(NodeError::io("cannot use OPENSEARCH_HOME"))?;
+    Ok((Distribution::opensearch(found), home))
+}
+
 /// Stops a node. `clean`: its data are deleted as well. Whether one was running.
 ///
 /// # Errors
 /// [`NodeError`].
 pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
     check_name(name)?;
+    if !folder(name).is_dir() {
+        return Ok(false);
+    }
+    let _lock = lock(name).await?;
     let node = read(name);
     let running = node.clone().filter(is_alive);
     if let Some(node) = &running {
@@ -232,10 +250,7 @@ pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
     }
     if clean {
         let data = node.map_or_else(|| folder(name).join("data"), |node| node.data);
-        match fs::remove_dir_all(&data) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            other => other.map_err(NodeError::io(format!("cannot delete {}", data.display())))?,
-        }
+        process::delete_data(&data).map_err(NodeError::io(format!("cannot delete {}", data.display())))?;
     }
     Ok(running.is_some())
 }
@@ -312,12 +327,13 @@ async fn answers(node: &NodeState) -> Result<(), NodeError> {
         return Err(NodeError::Io { what: format!("cannot use {}/node.json", node.folder.display()), source });
     };
     let began = Instant::now();
-    while http::get(address, "/_cluster/health").await.is_none() {
+    // It may have been started a moment ago.
+    while !is_ready(address, &log).await {
         if !is_alive(node) {
             return Err(NodeError::Died { tail: tail(&log, 20), log });
         }
-        if began.elapsed() > ANSWER_MAX {
-            return Err(NodeError::TimedOut { seconds: ANSWER_MAX.as_secs(), log });
+        if began.elapsed() > START_MAX {
+            return Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log });
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
@@ -371,6 +387,27 @@ mod tests {
         assert!(!is_alive(&node(started + 1)));
         assert_eq!(process_start(u32::MAX), None);
     }
+
+    #[test]
+    fn a_home_is_what_its_jar_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path();
+        assert!(matches!(in_home(home, None), Err(NodeError::NotHome(_))));
+        fs::create_dir(home.join("lib")).unwrap();
+        for jar in ["opensearch-core-3.6.0.jar", "opensearch-3.6.0.jar"] {
+            fs::write(home.join("lib").join(jar), "").unwrap();
+        }
+        let found = (Distribution::opensearch("3.6.0"), home.to_owned());
+        assert_eq!(in_home(home, None).unwrap(), found);
+        assert_eq!(in_home(home, Some("3.6.0".into())).unwrap(), found);
+        let error = in_home(home, Some("2.19.6".into())).unwrap_err().to_string();
+        assert!(error.contains("holds OpenSearch 3.6.0") && error.contains("2.19.6"), "{error}");
+        // The node runs in another folder than we do.
+        let up: PathBuf = std::env::current_dir().unwrap().ancestors().skip(1).map(|_| "..").collect();
+        let (_, absolute) = in_home(&up.join(home.strip_prefix("/").unwrap()), None).unwrap();
+        assert!(absolute.is_absolute(), "{}", absolute.display());
+    }
+
     #[test]
     fn a_name_is_no_path() {
         for name in ["default", "a-B_3"] {

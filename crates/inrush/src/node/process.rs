@@ -15,7 +15,7 @@ use super::error::NodeError;
 use super::{group, http, java};
 
 /// How long a node may take to answer: a cold disk and two busy cores need most of it.
-const START_MAX: Duration = Duration::from_secs(240);
+pub(super) const START_MAX: Duration = Duration::from_secs(240);
 /// What a node needs free, MiB: the unpacked distribution, logs and some data.
 const DISK_MIB: u64 = 1024;
 
@@ -140,10 +140,22 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
         .process_group(0);
     if rustix::process::geteuid().is_root() {
         let (uid, gid) = user("nobody")?;
+        open(&folder)?;
         open_way(&folder)?;
         open_way(home)?;
-        for folder in [&folder, &data] {
-            give(folder, uid, gid).map_err(NodeError::io(format!("cannot hand {} to nobody", folder.display())))?;
+        // The node's folder itself stays root's: what it is stopped and cleaned by lies there.
+        let mut given = vec![config, logs, temporary];
+        match spec.data {
+            None => given.push(data),
+            // What else may lie there is not ours to hand over.
+            Some(_) => {
+                let alone = std::os::unix::fs::lchown(&data, Some(uid), Some(gid));
+                alone.map_err(NodeError::io(format!("cannot hand {} to nobody", data.display())))?;
+                given.extend(kept_in(&data));
+            }
+        }
+        for path in given {
+            give(&path, uid, gid).map_err(NodeError::io(format!("cannot hand {} to nobody", path.display())))?;
         }
         command.uid(uid).gid(gid);
     }
@@ -155,9 +167,7 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
 pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
     let began = Instant::now();
     while began.elapsed() < START_MAX {
-        if let Some((200, body)) = http::get(launched.address, "/_cluster/health").await
-            && (body.contains("\"green\"") || body.contains("\"yellow\""))
-        {
+        if is_ready(launched.address, &launched.log).await {
             return Ok(());
         }
         if launched.child.try_wait().map_err(NodeError::io("cannot watch the node"))?.is_some() {
@@ -167,6 +177,21 @@ pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
     }
     group::kill(launched.child.id()).await?;
     Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log: launched.log.clone() })
+}
+
+/// Whether the node with this log answers at the address with a status that is not red. The port can have been taken between our
+/// look and the node's start, even by another node, which answers as well: they are told apart by their folders.
+pub(super) async fn is_ready(address: SocketAddr, log: &Path) -> bool {
+    let Some((200, health)) = http::get(address, "/_cluster/health").await else { return false };
+    if !health.contains("\"green\"") && !health.contains("\"yellow\"") {
+        return false;
+    }
+    let settings = "/_nodes/_local/settings?filter_path=nodes.*.settings.path.logs";
+    let Some((200, body)) = http::get(address, settings).await else { return false };
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
+    let node = body.get("nodes").and_then(|nodes| nodes.as_object()?.values().next());
+    let logs = node.and_then(|node| node.pointer("/settings/path/logs")?.as_str());
+    logs.map(Path::new) == log.parent()
 }
 
 /// The last lines of a file.
@@ -202,7 +227,7 @@ fn ports(wanted: [Option<u16>; 2]) -> Result<[u16; 2], NodeError> {
     Ok([port(&http)?, port(&transport)?])
 }
 
-/// A folder with other things in it is refused: all in it would become the node's user's, and go with `node stop --clean`.
+/// A folder with other things in it and no node's data is refused: it was hardly meant.
 fn check_data(folder: &Path) -> Result<(), NodeError> {
     let is_empty = match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_none(),
@@ -214,6 +239,27 @@ fn check_data(folder: &Path) -> Result<(), NodeError> {
         return Ok(());
     }
     Err(NodeError::NotData(folder.to_owned()))
+}
+
+/// What servers make in their data folder and is there: OpenSearch and Elasticsearch 7 `nodes`, Elasticsearch 8 the others.
+fn kept_in(data: &Path) -> impl Iterator<Item = PathBuf> {
+    let names = ["nodes", "_state", "indices", "snapshot_cache", "node.lock"];
+    names.map(|name| data.join(name)).into_iter().filter(|path| path.symlink_metadata().is_ok())
+}
+
+/// Deletes what a node keeps in its data folder, and the folder unless something else is in it.
+pub(super) fn delete_data(data: &Path) -> io::Result<()> {
+    for path in kept_in(data) {
+        if path.is_dir() && !path.is_symlink() {
+            fs::remove_dir_all(path)?;
+        } else {
+            fs::remove_file(path)?;
+        }
+    }
+    match fs::remove_dir(data) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound) => Ok(()),
+        other => other,
+    }
 }
 
 fn check_disk(folder: &Path) -> Result<(), NodeError> {
@@ -237,32 +283,29 @@ fn user(name: &str) -> Result<(u32, u32), NodeError> {
 /// Lets every user pass through the folders of ours above this one, whatever root's file mode mask is.
 fn open_way(folder: &Path) -> Result<(), NodeError> {
     let root = root();
-    for above in folder.ancestors().skip(1).take_while(|above| above.starts_with(&root)) {
-        let open = fs::metadata(above).and_then(|metadata| {
-            let mode = metadata.permissions().mode();
-            fs::set_permissions(above, fs::Permissions::from_mode(mode | 0o111))
-        });
-        open.map_err(NodeError::io(format!("cannot open {} to the node's user", above.display())))?;
-    }
-    Ok(())
+    folder.ancestors().skip(1).take_while(|above| above.starts_with(&root)).try_for_each(open)
 }
 
-/// Makes a folder and all in it a user's.
-fn give(folder: &Path, uid: u32, gid: u32) -> io::Result<()> {
-    std::os::unix::fs::lchown(folder, Some(uid), Some(gid))?;
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() && !path.is_symlink() {
-            give(&path, uid, gid)?;
-        } else {
-            std::os::unix::fs::lchown(&path, Some(uid), Some(gid))?;
-        }
+/// Lets every user pass through a folder.
+fn open(folder: &Path) -> Result<(), NodeError> {
+    let mode = fs::metadata(folder).map(|metadata| metadata.permissions().mode());
+    let open = mode.and_then(|mode| fs::set_permissions(folder, fs::Permissions::from_mode(mode | 0o111)));
+    open.map_err(NodeError::io(format!("cannot open {} to the node's user", folder.display())))
+}
+
+/// Makes a file, or a folder and all in it, a user's.
+fn give(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
+    std::os::unix::fs::lchown(path, Some(uid), Some(gid))?;
+    if path.is_dir() && !path.is_symlink() {
+        fs::read_dir(path)?.try_for_each(|entry| give(&entry?.path(), uid, gid))?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -294,6 +337,49 @@ mod tests {
         fs::create_dir_all(path.join("nodes/0")).unwrap();
         fs::write(path.join("nodes/0/node.lock"), "").unwrap();
         check_data(path).unwrap();
+    }
+
+    #[test]
+    fn only_what_a_node_keeps_is_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let make = || {
+            fs::create_dir_all(data.join("nodes/0")).unwrap();
+            fs::write(data.join("nodes/0/node.lock"), "").unwrap();
+        };
+        make();
+        fs::write(data.join("thesis.odt"), "years of work").unwrap();
+        delete_data(&data).unwrap();
+        assert!(data.join("thesis.odt").is_file() && !data.join("nodes").exists());
+        fs::remove_file(data.join("thesis.odt")).unwrap();
+        make();
+        delete_data(&data).unwrap();
+        assert!(!data.exists());
+        delete_data(&data).unwrap();
+    }
+
+    #[tokio::test]
+    async fn another_node_on_the_port_is_not_taken_for_ours() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("logs/console.log");
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut request = [0; 1024];
+                let length = stream.read(&mut request).unwrap();
+                let body = match String::from_utf8_lossy(&request[..length]).contains("settings") {
+                    true => r#"{"nodes":{"n":{"settings":{"path":{"logs":"/another/logs"}}}}}"#,
+                    false => r#"{"status":"green"}"#,
+                };
+                stream.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{body}").as_bytes()).unwrap();
+            }
+        });
+        assert!(is_ready(address, Path::new("/another/logs/console.log")).await);
+        let child = Command::new("true").spawn().unwrap();
+        let mut launched = Launched { child, address, transport_port: 0, log };
+        assert!(matches!(ready(&mut launched).await, Err(NodeError::Died { .. })));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use tls::TlsOptions;
 pub use url::{NodeUrl, PORT_DEFAULT, path_segment};
 
 use crate::cluster::Retries;
-use pool::{NodeSays, SharedPool};
+use pool::SharedPool;
 
 /// The name we go by in the servers' logs.
 const AGENT: &str = concat!("inrush/", env!("CARGO_PKG_VERSION"));
@@ -108,8 +108,8 @@ impl Transport {
         let node = pick.node();
         let result = self.send(&self.nodes[node], request).await;
         pick.says = match &result {
-            Ok(response) => NodeSays::by_status(response.status),
-            Err(error) => NodeSays::by_error(error.kind),
+            Ok(response) => pool::says_status(response.status),
+            Err(error) => pool::says_error(error.kind),
         };
         Attempt { node, result }
     }

@@ -202,7 +202,7 @@ async fn a_cluster_that_can_take_a_load_passes_the_preflight() {
     put(&transport, "/_ingest/pipeline/clean", json!({"processors": []})).await;
     put(&transport, "/trips", json!({"settings": {"final_pipeline": "clean"}})).await;
     let needs = Needs { pipeline: Some("clean".into()), bytes_expected: Some(1 << 30), ..needs("trips") };
-    let Preflight { info, target, warnings } = preflight(&transport, &needs).await.unwrap();
+    let Preflight { info, target, warnings, .. } = preflight(&transport, &needs).await.unwrap();
     assert_eq!(info.to_string(), "OpenSearch 3.6.0");
     assert!(matches!(target.unwrap().kind, TargetKind::Index(_)));
     assert_eq!(warnings, Vec::<String>::new());

@@ -1,0 +1,112 @@
+"""Real servers for benchmarks: unpacked from the cache of scripts/install-servers.sh, started as an ordinary user on a free port, stopped by
+process id."""
+
+import json
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "inrush"
+
+
+def request(url, method="GET", body=None):
+    """One JSON request; an HTTP error is an exception."""
+    data = None if body is None else json.dumps(body).encode()
+    asked = urllib.request.Request(url, data=data, method=method, headers={"Content-Type": "application/json"})
+    with urllib.request.urlopen(asked, timeout=600) as reply:
+        text = reply.read()
+    return json.loads(text) if text else {}
+
+
+def java(least, most):
+    """The newest Java home with a major version in that range."""
+    found = []
+    for release in pathlib.Path("/usr/lib/jvm").glob("*/release"):
+        version = re.search(r'JAVA_VERSION="(\d+)', release.read_text())
+        if version and least <= int(version[1]) <= most:
+            found.append((int(version[1]), release.parent))
+    if not found:
+        raise SystemExit(f"no Java {least} to {most} in /usr/lib/jvm; run scripts/install-tools.sh")
+    return max(found)[1]
+
+
+class Server:
+    """One node, alone in its cluster, with a heap of `heap_mib`; `cpus`, such as "1", pins it to processors."""
+
+    def __init__(self, product, version, heap_mib=2048, cpus=None):
+        archive = CACHE / "dist" / f"{product}-{version}.zip"
+        if not archive.exists():
+            raise SystemExit(f"{archive} is missing; run scripts/install-servers.sh")
+        self.name = f"{product}-{version}"
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="inrush-bench-", dir="/var/tmp"))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        shutil.unpack_archive(archive, self.home)
+        root = next(path for path in self.home.iterdir() if path.is_dir())
+        for tool in root.glob("bin/*"):
+            tool.chmod(0o755)
+        settings = ["discovery.type: single-node", f"http.port: {port}", "network.host: 127.0.0.1", "transport.port: 0"]
+        if product == "elasticsearch":
+            settings += ["xpack.security.enabled: false", "ingest.geoip.downloader.enabled: false"]
+        settings += ["cluster.routing.allocation.disk.threshold_enabled: false"]
+        (root / "config" / f"{product}.yml").write_text("\n".join(settings) + "\n")
+        home = java(21, 99) if product == "opensearch" and version >= "3" else java(17, 21)
+        options = f"-Xms{heap_mib}m -Xmx{heap_mib}m"
+        environment = {
+            "PATH": os.environ["PATH"], "HOME": str(self.home), "JAVA_HOME": str(home), "OPENSEARCH_JAVA_HOME": str(home),
+            "ES_JAVA_HOME": str(home), "OPENSEARCH_JAVA_OPTS": options, "ES_JAVA_OPTS": options,
+        }
+        user = {}
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            subprocess.run(["chown", "-R", "nobody", str(self.home)], check=True)
+            user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        command = [str(root / "bin" / product)]
+        if cpus:
+            command = ["taskset", "-c", cpus, *command]
+        self.log = open(self.home / "log", "wb")
+        self.process = subprocess.Popen(
+            command, env=environment, stdout=self.log, stderr=self.log, cwd=self.home, start_new_session=True, **user)
+        self.url = f"http://127.0.0.1:{port}"
+        self._wait()
+
+    def _wait(self):
+        until = time.monotonic() + 180
+        while time.monotonic() < until:
+            if self.process.poll() is not None:
+                break
+            try:
+                return request(f"{self.url}/_cluster/health?wait_for_status=yellow&timeout=60s")
+            except OSError:
+                time.sleep(0.5)
+        raise SystemExit(f"{self.name} did not start; see {self.home}/log")
+
+    def cpu_seconds(self):
+        """User and system time of the node so far."""
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def stop(self):
+        os.killpg(self.process.pid, signal.SIGTERM)
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""The tuner against a grid of fixed settings on a real server.
+
+Screens a grid of batch bytes x requests in flight with short runs, then compares its best three cells and `auto` in blocks of one run each, in
+an order shuffled for every round. The best fixed cell is chosen on the even rounds and compared on the odd ones: the maximum of many noisy
+cells flatters itself. Every run goes into a fresh index after the merges of the last one have ended. Appends to the CSV file, so that a run that
+was cut off goes on where it was.
+
+    bench/tuner.py --server opensearch:3.6.0 --data lines.ndjson --mapping lines.json --out bench/runs/… [--rounds 10]
+"""
+
+import argparse
+import csv
+import itertools
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from servers import CACHE, Server, request
+
+BYTES = ["128KiB", "512KiB", "2MiB", "8MiB", "32MiB"]
+IN_FLIGHT = [1, 2, 4, 8, 16]
+FIELDS = ["time", "phase", "round", "cell", "docs", "bytes", "seconds", "mb_per_s", "steady_mb_per_s", "client_cpu_s", "server_cpu_s",
+          "rejected_items", "plan"]
+
+
+def binary(name):
+    return os.environ.get("CARGO_TARGET_DIR", str(CACHE / "target")) + "/release/" + name
+
+
+def settle(url):
+    """Waits until no merge runs, so that a run does not pay for the one before."""
+    for _ in range(600):
+        stats = request(f"{url}/_stats/merge,flush")
+        if stats["_all"]["total"].get("merge", {}).get("current", 0) == 0:
+            return
+        time.sleep(0.2)
+
+
+class Bench:
+    def __init__(self, args, server):
+        self.args, self.server = args, server
+        self.to = server.url
+        self.out = pathlib.Path(args.out)
+        self.done = {}
+        if self.out.exists():
+            for row in csv.DictReader(self.out.open()):
+                self.done.setdefault((row["phase"], int(row["round"]), row["cell"]), row)
+        else:
+            self.out.parent.mkdir(parents=True, exist_ok=True)
+            with self.out.open("w") as file:
+                csv.DictWriter(file, FIELDS).writeheader()
+
+    def load(self, cell, files, trace):
+        try:
+            request(f"{self.server.url}/bench", "DELETE")
+        except OSError:
+            pass
+        settle(self.server.url)
+        flags = [] if cell == "auto" else ["--batch-bytes", cell.split("x")[0], "--in-flight", cell.split("x")[1]]
+        # The largest cells of the grid need more than the default.
+        memory = ["--memory", "1GiB"]
+        cpu = self.server.cpu_seconds()
+        command = [binary("inrush"), "load", *files, "--index", "bench", "--mapping", self.args.mapping, "--shards", str(self.args.shards),
+                   "--replicas", "0", "--to", self.to, "--quiet", "--json", "--no-verify", *memory, *flags]
+        if self.args.client_cpus:
+            command = ["taskset", "-c", self.args.client_cpus, *command]
+        progress = []
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        started = time.monotonic()
+        while child.poll() is None:
+            # What was indexed by then, for the rate after the first seconds.
+            time.sleep(0.5)
+            try:
+                stats = request(f"{self.server.url}/bench/_stats/indexing?filter_path=_all.primaries.indexing.index_total")
+                progress.append((time.monotonic() - started, stats["_all"]["primaries"]["indexing"]["index_total"]))
+            except (OSError, KeyError):
+                continue
+        out, err = child.communicate()
+        if child.returncode not in (0, 3):
+            raise SystemExit(f"{' '.join(command)}\nended with {child.returncode}: {err.decode()}")
+        usage = os.times()
+        report = json.loads(out)
+        per_doc = report["bytes_read"] / max(1, report["docs_read"])
+        late = [point for point in progress if point[0] >= self.args.skip]
+        steady = ""
+        if len(late) >= 4:
+            steady = round((late[-1][1] - late[0][1]) * per_doc / (late[-1][0] - late[0][0]) / 1e6, 3)
+        seconds = report["docs_read"] / report["docs_per_second"]
+        return {
+            "docs": report["docs_read"], "bytes": report["bytes_read"], "seconds": round(seconds, 3),
+            "mb_per_s": round(report["bytes_read"] / seconds / 1e6, 3), "steady_mb_per_s": steady,
+            "client_cpu_s": round(usage.children_user + usage.children_system, 2),
+            "server_cpu_s": round(self.server.cpu_seconds() - cpu, 2), "rejected_items": report["rejected_items"],
+            "plan": f"{report['plan']['batch_bytes']}x{report['plan']['in_flight']}",
+        }
+
+    def run(self, phase, number, cell, files):
+        key = (phase, number, cell)
+        if key not in self.done:
+            before = os.times()
+            row = self.load(cell, files, None)
+            row["client_cpu_s"] = round(row["client_cpu_s"] - before.children_user - before.children_system, 2)
+            row |= {"time": time.strftime("%Y-%m-%dT%H:%M:%S"), "phase": phase, "round": number, "cell": cell}
+            with self.out.open("a") as file:
+                csv.DictWriter(file, FIELDS).writerow(row)
+            print(phase, number, cell, row["mb_per_s"], "MB/s, steady", row["steady_mb_per_s"], "plan", row["plan"], flush=True)
+            self.done[key] = row
+        return self.done[key]
+
+
+def interval(ratios, draws=10000):
+    """Median of paired ratios with its 95 % interval by bootstrap."""
+    dice = random.Random(1)
+    medians = sorted(statistics.median(dice.choices(ratios, k=len(ratios))) for _ in range(draws))
+    return statistics.median(ratios), medians[int(draws * 0.025)], medians[int(draws * 0.975)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", required=True, help="product:version")
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--mapping", required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--repeat", type=int, default=1, help="times that the file is loaded in a compared run")
+    parser.add_argument("--screen-data", help="a shorter file for the grid")
+    parser.add_argument("--shards", type=int, default=1)
+    parser.add_argument("--heap-mib", type=int, default=2048)
+    parser.add_argument("--skip", type=float, default=10.0, help="seconds before the steady state")
+    parser.add_argument("--client-cpus")
+    parser.add_argument("--server-cpus")
+    parser.add_argument("--proxy", nargs="*", help="options of the testbed's proxy between client and server")
+    args = parser.parse_args()
+    product, version = args.server.split(":")
+    with Server(product, version, args.heap_mib, args.server_cpus) as server:
+        bench = Bench(args, server)
+        files = [args.data] * args.repeat
+        for _ in range(2):
+            bench.load("2MiBx4", files, None)
+        proxy = None
+        if args.proxy is not None:
+            command = [binary("inrush-testbed"), "proxy", "--to", server.url, *args.proxy]
+            proxy = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            bench.to = proxy.stdout.readline().strip()
+        cells = [f"{size}x{n}" for size, n in itertools.product(BYTES, IN_FLIGHT)]
+        random.Random(7).shuffle(cells)
+        for cell in cells:
+            bench.run("screen", 0, cell, [args.screen_data or args.data])
+        rate = lambda row: float(row["mb_per_s"])
+        best = sorted(cells, key=lambda cell: -rate(bench.done["screen", 0, cell]))[:3]
+        for number in range(args.rounds):
+            order = [*best, "auto"]
+            random.Random(number).shuffle(order)
+            for cell in order:
+                bench.run("compare", number, cell, files)
+        if proxy:
+            proxy.stdin.close()
+            proxy.wait()
+
+    def report(field, what):
+        rows = {cell: [bench.done["compare", n, cell] for n in range(args.rounds)] for cell in [*best, "auto"]}
+        if any(row[field] in ("", None) for cell in rows for row in rows[cell]):
+            return
+        even, odd = range(0, args.rounds, 2), range(1, args.rounds, 2)
+        top = max(best, key=lambda cell: statistics.median(float(rows[cell][n][field]) for n in even))
+        ratios = [float(rows["auto"][n][field]) / float(rows[top][n][field]) for n in odd]
+        middle, low, high = interval(ratios)
+        print(f"{what}: best fixed cell (by even rounds) {top}; auto / best on {len(ratios)} odd rounds: {middle:.3f} ({low:.3f} to {high:.3f})")
+        everything = [float(rows["auto"][n][field]) / float(rows[top][n][field]) for n in range(args.rounds)]
+        print(f"{what}: the same on all {args.rounds} rounds: %.3f (%.3f to %.3f)" % interval(everything))
+
+    report("mb_per_s", "whole run")
+    report("steady_mb_per_s", f"after {args.skip:g} s")
+
+
+if __name__ == "__main__":
+    main()

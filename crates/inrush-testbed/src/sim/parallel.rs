@@ -1,0 +1,36 @@
+//! Independent work on all processors.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Applies `f` to each, in any order; results are in the order of `jobs`.
+pub fn map<T: Sync, R: Send>(jobs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<R>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len()) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let (Some(job), Some(result)) = (jobs.get(at), results.get(at)) else { return };
+                    let value = f(job);
+                    // Each is locked once, by whoever got its number.
+                    if let Ok(mut result) = result.lock() {
+                        *result = Some(value);
+                    }
+                }
+            });
+        }
+    });
+    // A thread that panicked has ended the scope with its panic, so none is missing.
+    results.into_iter().filter_map(|result| result.into_inner().ok().flatten()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn results_keep_their_order() {
+        let jobs: Vec<u64> = (0..100).collect();
+        assert_eq!(super::map(&jobs, |job| job * 2), jobs.iter().map(|job| job * 2).collect::<Vec<_>>());
+    }
+}

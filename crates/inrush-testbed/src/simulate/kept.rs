@@ -1,0 +1,50 @@
+//! What the best fixed settings reach, kept in a file: running the grid takes fifty times as long as running a controller.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use inrush_testbed::sim::{Reference, Scenario};
+
+/// See the module's text.
+pub(crate) struct Kept {
+    path: Option<PathBuf>,
+    references: BTreeMap<String, Reference>,
+}
+
+impl Kept {
+    /// Reads the file if there is one; keeps nothing without a path.
+    pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+        let references = match path {
+            Some(path) if path.exists() => {
+                let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+                serde_json::from_str(&text).with_context(|| format!("{} is no yardstick file", path.display()))?
+            }
+            _ => BTreeMap::new(),
+        };
+        Ok(Kept { path: path.map(Path::to_path_buf), references })
+    }
+
+    pub(crate) fn get(&self, scenario: &Scenario, seed: u64) -> Option<&Reference> {
+        self.references.get(&key(scenario, seed))
+    }
+
+    pub(crate) fn put(&mut self, scenario: &Scenario, seed: u64, reference: &Reference) -> anyhow::Result<()> {
+        self.references.insert(key(scenario, seed), reference.clone());
+        match &self.path {
+            Some(path) => std::fs::write(path, serde_json::to_string_pretty(&self.references)?)
+                .with_context(|| format!("cannot write {}", path.display())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A scenario that was changed has another key.
+fn key(scenario: &Scenario, seed: u64) -> String {
+    // FNV-1a, which is the same in every build, unlike the standard library's.
+    let text = format!("{scenario:?}");
+    let hash = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    format!("{} {seed} {hash:016x}", scenario.name)
+}
