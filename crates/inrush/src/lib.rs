@@ -39,6 +39,11 @@
 //! # }
 //! ```
 
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub mod cluster;
 mod compare;
 pub mod config;
