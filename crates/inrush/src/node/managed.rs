@@ -13,7 +13,7 @@ use super::distribution::Distribution;
 use super::error::NodeError;
 use super::group::{boot, process_start};
 use super::process::{self, NodeSpec, START_MAX, is_ready, last_words, launch, ready, tail};
-use super::{group, java};
+use super::{folders, group, java};
 
 /// What is started where nothing else is asked for, the first one that the Java of this machine can run.
 const VERSIONS: [&str; 2] = ["3.6.0", "2.19.6"];
@@ -254,7 +254,7 @@ pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
     }
     if clean {
         let data = node.map_or_else(|| folder(name).join("data"), |node| node.data);
-        process::delete_data(&data).map_err(NodeError::io(format!("cannot delete {}", data.display())))?;
+        folders::delete_data(&data).map_err(NodeError::io(format!("cannot delete {}", data.display())))?;
     }
     Ok(running.is_some())
 }
