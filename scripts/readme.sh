@@ -44,6 +44,11 @@ while IFS= read -r command; do
       command=${command//http:\/\/localhost:9200/$url}
       bash -euo pipefail -c "$command" >output 2>&1 </dev/null || {
         status=$?
+        # Findings are an answer: a small machine has a few.
+        if [[ $command == "inrush doctor"* && $status = 4 ]]; then
+          ran=$((ran + 1))
+          continue
+        fi
         cat output >&2
         echo "README: ended with $status" >&2
         exit 1

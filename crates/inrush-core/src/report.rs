@@ -43,6 +43,8 @@ pub struct Counts {
     /// How many copies too many the index may hold: each document without an id counts once for each time that it was sent
     /// again after an attempt with unknown outcome.
     pub possible_duplicates: u64,
+    /// Documents that count as already there because an attempt of ours with unknown outcome may have created them.
+    pub uncertain_creates: u64,
     /// Documents that count as updated although an attempt of ours with unknown outcome may have created them.
     pub uncertain_updates: u64,
     /// Documents that count as not found although an attempt of ours with unknown outcome may have deleted them.
@@ -119,6 +121,7 @@ impl Tally {
         c.docs_indexed = c.docs_created + c.docs_updated + c.docs_deleted;
         if uncertain {
             match settled {
+                Settled::AlreadyThere => c.uncertain_creates += count,
                 Settled::Updated => c.uncertain_updates += count,
                 Settled::NotFound => c.uncertain_deletes += count,
                 _ => {}
@@ -189,7 +192,7 @@ impl Counts {
                 + self.docs_unknown
     }
 
-    /// Documents that are in, or left out as configured.
+    /// Documents that are not in although they should be: dead letters, redirected and unknown ones.
     pub fn docs_not_in(&self) -> u64 {
         self.docs_dead_lettered + self.docs_redirected + self.docs_unknown
     }

@@ -48,6 +48,7 @@ pub mod cluster;
 mod compare;
 pub mod config;
 mod dead_letter;
+pub mod doctor;
 mod error;
 mod loader;
 pub mod node;
@@ -57,6 +58,7 @@ mod report;
 mod run;
 mod send;
 pub mod source;
+mod trace;
 pub mod transport;
 mod verify;
 

@@ -19,6 +19,7 @@ use crate::progress::{Phase, Progress};
 use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
 use crate::source::SourceError;
+use crate::trace::TraceWriter;
 use crate::transport::Transport;
 
 /// How often the progress is made known.
@@ -57,6 +58,7 @@ pub(crate) struct Run {
     pub(crate) bytes_total: Option<u64>,
     pub(crate) started: Instant,
     pub(crate) create: Arc<IndexCreation>,
+    pub(crate) trace: Option<TraceWriter>,
     pub(crate) request_timeout: Duration,
     pub(crate) fixed_index: Option<String>,
     /// Whether the documents of an index that a placeholder names are counted before the first of ours.
@@ -233,8 +235,17 @@ impl Run {
                     self.fail(now, format!("cannot write dead letters to {path}: {e}; documents would be lost"));
                 }
             }
-            Command::Note(note) => tell(&note),
-            Command::Sample(_) => {}
+            Command::Note(note) => {
+                if let (Note::Plan(decision), Some(trace)) = (&note, &mut self.trace) {
+                    trace.decision(decision);
+                }
+                tell(&note);
+            }
+            Command::Sample(sample) => {
+                if let Some(trace) = &mut self.trace {
+                    trace.sample(now, sample);
+                }
+            }
         }
     }
 
@@ -280,6 +291,9 @@ impl Run {
             phase,
         };
         self.progress.send_replace(progress);
+        if let Some(trace) = &mut self.trace {
+            trace.flush();
+        }
         if let Err(e) = self.flush_dead_letters() {
             let path = self.dead_letters.path().display().to_string();
             self.fail(self.now(), format!("cannot write dead letters to {path}: {e}; documents would be lost"));

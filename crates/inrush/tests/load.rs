@@ -344,6 +344,20 @@ async fn a_stop_drains_and_gives_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_load_does_not_wait_long_for_a_cluster_that_does_not_count() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("_refresh")]).await;
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.limits.drain_max = Duration::from_millis(50);
+    let endless = common::Lines::new(documents(50_000, 50_000));
+    let load = Loader::new(config).unwrap().start(Box::new(endless)).await.unwrap();
+    load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
+    load.stop_handle().stop();
+    let report = load.finish().await;
+    assert_eq!((report.status, report.verified.state), (Status::Interrupted, VerifiedState::NotProvable));
+    assert!(report.verified.detail.contains("did not count within"), "{:?}", report.verified);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_program_feeds_a_load() {
     let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["7"])]).await;
     let (config, _folder) = config(fake.urls(), "docs");
