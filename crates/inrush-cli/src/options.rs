@@ -161,6 +161,7 @@ pub(crate) fn format(args: &SourceArgs, document_bytes_max: usize) -> Result<For
         ("--columns", !args.columns.is_empty()),
         ("--schema", !args.schema.is_empty()),
         ("--all-strings", args.all_strings),
+        ("--null", !args.null.is_empty()),
     ];
     if let Some(format) = args.format
         && let Some((flag, _)) = for_columns.iter().find(|(_, given)| *given && !format.has_columns())
@@ -197,6 +198,7 @@ pub(crate) fn format(args: &SourceArgs, document_bytes_max: usize) -> Result<For
             },
             schema: args.schema.iter().map(|entry| column_type(entry)).collect::<Result<_, _>>()?,
             all_strings: args.all_strings,
+            nulls: args.null.clone(),
             ..CsvOptions::default()
         },
         document_bytes_max,
@@ -228,6 +230,7 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
         ("--columns", !args.columns.is_empty()),
         ("--schema", !args.schema.is_empty()),
         ("--all-strings", args.all_strings),
+        ("--null", !args.null.is_empty()),
     ];
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),

@@ -250,6 +250,31 @@ async fn what_is_not_in_is_a_dead_letter_and_can_be_loaded_again() {
 }
 
 #[tokio::test]
+async fn a_file_on_stdin_has_a_size() {
+    let config = FakeConfig { disk_available_bytes: 10_000, ..FakeConfig::default() };
+    let fake = FakeCluster::start(config).await.unwrap();
+    let (folder, path) = folder_with("a.ndjson", &lines(5_000));
+    let to = fake.url();
+    let mut load = inrush(folder.path(), &["load", "-", "--index", "docs", "--to", &to]);
+    load.stdin(std::fs::File::open(path).unwrap());
+    let output = load.output().await.unwrap();
+    check(&output, 1);
+    assert!(stderr(&output).contains("disk"), "{}", stderr(&output));
+    assert_eq!(fake.documents("docs").len(), 0);
+}
+
+#[tokio::test]
+async fn what_is_no_dead_letter_is_named() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(2));
+    let to = fake.url();
+    let output = run(folder.path(), &["load", "--from-dead-letters", "a.ndjson", "--index", "docs", "--to", &to]).await;
+    check(&output, 3);
+    let text = stdout(&output) + &stderr(&output);
+    assert!(text.contains("expected the file of an earlier load's --dead-letters"), "{text}");
+}
+
+#[tokio::test]
 async fn people_are_told_the_reasons_and_what_to_do_next() {
     let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["i3"])]).await;
     let (folder, _) = folder_with("a.ndjson", &lines(5));

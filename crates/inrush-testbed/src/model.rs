@@ -192,7 +192,8 @@ impl Cluster {
         self.indices.values().any(|index| index.aliases.contains_key(alias))
     }
 
-    fn template_for(&self, name: &str) -> Option<(String, Value)> {
+    /// The index template with the highest priority that applies to a name.
+    pub(crate) fn template_for(&self, name: &str) -> Option<(String, Value)> {
         self.templates
             .iter()
             .filter(|(_, template)| {

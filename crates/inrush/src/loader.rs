@@ -352,6 +352,7 @@ async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>)
         index: fixed.map(str::to_owned),
         recreate: config.create.recreate,
         replicas: fixed.and_then(|name| config.create.for_index(name).replicas),
+        settings: fixed.and_then(|name| config.create.for_index(name).settings),
         pipeline: config.pipeline.clone(),
         bytes_expected: bytes,
         action: config.action,
