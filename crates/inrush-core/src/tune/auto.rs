@@ -61,6 +61,8 @@ const CHANGE_PAUSE: Duration = Duration::from_secs(3);
 /// So long an unloaded request should take at first, seconds: much shorter ones cost more than they hold, much longer ones make
 /// everything slow to learn.
 const WALL_SECONDS: f64 = 0.1;
+/// Below it the wall time may grow more than otherwise, seconds.
+const LATENCY_SECONDS: f64 = 0.1;
 /// Smallest gain of another batch size that counts.
 const WORTH: f64 = 1.02;
 
@@ -209,7 +211,9 @@ impl Auto {
         }
         self.decisions.push_back(Decision { at: now, from: self.plan, to, why });
         // Many small requests in place of few large ones: the large ones have to come back first.
-        self.rest_in_flight = (to.batch_bytes < self.plan.batch_bytes && to.in_flight > self.plan.in_flight)
+        let tight = self.under_way() * 1.5 > self.knobs.limit(self.loss.growth_limit(now));
+        let smaller = to.batch_bytes < self.plan.batch_bytes && to.in_flight > self.plan.in_flight;
+        self.rest_in_flight = (tight && smaller)
             .then(|| std::mem::replace(&mut to.in_flight, self.plan.in_flight));
         self.plan = to;
         (self.smooth, self.windows) = (None, 0);
@@ -231,6 +235,9 @@ impl Auto {
     fn growth_target(&self) -> f64 {
         let target = 1.0 + 3.2 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
         let target = target.clamp(1.5, 5.0);
+        // Where a request is over in no time, some more of them disturb nobody and even out servers' swings.
+        let unloaded = self.delay.map_or(LATENCY_SECONDS, |delay| delay.unloaded(self.body));
+        let target = target * (LATENCY_SECONDS / unloaded).clamp(1.0, 1.6);
         // Each loader keeps so much under way as if it were alone; who has more than all others together yields.
         let target = match self.share {
             share if share > 0.7 => target,
@@ -273,7 +280,7 @@ impl Auto {
         match &self.phase {
             Phase::Start | Phase::Drain { .. } => samples >= n.max(2),
             Phase::Hold => samples >= (2 * n).max(4) && lasted >= Duration::from_millis(250),
-            Phase::Trial(_) => samples >= n.max(4) && lasted >= Duration::from_millis(400),
+            Phase::Trial(_) => samples >= (2 * n).max(4) && lasted >= Duration::from_millis(500),
         }
     }
 
@@ -487,7 +494,7 @@ impl Auto {
             None => (BUSY * as_busy * factor / delay.growth(wall, body)).clamp(1.0, 2.0),
             Some(_) => 1.0,
         };
-        let pressure = pressure.min(self.loss.growth_limit(now) / self.under_way()).max(1.0);
+        let pressure = pressure.min(self.loss.growth_limit(now) / self.under_way());
         let first = self.knobs.more(&self.plan, pressure);
         let arms = [first, self.knobs.resized(&first, factor, alone)];
         let better = self.knobs.more(&other, (as_busy * factor).max(1.0));
@@ -504,7 +511,7 @@ impl Auto {
             self.resize.later(now);
             return self.decide(now, current, "the source is the limit: nothing can be compared".to_owned());
         }
-        let rate = window.rate();
+        let rate = window.completed_rate(now);
         let verdict = trial.handle(rate, window.error());
         let (current, other, plan) = (trial.current, trial.better, trial.plan());
         match verdict {
