@@ -87,9 +87,27 @@ async fn check(distribution: Distribution) {
         report.errors
     );
 
+    diagnose(&node, &title).await;
+
     node.stop().await.unwrap();
     std::fs::remove_dir_all(folder).unwrap();
-    println!("{title}: loaded with and without ids, refused documents are dead letters");
+    println!("{title}: loaded with and without ids, refused documents are dead letters; the doctor finds what was left");
+}
+
+/// The doctor gets all its questions answered, and finds what a crashed loader would have left on an index.
+async fn diagnose(node: &OwnedNode, title: &str) {
+    let transport = Transport::new(&[node.url()], Credentials::None, &HttpOptions::default()).unwrap();
+    let left = serde_json::json!({"index": {"refresh_interval": "-1", "translog": {"durability": "async"}}});
+    let (status, reply) = transport.put_json("/with-ids/_settings", &left).await.unwrap();
+    assert_eq!(status, 200, "{title}: {reply}");
+    let found = inrush::doctor::examine(&transport, Some("with-ids")).await.unwrap();
+    assert_eq!(found.not_checked, Vec::<String>::new(), "{title}");
+    let ids: Vec<&str> = found.findings.iter().map(|finding| finding.id).collect();
+    assert!(["refresh_off", "translog_async"].iter().all(|id| ids.contains(id)), "{title}: {ids:?}");
+    let other = inrush::doctor::examine(&transport, Some("without-ids")).await.unwrap();
+    assert!(other.findings.iter().all(|finding| finding.id != "refresh_off"), "{title}: {:?}", other.findings);
+    let missing = inrush::doctor::examine(&transport, Some("nope")).await.unwrap_err();
+    assert_eq!(missing.status(), Some(404), "{title}: {missing}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
