@@ -28,14 +28,16 @@ pub(super) enum Verdict {
 
 /// Rejections are judged by a cumulative sum (Page 1954) of the likelihood of `LIKELY` times the tolerated part against the tolerated
 /// part itself: chance losses add little, an overflowing queue is known after a few requests.
-const LIKELY: f64 = 10.0;
+const LIKELY: f64 = 6.0;
 const ALARM: f64 = 5.0;
 /// Attempts without alarm after which a cut has helped.
 const CLEAN_SAMPLES: u32 = 100;
 /// Attempts since the last cut that it takes to say that cuts do not help.
 const DOUBT_SAMPLES: u32 = 40;
-/// Above it rejections are never taken for somebody else's, as a part of the documents.
-const AMBIENT_MOST: f64 = 0.15;
+/// Above it whole requests that were refused or lost are never taken for bad luck, and items that found a queue full never for
+/// somebody else's doing, as a part of the documents.
+const AMBIENT_MOST: f64 = 0.12;
+const AMBIENT_ITEMS_MOST: f64 = 0.03;
 
 #[derive(Debug)]
 pub(super) struct Loss {
@@ -107,7 +109,8 @@ impl Loss {
         self.cuts += 1;
         let enough = self.samples >= DOUBT_SAMPLES;
         (self.from, self.score, self.ratio, self.samples) = (now, 0.0, 0.0, 0);
-        if self.cuts > CUTS_UNTIL_DOUBT && enough && ratio > 0.7 * self.first.1 && ratio < AMBIENT_MOST {
+        let most = if sample.outcome == Outcome::Answered { AMBIENT_ITEMS_MOST } else { AMBIENT_MOST };
+        if self.cuts > CUTS_UNTIL_DOUBT && enough && ratio > 0.7 * self.first.1 && ratio < most {
             self.cuts = 0;
             self.ceiling = None;
             self.ambient = Some((ratio, now));
