@@ -10,7 +10,7 @@ use inrush_testbed::sim::{Scenario, Watcher, controller, run};
 struct Printer;
 
 impl Watcher for Printer {
-    fn sample(&mut self, _: usize, _: u64, _: &Sample) {}
+    fn sample(&mut self, _: usize, _: inrush_core::Time, _: &Sample) {}
 
     fn decision(&mut self, loader: usize, d: &Decision) {
         let kib = |bytes: u64| bytes >> 10;

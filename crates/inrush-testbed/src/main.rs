@@ -1,5 +1,6 @@
 //! `inrush-testbed`: the fake cluster, the null server, the conformance suite and the simulator from a command line.
 
+mod replay;
 mod simulate;
 
 use std::io::{Read, Write};
@@ -30,6 +31,8 @@ enum Command {
     Conformance(ConformanceArgs),
     /// Judge a controller on a scenario in virtual time
     Simulate(simulate::SimulateArgs),
+    /// Show where a controller would have decided otherwise in a recorded run
+    Replay(replay::ReplayArgs),
 }
 
 #[derive(clap::Args)]
@@ -87,6 +90,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Fake(args) => runtime()?.block_on(fake(args)).map(|()| ExitCode::SUCCESS),
         Command::Null(args) => null(&args).map(|()| ExitCode::SUCCESS),
         Command::Conformance(args) => runtime()?.block_on(conformance(args)),
+        Command::Replay(args) => replay::replay(&args).map(|()| ExitCode::SUCCESS),
         Command::Simulate(args) => simulate::simulate(&args).map(|()| ExitCode::SUCCESS),
     }
 }

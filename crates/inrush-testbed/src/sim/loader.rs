@@ -118,7 +118,7 @@ impl Loader {
             return self.send(now, id);
         }
         let plan = self.plan();
-        if self.permits.len() as u32 >= plan.in_flight {
+        if !self.may_start(&plan) {
             return None;
         }
         self.read(now);
@@ -149,7 +149,7 @@ impl Loader {
         let again = self.permits.values().filter_map(|permit| permit.waits_until).min();
         let plan = self.plan();
         let fill = match self.bytes_per_second {
-            Some(rate) if (self.permits.len() as u32) < plan.in_flight => {
+            Some(rate) if self.may_start(&plan) && self.room(&plan) >= 1.0 => {
                 let missing = (plan.batch_bytes as f64).min(self.room(&plan)) - self.pending;
                 Some((self.read_at + nanos(missing.max(0.0) / rate) + 1).min(self.taken_at + LINGER))
             }
@@ -255,6 +255,12 @@ impl Loader {
         let took = u128::from(request.finished.saturating_sub(request.arrived));
         let step = self.took_step.as_nanos();
         Some(Duration::from_nanos((took / step * step) as u64))
+    }
+
+    /// Whether there is a permit, and memory for a full batch: the bound on memory holds whatever the plan.
+    fn may_start(&self, plan: &Plan) -> bool {
+        let fits = self.bytes_under_way == 0 || self.bytes_under_way + plan.batch_bytes <= self.memory;
+        fits && (self.permits.len() as u32) < plan.in_flight
     }
 
     fn is_full(&self, plan: &Plan) -> bool {

@@ -29,11 +29,15 @@ fn row(scenario: &str, controller: &str, runs: &[&Judgement]) -> String {
     row
 }
 
-/// How each controller did over all scenarios.
+/// Smaller differences are a tie.
+const BETTER: f64 = 0.02;
+
+/// How each controller did over all scenarios, and how often the others did better than the first.
 pub(crate) fn summary(controllers: &[String], judgements: &[Judgement]) -> Vec<String> {
     let mut scenarios: Vec<&str> = judgements.iter().map(|j| j.scenario.as_str()).collect();
     scenarios.dedup();
     let mut lines = vec![String::new()];
+    let mut first: Option<Vec<f64>> = None;
     for name in controllers {
         let runs = of(judgements, name);
         let ratios = |f: fn(&Judgement) -> f64| -> Vec<f64> {
@@ -45,9 +49,14 @@ pub(crate) fn summary(controllers: &[String], judgements: &[Judgement]) -> Vec<S
         let at_least = |values: &[f64], limit: f64| values.iter().filter(|&&value| value >= limit).count();
         let worst = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
         let slowest = runs.iter().filter_map(|run| run.settle_seconds).fold(0.0, f64::max);
+        let better =
+            |first: &Vec<f64>| steady.iter().zip(first).filter(|(own, first)| **own > **first + BETTER).count();
+        let better = first.as_ref().map_or(String::new(), |ratios| {
+            format!("; better than {} by more than {BETTER} in {}", controllers[0], better(ratios))
+        });
         lines.push(format!(
             "{name:<18} ratio: mean {:.3}, worst {:.3}, >= 0.95 in {} of {count}; whole run: mean {:.3}, worst {:.3}, \
-             >= 0.90 in {} of {count}; slowest to settle {slowest:.1} s",
+             >= 0.90 in {} of {count}; slowest to settle {slowest:.1} s{better}",
             mean(steady.iter().copied()),
             worst(&steady),
             at_least(&steady, 0.95),
@@ -56,6 +65,7 @@ pub(crate) fn summary(controllers: &[String], judgements: &[Judgement]) -> Vec<S
             at_least(&whole, 0.90),
             count = scenarios.len(),
         ));
+        first.get_or_insert(steady);
     }
     lines
 }
