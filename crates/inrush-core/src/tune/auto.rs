@@ -36,7 +36,7 @@ impl Default for Gentle {
 }
 
 /// Documents that may be rejected without a reaction, as a part of all.
-const REJECTED: f64 = 0.005;
+const REJECTED: f64 = 0.0025;
 /// Below this growth of the wall time nothing queues, and the plan may double.
 const IDLE: f64 = 1.15;
 /// The same during the fast start, where a window is one round and less exact.
@@ -66,7 +66,7 @@ const LATENCY_SECONDS: f64 = 0.1;
 /// After so long a stall counts half.
 const STALL_HALF_LIFE_SECONDS: f64 = 20.0;
 /// How much the wall time may grow further with each stall that counts, and how many do.
-const PER_STALL: f64 = 0.35;
+const PER_STALL: f64 = 0.6;
 const STALLS_MOST: f64 = 8.0;
 /// Smallest gain of another batch size that counts.
 const WORTH: f64 = 1.02;
@@ -374,7 +374,7 @@ impl Auto {
         let ratio = target / comparable;
         let used = window.in_flight() > 0.8 * f64::from(self.plan.in_flight);
         let limit = self.loss.growth_limit(now);
-        let clean = window.rejected_ratio() < REJECTED / 5.0;
+        let clean = window.rejected_ratio() < REJECTED / 2.0;
         let grow = ratio > 1.1 && used && clean;
         let to = if grow {
             let factor = if growth < IDLE { 2.0 } else { ratio.sqrt() };
