@@ -29,9 +29,11 @@ pub(super) enum Verdict {
 /// Rejections are judged by a cumulative sum (Page 1954) of the likelihood of `LIKELY` times the tolerated part against the tolerated
 /// part itself: chance losses add little, an overflowing queue is known after a few requests.
 const LIKELY: f64 = 10.0;
-const ALARM: f64 = 3.0;
+const ALARM: f64 = 5.0;
 /// Attempts without alarm after which a cut has helped.
 const CLEAN_SAMPLES: u32 = 100;
+/// Attempts since the last cut that it takes to say that cuts do not help.
+const DOUBT_SAMPLES: u32 = 40;
 /// Above it rejections are never taken for somebody else's, as a part of the documents.
 const AMBIENT_MOST: f64 = 0.15;
 
@@ -103,8 +105,9 @@ impl Loss {
             self.first = (under_way, ratio);
         }
         self.cuts += 1;
+        let enough = self.samples >= DOUBT_SAMPLES;
         (self.from, self.score, self.ratio, self.samples) = (now, 0.0, 0.0, 0);
-        if self.cuts > CUTS_UNTIL_DOUBT && ratio > 0.7 * self.first.1 && ratio < AMBIENT_MOST {
+        if self.cuts > CUTS_UNTIL_DOUBT && enough && ratio > 0.7 * self.first.1 && ratio < AMBIENT_MOST {
             self.cuts = 0;
             self.ceiling = None;
             self.ambient = Some((ratio, now));
