@@ -120,12 +120,14 @@ for _ in range(STARTS):
 start = f"median {statistics.median(starts):.1f} ms, {min(starts):.1f} to {max(starts):.1f} ms in {STARTS} starts"
 print(start)
 
+load = os.getloadavg()[0]
 with open(f"{out}.csv", "w") as file:
     file.write("\n".join(rows) + "\n")
 with open(f"{out}.md", "w") as file:
     file.write(f"""# Memory over time, and the time to the first byte, {date[:10]}
 
-`bench/memory.sh` at commit {commit}: one `inrush load FILE` with defaults against the null server on the same machine ({machine}). Raw data:
+`bench/memory.sh` at commit {commit}: one `inrush load FILE` with defaults against the null server on the same machine ({machine}; {load:.0f} processes waiting for its cores
+at the end). Raw data:
 `{os.path.basename(out)}.csv`, a row each {SAMPLE_S} s from `/proc/PID/status` (resident: VmRSS; without file pages: RssAnon and RssShmem).
 
 | input | GB | wall, s | peak resident, MiB | peak without file pages, MiB | mean of the second quarter, MiB | mean of the last quarter, MiB |

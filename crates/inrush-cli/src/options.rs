@@ -315,11 +315,13 @@ mod tests {
             ("a --index t --mapping none.json", "cannot read none.json"),
             ("a --index t --format csv --field f", "--field is for text"),
             ("a --index t --format ndjson --columns a", "--columns is for CSV"),
+            ("a --index t --format text --null NA", "--null is for CSV"),
             ("a --index t --schema price", "write it like price:float"),
             ("a --index t --schema price:money", "money"),
             ("a --index t --charset klingon", "klingon"),
             ("a --index t --from-dead-letters d", "sources and --from-dead-letters"),
             ("--index t --from-dead-letters d --format csv", "--format means nothing"),
+            ("--index t --from-dead-letters d --null NA", "--null means nothing"),
         ] {
             let problem = problem(arguments);
             assert!(problem.contains(expected), "{arguments}: {problem}");

@@ -80,7 +80,7 @@ pub(crate) struct SourceArgs {
     #[arg(long)]
     pub(crate) all_strings: bool,
     /// CSV: cells with this content count as empty, as in NA or \N: the field is absent; repeated for several
-    #[arg(long = "null", value_name = "VALUE")]
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
     /// Character set of the sources, as in latin1 or windows-1252. Default: UTF-8, or what a byte order mark says
     #[arg(long, value_name = "NAME")]
