@@ -18,7 +18,6 @@ use tokio::time::MissedTickBehavior;
 
 pub(crate) use plan::{Plan, plan};
 pub use recover::{RecoverOptions, Recovered, RecoveredState, recover};
-pub(crate) use state::default_folder;
 pub use store::GUARD_INDEX;
 
 use crate::report::{SettingChange, SettingsReport, SettingsRestored};
@@ -113,6 +112,9 @@ impl Driver {
                 _ = heartbeat.tick() => self.guard.handle_heartbeat(),
             }
         }
+        if let Some(problem) = self.guard.problem() {
+            tracing::warn!("the settings of {} are left as they are during the load: {problem}", self.store.index);
+        }
         let left = matches!(self.guard.outcome(), Some(Outcome::NotRestored { .. } | Outcome::Unknown(_)));
         if let (false, Some(state)) = (left, self.state.take()) {
             state.remove();
@@ -150,8 +152,11 @@ impl Driver {
         let change = |from: &Option<String>, to: &String| SettingChange { from: from.clone(), to: to.clone() };
         let changed = self.guard.changes().map(|(name, c)| (name.clone(), change(&c.original, &c.applied))).collect();
         let (restored, mut detail) = match self.guard.outcome() {
-            Some(Outcome::Nothing) => {
+            Some(Outcome::Nothing | Outcome::Restored { .. }) if self.guard.changes().next().is_none() => {
                 (SettingsRestored::Unchanged, format!("the settings of {index} were not changed"))
+            }
+            Some(Outcome::Nothing) => {
+                (SettingsRestored::Yes, format!("somebody else has put back the settings of {index}"))
             }
             Some(Outcome::Restored { foreign }) if foreign.is_empty() => {
                 (SettingsRestored::Yes, format!("{index} has the settings that it had"))

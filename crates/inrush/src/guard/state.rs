@@ -26,7 +26,7 @@ pub(super) struct LocalState {
 }
 
 /// Where records are kept unless something else was said: `inrush` in the XDG state folder.
-pub(crate) fn default_folder() -> Option<PathBuf> {
+pub(super) fn default_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;
     Some(base.join("inrush"))
