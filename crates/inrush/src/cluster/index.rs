@@ -335,9 +335,13 @@ fn index_info(name: &str, body: &Value) -> Result<IndexInfo, ClusterError> {
         default_pipeline: pipeline("default_pipeline"),
         final_pipeline: pipeline("final_pipeline"),
         refresh_interval: text("refresh_interval"),
-        policy: ["lifecycle/name", "plugins/index_state_management/policy_id", "opendistro/index_state_management/policy_id"]
-            .into_iter()
-            .find_map(text),
+        policy: [
+            "lifecycle/name",
+            "plugins/index_state_management/policy_id",
+            "opendistro/index_state_management/policy_id",
+        ]
+        .into_iter()
+        .find_map(text),
     })
 }
 
