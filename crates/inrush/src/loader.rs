@@ -219,7 +219,10 @@ impl Loader {
             run.refresh_early = guard.as_ref().and_then(|guard| guard.refresh_early.clone());
             let finished = run.run().await;
             let settings = match guard {
-                Some(guard) => guard.release().await,
+                Some(guard) => {
+                    progress.send_modify(|p| p.phase = Phase::PuttingBack);
+                    guard.release().await
+                }
                 None => SettingsReport::new(SettingsRestored::Unchanged, "left as they are".to_owned()),
             };
             let end = End { transport, prepared, names, run_id, warnings, started, verify, progress, settings };
@@ -553,7 +556,7 @@ fn http_options(config: &LoadConfig) -> HttpOptions {
 }
 
 /// Twelve hexadecimal digits that no other run of this machine has.
-fn run_id() -> String {
+pub(crate) fn run_id() -> String {
     format!("{:012x}", seed() & 0xffff_ffff_ffff)
 }
 

@@ -6,6 +6,7 @@
 //! compare-and-set. After every conflict, and whenever it is not sure, a guard reads the lease again and goes on from what it says; so
 //! a write whose answer was lost needs no special case.
 
+mod commands;
 mod holders;
 mod lease;
 mod machine;
@@ -15,7 +16,8 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
+pub use commands::{Command, Outcome, Over, Reply};
 pub use holders::{DEAD_AFTER, HEARTBEAT};
 pub use lease::{Change, Changes, Holder, Lease, Phase, Settings, Version};
-pub use machine::{Command, Guard, Outcome, Over, Purpose, Reply};
+pub use machine::Guard;
 pub use policy::Job;

@@ -97,10 +97,11 @@ pub async fn recover(
     if !unsure.is_empty() {
         watching(&unsure);
     }
+    let run_id = crate::loader::run_id();
     let mut tasks = JoinSet::new();
     for (number, (uuid, left)) in left.into_iter().enumerate() {
         let store = Store { transport: Arc::clone(&transport), index: left.index.clone(), uuid };
-        let me = format!("recover-{}-{number}", std::process::id());
+        let me = format!("{run_id}-{number}");
         tasks.spawn(one(me, store, left, options.watch, folder.clone()));
     }
     let mut done: Vec<Recovered> = tasks.join_all().await.into_iter().flatten().collect();
