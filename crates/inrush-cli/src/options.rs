@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use inrush::Action;
-use inrush::config::{DeadLetters, Gentle, IndexCreation, LoadConfig, Replies};
+use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig, Replies};
 use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header};
 use inrush::transport::NodeUrl;
 
@@ -40,6 +40,12 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.max_errors = errors.max_errors.unwrap_or(config.max_errors);
     config.verify = !errors.no_verify;
     config.trace = sizes.trace.clone();
+    config.guard = GuardConfig {
+        leave_settings: to.leave_settings,
+        replicas_off: to.replicas_off,
+        replicas_off_confirmed: to.yes,
+        state: to.state.clone(),
+    };
     config.dead_letters = match (&errors.dead_letters, &source.job) {
         (Some(path), _) => DeadLetters::File(path.clone()),
         (None, Some(job)) => DeadLetters::Folder(job.parent().unwrap_or_else(|| "".as_ref()).to_owned()),
@@ -63,7 +69,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
 }
 
 /// The cluster's nodes; none for the local node.
-fn urls(to: &[String]) -> Result<Vec<NodeUrl>> {
+pub(crate) fn urls(to: &[String]) -> Result<Vec<NodeUrl>> {
     if to.iter().any(|url| url == LOCAL) {
         if to.iter().any(|url| url != LOCAL) {
             return Err(UsageError::new("--to names the local node and others; a load goes to one cluster").into());

@@ -10,6 +10,7 @@ mod batch;
 pub mod block;
 pub mod encode;
 pub mod flow;
+pub mod guard;
 pub mod items;
 pub mod ledger;
 pub mod nodes;

@@ -159,7 +159,8 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
     let method = if request.method == Method::HEAD { "GET" } else { request.method.as_str() };
     match (method, segments.as_slice()) {
         ("GET", []) => Ok(cluster::root(cluster, around)),
-        ("GET", ["_cluster", "health", ..]) => Ok(cluster::health(cluster)),
+        ("GET", ["_cluster", "health"]) => cluster::health(cluster, "*"),
+        ("GET", ["_cluster", "health", expression]) => cluster::health(cluster, expression),
         ("GET", ["_cluster", "settings"]) => Ok(cluster::settings(cluster)),
         ("PUT", ["_cluster", "settings"]) => cluster::put_settings(cluster, request),
         ("GET", ["_nodes", "stats", ..] | ["_nodes", _, "stats", ..]) => Ok(cluster::node_stats(cluster, around)),

@@ -50,6 +50,7 @@ pub mod config;
 mod dead_letter;
 pub mod doctor;
 mod error;
+mod guard;
 mod loader;
 pub mod node;
 mod progress;
@@ -64,8 +65,11 @@ mod verify;
 
 pub use dead_letter::Failure;
 pub use error::LoadError;
+pub use guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
 pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 pub use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, Position};
 pub use loader::{Loader, LoaderBuilder, PushLoad, RunningLoad, StopHandle};
 pub use progress::{Phase, Progress};
-pub use report::{PlanReport, Report, SourceReport, Status, Verified, VerifiedState};
+pub use report::{
+    PlanReport, Report, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, Verified, VerifiedState,
+};

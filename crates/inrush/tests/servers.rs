@@ -91,7 +91,9 @@ async fn check(distribution: Distribution) {
 
     node.stop().await.unwrap();
     std::fs::remove_dir_all(folder).unwrap();
-    println!("{title}: loaded with and without ids, refused documents are dead letters; the doctor finds what was left");
+    println!(
+        "{title}: loaded with and without ids, refused documents are dead letters; the doctor finds what was left"
+    );
 }
 
 /// The doctor gets all its questions answered, and finds what a crashed loader would have left on an index.

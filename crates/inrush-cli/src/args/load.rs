@@ -134,6 +134,18 @@ pub(crate) struct IndexArgs {
     /// Delete the index first, with all its documents; asks, unless --yes is given
     #[arg(long)]
     pub(crate) recreate: bool,
+    /// Leave the settings of the index as they are. By default a large load (256 MiB of sources or more) into an empty
+    /// index has no replicas, and a very large one (1 GiB) refreshes, flushes and merges less; all of it is put back
+    #[arg(long)]
+    pub(crate) leave_settings: bool,
+    /// No replicas during the load, whatever its size; an index with documents has to be green, and asks, unless --yes
+    /// is given
+    #[arg(long)]
+    pub(crate) replicas_off: bool,
+    /// Folder for a record of the settings that are changed, besides the one in the cluster. Default: inrush in
+    /// XDG_STATE_HOME or ~/.local/state
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) state: Option<PathBuf>,
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,

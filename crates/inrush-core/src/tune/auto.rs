@@ -221,8 +221,7 @@ impl Auto {
         // Many small requests in place of few large ones: the large ones have to come back first.
         let tight = self.under_way() * 1.5 > self.knobs.limit(self.loss.growth_limit(now));
         let smaller = to.batch_bytes < self.plan.batch_bytes && to.in_flight > self.plan.in_flight;
-        self.rest_in_flight = (tight && smaller)
-            .then(|| std::mem::replace(&mut to.in_flight, self.plan.in_flight));
+        self.rest_in_flight = (tight && smaller).then(|| std::mem::replace(&mut to.in_flight, self.plan.in_flight));
         self.plan = to;
         (self.smooth, self.windows) = (None, 0);
         self.window = Window::new(now);

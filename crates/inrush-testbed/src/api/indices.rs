@@ -77,11 +77,15 @@ pub(super) fn put_settings(cluster: &mut Cluster, expression: &str, request: &Ap
     if !given.keys().all(|name| name.starts_with("index.blocks.")) {
         check_metadata(cluster, &names, true)?;
     }
+    if let Some(name) = given.keys().find(|name| cluster.refused_settings.contains(*name)) {
+        return Err(EsError::validation(&format!("the fake cluster was told to refuse [{name}]")));
+    }
     let flavor = cluster.flavor.clone();
     for name in names {
         if let Some(index) = cluster.indices.get_mut(&name) {
             let label = format!("{name}/{}", index.uuid);
             index.settings.update(&flavor, given.clone(), &label, index.open)?;
+            index.settings.expand_replicas(cluster.nodes);
         }
     }
     Ok(ApiReply::acknowledged())

@@ -123,6 +123,8 @@ async fn check_target(
         Some(index) => {
             check_open(index)?;
             warnings.extend(fields_warning(index));
+            // That a data stream rolls over is what it is for.
+            warnings.extend(policy_warning(index).filter(|_| !target.is_data_stream()));
             (&index.name, index.default_pipeline.clone(), index.final_pipeline.clone())
         }
         None if needs.recreate || matches!(target.kind, TargetKind::Missing { .. }) => {
@@ -192,6 +194,13 @@ fn fields_warning(index: &IndexInfo) -> Option<String> {
             if full { "documents with a new field will fail" } else { "documents with many new fields will fail" };
         format!("{name} has {fields} of {limit} fields (index.mapping.total_fields.limit): {consequence}")
     })
+}
+
+fn policy_warning(index: &IndexInfo) -> Option<String> {
+    let (name, policy) = (&index.name, index.policy.as_ref()?);
+    Some(format!(
+        "the policy {policy} manages {name}: if it rolls over, shrinks or deletes it during the load, documents fail or are lost; pause it first: POST {name}/_ilm/remove (OpenSearch: POST _plugins/_ism/remove/{name}), and add it again afterwards"
+    ))
 }
 
 /// An error if the pipeline is surely not there.
@@ -299,6 +308,7 @@ mod tests {
             default_pipeline: None,
             final_pipeline: None,
             refresh_interval: None,
+            policy: None,
         }
     }
 
@@ -324,6 +334,13 @@ mod tests {
         assert_eq!(warning(899), None);
         assert!(warning(900).unwrap().contains("many new fields"));
         assert!(warning(1000).unwrap().contains("a new field will fail"));
+    }
+
+    #[test]
+    fn a_policy_that_may_act_during_the_load_is_warned_of() {
+        assert_eq!(policy_warning(&index()), None);
+        let warning = policy_warning(&IndexInfo { policy: Some("hot-warm".into()), ..index() }).unwrap();
+        assert!(warning.contains("the policy hot-warm manages trips"), "{warning}");
     }
 
     #[test]
