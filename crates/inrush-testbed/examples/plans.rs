@@ -39,7 +39,8 @@ fn main() -> anyhow::Result<()> {
     }
     for from in 0..scenario.seconds as u32 {
         let from = f64::from(from);
-        let rates = (0..scenario.loaders.len()).map(|l| format!("{:7.1}", record.loader_throughput(l, from, from + 1.0) / 1e6));
+        let rates =
+            (0..scenario.loaders.len()).map(|l| format!("{:7.1}", record.loader_throughput(l, from, from + 1.0) / 1e6));
         println!("{from:3} {}", rates.collect::<String>());
     }
     Ok(())

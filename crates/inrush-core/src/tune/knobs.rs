@@ -56,7 +56,11 @@ impl Knobs {
         let factor = factor.min(limit / Knobs::under_way(plan));
         let to = if factor <= 1.0 { *plan } else { self.scaled(plan, factor) };
         let most = (limit / to.batch_bytes as f64).floor();
-        if f64::from(to.in_flight) > most { self.plan(to.batch_bytes as f64, most.max(f64::from(plan.in_flight))) } else { to }
+        if f64::from(to.in_flight) > most {
+            self.plan(to.batch_bytes as f64, most.max(f64::from(plan.in_flight)))
+        } else {
+            to
+        }
     }
 
     /// Like [`Knobs::scaled`] for less, but no fewer than two requests, and their size stays.
