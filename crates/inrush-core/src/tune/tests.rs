@@ -125,7 +125,8 @@ fn stalls_do_not_tear_the_plan_down() {
 
 #[test]
 fn a_change_is_followed_within_ten_seconds() {
-    let steps: [(&str, fn(&mut Cluster)); 5] = [
+    type Step = (&'static str, fn(&mut Cluster));
+    let steps: [Step; 5] = [
         ("threads gone", |c| c.threads = 2),
         ("threads added", |c| c.threads = 8),
         ("half as fast", |c| c.per_mib = 0.2),
