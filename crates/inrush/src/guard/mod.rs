@@ -140,9 +140,15 @@ impl Driver {
         }
     }
 
-    /// Before settings are changed they are in the local state, too.
+    /// Before settings are changed for the load they are in the local state, too. Nothing keeps them from being put back.
     fn write_down(&self, command: &Command) -> std::io::Result<()> {
-        let (Command::Put { changes, .. }, Some(state)) = (command, &self.state) else { return Ok(()) };
+        let (Command::Put { values, changes }, Some(state)) = (command, &self.state) else { return Ok(()) };
+        let for_the_load = |(name, value): (&String, &Option<String>)| {
+            changes.get(name).is_some_and(|change| Some(&change.applied) == value.as_ref())
+        };
+        if !values.iter().any(for_the_load) {
+            return Ok(());
+        }
         let (index, uuid) = (self.store.index.clone(), self.store.uuid.clone());
         state.save(&Record { index, uuid, changes: changes.clone() })
     }
