@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::store::{self, Store};
-use super::{PATIENCE_AT_THE_END, passed_on, state};
+use super::{PATIENCE_AT_THE_END, know_holders, passed_on, state};
 use crate::cluster::ClusterError;
 use crate::report::SettingChange;
 use crate::transport::Transport;
@@ -186,17 +186,7 @@ async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Opti
         }
         let reply = store.obey(&command, PATIENCE_AT_THE_END).await;
         gone |= reply == Reply::Gone;
-        if let (Reply::Lease(Some((lease, _))), Some(folder)) = (&reply, &folder) {
-            let restorer = match &lease.phase {
-                Phase::Restoring { by } => Some(by),
-                Phase::Held => None,
-            };
-            for holder in lease.holders.keys().chain(restorer) {
-                if let Some(alive) = state::lives(folder, holder) {
-                    guard.know_holder(holder, alive);
-                }
-            }
-        }
+        know_holders(&mut guard, &reply, folder.as_deref());
         guard.handle(Time::from_start(started.elapsed()), reply);
     }
     let (state, detail) = match guard.outcome() {
