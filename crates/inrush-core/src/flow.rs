@@ -2,6 +2,8 @@
 //! under way (`Slot`), the ledger and the tuner. A state machine: `handle_*` takes what happened, [`Flow::poll`] says
 //! what to do next, [`Flow::poll_timeout`] when to come back. Nothing in it waits, locks or reads a clock.
 
+mod command;
+mod give_up;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -10,10 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use crate::batch::{Batch, Pending, Segment, Tracked};
-use crate::block::Position;
 use crate::items::ItemBlock;
 use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
 use crate::outcome::{Condition, OnConflict, Settled};
@@ -21,7 +20,9 @@ use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
-use crate::tune::{Decision, Plan, Sample, Tuner};
+use crate::tune::{Plan, Sample, Tuner};
+pub use command::{Command, Comparison, DeadLetter, Item, Note, Request};
+pub use give_up::{MaxErrors, Stop};
 use slot::{Part, Slot, SlotState};
 
 /// What a flow is told once.
@@ -53,129 +54,6 @@ pub struct FlowConfig {
     pub max_errors: MaxErrors,
     /// Where the jitter of waits begins.
     pub seed: u64,
-}
-
-/// When to give up because of dead letters.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum MaxErrors {
-    /// More than so many dead letters.
-    Count(u64),
-    /// More than this part of the documents, in percent, judged from the 10,000th document on and at the end. 100, the default: all of
-    /// them.
-    Percent(f64),
-}
-
-impl Default for MaxErrors {
-    fn default() -> Self {
-        MaxErrors::Percent(100.0)
-    }
-}
-
-/// Documents after which [`MaxErrors::Percent`] is judged.
-const PERCENT_FROM_DOCS: u64 = 10_000;
-
-/// What to do next.
-#[derive(Debug)]
-pub enum Command {
-    /// Send this to `_bulk`, and answer with [`Flow::handle_attempt`].
-    Send(Request),
-    /// An attempt was lost on the way: wait until the cluster no longer works on it, as far as that can be told, then answer with
-    /// [`Flow::handle_gone`]. Nothing is piled on a cluster that is still busy with it.
-    AwaitGone {
-        /// The request whose attempt was lost.
-        request: u64,
-    },
-    /// Read these documents and compare; answer with [`Flow::handle_compared`].
-    Compare {
-        /// The request they were part of.
-        request: u64,
-        /// Their action lines and contents.
-        items: Vec<Item>,
-    },
-    /// Write this down.
-    DeadLetter(Box<DeadLetter>),
-    /// Tell the user.
-    Note(Note),
-    /// Write down what an attempt taught; only with [`FlowConfig::samples`].
-    Sample(Sample),
-}
-
-/// One request.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// Its number, unique in the run.
-    pub id: u64,
-    /// The body in slices.
-    pub body: Vec<Bytes>,
-    /// How many items.
-    pub items: u32,
-    /// The length of the body.
-    pub bytes: u64,
-    /// Ask for one entry an item even if the run is content with summaries.
-    pub item_replies: bool,
-}
-
-/// One bulk item.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// Its action line, without line end.
-    pub action: Bytes,
-    /// The document as it is sent; empty for a delete.
-    pub document: Bytes,
-}
-
-/// What the index holds under an item's id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// The same content.
-    Equal,
-    /// Other content, or nothing.
-    Different,
-    /// It could not be read.
-    Failed(String),
-}
-
-/// A document that is not in, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeadLetter {
-    /// Where it stands in its source.
-    pub position: Position,
-    /// The item's status; 0 where it was never sent.
-    pub status: u16,
-    /// The server's name for the error, or ours.
-    pub kind: String,
-    /// The server's words, or ours.
-    pub reason: String,
-    /// The action line; `None` where the record never became an item.
-    pub action: Option<Bytes>,
-    /// The document, or what was read of it.
-    pub document: Bytes,
-}
-
-/// Something a person should hear of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// Nothing is sent until the condition has passed.
-    Paused(Condition),
-    /// It has passed.
-    Resumed,
-    /// The server's limit on bodies was met; batches stay below so many bytes from now on.
-    BodyLimit(u64),
-    /// An attempt was lost, and why.
-    Lost(String),
-    /// A request was refused or could not be sent and will be sent again, and why.
-    Trouble(String),
-    /// The tuner has changed the plan.
-    Plan(Decision),
-}
-
-/// Why a run ended before its sources did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// Somebody asked for it.
-    Interrupted,
-    /// It could not go on, and why.
-    Failed(String),
 }
 
 /// See the module's text.
@@ -492,86 +370,6 @@ impl Flow {
         self.pending.settled(now, segment);
     }
 
-    fn dead_letter(&mut self, now: Time, letter: DeadLetter) {
-        self.tally.dead_letter(letter.status, &letter.kind, &letter.reason);
-        self.commands.push_back(Command::DeadLetter(Box::new(letter)));
-        let c = &self.tally.counts;
-        let hopeless = match self.config.max_errors {
-            MaxErrors::Count(max) => c.docs_dead_lettered > max,
-            MaxErrors::Percent(_) => c.docs_read >= PERCENT_FROM_DOCS && self.too_many_errors(),
-        };
-        if hopeless && self.stop.is_none() {
-            self.handle_stop(now, Stop::Failed(self.max_errors_message()));
-        }
-    }
-
-    /// Whether dead letters are more than was allowed, for the judgement at the end.
-    pub fn too_many_errors(&self) -> bool {
-        let c = &self.tally.counts;
-        match self.config.max_errors {
-            MaxErrors::Count(max) => c.docs_dead_lettered > max,
-            MaxErrors::Percent(max) if max >= 100.0 => {
-                c.docs_read >= PERCENT_FROM_DOCS && c.docs_dead_lettered == c.docs_read
-            }
-            MaxErrors::Percent(max) => c.docs_dead_lettered as f64 * 100.0 > max * c.docs_read as f64,
-        }
-    }
-
-    /// What is said when there are too many dead letters.
-    pub fn max_errors_message(&self) -> String {
-        let c = &self.tally.counts;
-        let worst = self.tally.errors().into_iter().next();
-        let worst =
-            worst.map(|e| format!("; most frequent: {} {}: {}", e.status, e.kind, e.reason)).unwrap_or_default();
-        format!(
-            "{} of {} documents could not be loaded, which is more than --max-errors allows{worst}",
-            c.docs_dead_lettered, c.docs_read
-        )
-    }
-
-    fn give_up_if_due(&mut self, now: Time) {
-        if let Some(paused) = self.paused
-            && self.stop.is_none()
-            && now.since(paused.since) >= self.config.pause_max
-        {
-            let waited = self.config.pause_max.as_secs_f64();
-            let why = format!("stopped after a pause of {waited} s: {}", paused.condition.advice());
-            self.handle_stop(now, Stop::Failed(why));
-        }
-        let Some((_, stopped_at)) = self.stop else { return };
-        let over = now.since(stopped_at) >= self.config.drain_max;
-        let ids: Vec<u64> = self.slots.keys().copied().collect();
-        for id in ids {
-            let Some(slot) = self.slots.get(&id) else { continue };
-            // A stop ends what only waits; an answer that may still come is waited for.
-            let ends = match slot.state {
-                SlotState::Waiting { .. } => true,
-                SlotState::Sent { .. } | SlotState::AwaitingGone | SlotState::Comparing { .. } => over,
-            };
-            if ends {
-                self.abandon(now, id);
-            }
-        }
-    }
-
-    /// Gives up on a slot: what may have been applied is unknown, the rest is given back.
-    fn abandon(&mut self, now: Time, slot_id: u64) {
-        let Some(slot) = self.slots.remove(&slot_id) else { return };
-        let under_way = matches!(slot.state, SlotState::Sent { .. } | SlotState::AwaitingGone);
-        if let SlotState::Sent { request } = slot.state {
-            self.requests.remove(&request);
-        }
-        if let SlotState::Comparing { part, .. } = &slot.state {
-            // The 409 said that a document is there; whose, was not found out.
-            self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
-        }
-        for (at, part) in slot.parts.iter().enumerate() {
-            if part.uncertain || (at == 0 && under_way) {
-                self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
-            }
-        }
-    }
-
     fn wait(&mut self, setbacks: u32) -> Duration {
         self.config.retry.wait(setbacks, &mut self.jitter)
     }
@@ -583,49 +381,12 @@ impl Flow {
         if !self.config.retry.allows(part.failures, part.first_sent, now) {
             return self.exhausted(now, part, last);
         }
-        let until = now + self.wait(part.setbacks);
+        // A server that asks for more than the longest wait is asked again after that one: it may have mended meanwhile.
+        let asked_for = last.retry_after.min(self.config.retry.longest_wait);
+        let until = now + self.wait(part.setbacks).max(asked_for);
         if let Some(slot) = self.slots.get_mut(&slot_id) {
             slot.parts.push_front(part);
             slot.state = SlotState::Waiting { until };
-        }
-    }
-
-    fn exhausted(&mut self, now: Time, part: Part, last: &slot::LastError) {
-        let tried = now.since(part.first_sent).as_secs_f64();
-        if self.last_progress <= part.first_sent {
-            // The cluster takes nothing at all: that is no matter of these documents, and dead letters would not help.
-            let why = format!(
-                "the cluster has taken no document for {tried:.0} s; the last of {} attempts in a row ended with {last}",
-                part.failures
-            );
-            if part.uncertain {
-                self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
-            }
-            return self.handle_stop(now, Stop::Failed(why));
-        }
-        if part.uncertain && last.status == 0 {
-            return self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
-        }
-        let reason = format!("given up after {tried:.0} s and {} attempts in a row: {}", part.failures, last.reason);
-        let last = slot::LastError { reason, ..last.clone() };
-        self.dead_letter_batch(now, &part.batch, &last);
-    }
-
-    fn dead_letter_batch(&mut self, now: Time, batch: &Batch, error: &slot::LastError) {
-        for segment in &batch.segments {
-            for item in segment.first..segment.end {
-                let (action, document) = segment.block.items.action_and_document(item);
-                let letter = DeadLetter {
-                    position: segment.block.items.position(item),
-                    status: error.status,
-                    kind: error.kind.clone(),
-                    reason: error.reason.clone(),
-                    action: Some(action),
-                    document,
-                };
-                self.dead_letter(now, letter);
-            }
-            self.release(now, segment);
         }
     }
 

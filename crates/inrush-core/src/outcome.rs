@@ -1,5 +1,7 @@
 //! The verdict tables: what each answer of a server means for a document, in one place, each arm with its reason.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult};
@@ -15,6 +17,8 @@ pub enum Attempt {
         status: u16,
         /// What the body says.
         error: ItemError,
+        /// How long the server asks to be left alone, where it does (`Retry-After`).
+        retry_after: Option<Duration>,
     },
     /// No byte of the body was handed over: surely not applied.
     NotSent {

@@ -85,7 +85,10 @@ fn attempt(result: Result<transport::Response, transport::HttpError>, items: u32
         }
     };
     if !(200..300).contains(&response.status) {
-        return Attempt::Refused { status: response.status, error: ItemError::from_body(&response.body) };
+        let error = ItemError::from_body(&response.body);
+        // RFC 9110 defines it for these two, and for redirects, which are not followed.
+        let retry_after = response.retry_after.filter(|_| matches!(response.status, 429 | 503));
+        return Attempt::Refused { status: response.status, error, retry_after };
     }
     match BulkReply::parse(&response.body) {
         Ok(reply) if reply.items() == u64::from(items) || (!item_replies && reply.items() == 0) => {

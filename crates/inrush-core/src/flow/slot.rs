@@ -95,6 +95,8 @@ pub(super) struct LastError {
     pub(super) status: u16,
     pub(super) kind: String,
     pub(super) reason: String,
+    /// The server asked for a wait of at least so long.
+    pub(super) retry_after: Duration,
 }
 
 impl fmt::Display for LastError {
@@ -108,11 +110,12 @@ impl fmt::Display for LastError {
 
 impl LastError {
     fn new(status: u16, error: &ItemError) -> Self {
-        LastError { status, kind: error.kind.clone(), reason: error.reason.clone() }
+        let retry_after = Duration::ZERO;
+        LastError { status, kind: error.kind.clone(), reason: error.reason.clone(), retry_after }
     }
 
     fn client(kind: &str, reason: String) -> Self {
-        LastError { status: 0, kind: kind.to_owned(), reason }
+        LastError { status: 0, kind: kind.to_owned(), reason, retry_after: Duration::ZERO }
     }
 }
 
@@ -155,7 +158,7 @@ impl Flow {
                 let (accepted, rejected) = self.replied(now, slot_id, part, &reply);
                 (sample.accepted, sample.rejected) = (accepted, rejected);
             }
-            Attempt::Refused { status, error } => {
+            Attempt::Refused { status, error, retry_after } => {
                 let verdict = request_verdict(status, &error, self.config.incremental_bulk);
                 sample.outcome = match verdict {
                     RequestVerdict::Smaller => Outcome::TooLarge,
@@ -166,7 +169,9 @@ impl Flow {
                     sample.rejected = sample.docs;
                     self.tally.counts.rejected_items += u64::from(part.batch.items);
                 }
-                self.refused(now, slot_id, part, verdict, &LastError::new(status, &error));
+                let last = LastError::new(status, &error);
+                let last = LastError { retry_after: retry_after.unwrap_or_default(), ..last };
+                self.refused(now, slot_id, part, verdict, &last);
             }
             Attempt::NotSent { reason } => {
                 self.commands.push_back(Command::Note(Note::Trouble(reason.clone())));
@@ -212,6 +217,7 @@ impl Flow {
             status: 409,
             kind: "version_conflict_engine_exception".to_owned(),
             reason: what.to_owned(),
+            retry_after: Duration::ZERO,
         };
         let mut at = 0;
         for segment in &part.batch.segments {

@@ -22,6 +22,8 @@ enum Fault {
     ResetBeforeApplying,
     ResetAfterApplying,
     Refused(u16),
+    /// 429 or 503, and for how many seconds to stay away.
+    Later(u16, u64),
     /// Flood stage, for all items.
     Flood,
 }
@@ -89,12 +91,17 @@ impl Cluster {
             Fault::ResetBeforeApplying => return lost(),
             // A single document that is refused as too large is a dead letter, and rightly so.
             Fault::Refused(413) if request.items == 1 => {}
-            Fault::Refused(status) => return Attempt::Refused { status, error: error("x") },
+            Fault::Refused(status) => return Attempt::Refused { status, error: error("x"), retry_after: None },
+            Fault::Later(status, seconds) => {
+                let retry_after = Some(Duration::from_secs(seconds));
+                return Attempt::Refused { status, error: error("x"), retry_after };
+            }
             Fault::None | Fault::Rejects(_) | Fault::ResetAfterApplying | Fault::Flood => {}
         }
         // An id that is too long, say: it spoils the whole request.
         if text.contains("spoils") {
-            return Attempt::Refused { status: 400, error: error("action_request_validation_exception") };
+            let error = error("action_request_validation_exception");
+            return Attempt::Refused { status: 400, error, retry_after: None };
         }
         let runs = lines
             .chunks(2)
@@ -364,6 +371,17 @@ fn a_cluster_that_is_gone_ends_the_run_and_what_was_sent_is_unknown() {
     let out = run(config(), Action::Index, 10, &[Fault::ResetBeforeApplying; 1000]);
     assert!(out.flow.counts().docs_unknown > 0);
     assert!(out.flow.counts().add_up());
+}
+
+#[test]
+fn a_server_is_left_alone_for_as_long_as_it_asks() {
+    for (asked_for_s, waited_s) in [(0, 0), (7, 7), (3600, 30)] {
+        for status in [429, 503] {
+            let outcome = run(config(), Action::Index, 3, &[Fault::Later(status, asked_for_s)]);
+            assert_eq!(outcome.flow.counts().docs_created, 3);
+            assert_eq!(outcome.elapsed.as_secs(), waited_s, "{status} {asked_for_s}");
+        }
+    }
 }
 
 #[test]

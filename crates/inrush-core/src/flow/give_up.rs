@@ -1,0 +1,156 @@
+//! When a flow gives up: on a document, on a batch, on the run.
+
+use super::slot::{LastError, Part, SlotState};
+use super::{Command, DeadLetter, Flow};
+use crate::batch::Batch;
+use crate::outcome::Settled;
+use crate::time::Time;
+
+/// Why a run ended before its sources did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Somebody asked for it.
+    Interrupted,
+    /// It could not go on, and why.
+    Failed(String),
+}
+
+/// When to give up because of dead letters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MaxErrors {
+    /// More than so many dead letters.
+    Count(u64),
+    /// More than this part of the documents, in percent, judged from the 10,000th document on and at the end. 100, the default: all of
+    /// them.
+    Percent(f64),
+}
+
+impl Default for MaxErrors {
+    fn default() -> Self {
+        MaxErrors::Percent(100.0)
+    }
+}
+
+/// Documents after which [`MaxErrors::Percent`] is judged.
+const PERCENT_FROM_DOCS: u64 = 10_000;
+
+impl Flow {
+    pub(super) fn dead_letter(&mut self, now: Time, letter: DeadLetter) {
+        self.tally.dead_letter(letter.status, &letter.kind, &letter.reason);
+        self.commands.push_back(Command::DeadLetter(Box::new(letter)));
+        let c = &self.tally.counts;
+        let hopeless = match self.config.max_errors {
+            MaxErrors::Count(max) => c.docs_dead_lettered > max,
+            MaxErrors::Percent(_) => c.docs_read >= PERCENT_FROM_DOCS && self.too_many_errors(),
+        };
+        if hopeless && self.stop.is_none() {
+            self.handle_stop(now, Stop::Failed(self.max_errors_message()));
+        }
+    }
+
+    /// Whether dead letters are more than was allowed, for the judgement at the end.
+    pub fn too_many_errors(&self) -> bool {
+        let c = &self.tally.counts;
+        match self.config.max_errors {
+            MaxErrors::Count(max) => c.docs_dead_lettered > max,
+            MaxErrors::Percent(max) if max >= 100.0 => {
+                c.docs_read >= PERCENT_FROM_DOCS && c.docs_dead_lettered == c.docs_read
+            }
+            MaxErrors::Percent(max) => c.docs_dead_lettered as f64 * 100.0 > max * c.docs_read as f64,
+        }
+    }
+
+    /// What is said when there are too many dead letters.
+    pub fn max_errors_message(&self) -> String {
+        let c = &self.tally.counts;
+        let worst = self.tally.errors().into_iter().next();
+        let worst =
+            worst.map(|e| format!("; most frequent: {} {}: {}", e.status, e.kind, e.reason)).unwrap_or_default();
+        format!(
+            "{} of {} documents could not be loaded, which is more than --max-errors allows{worst}",
+            c.docs_dead_lettered, c.docs_read
+        )
+    }
+
+    pub(super) fn give_up_if_due(&mut self, now: Time) {
+        if let Some(paused) = self.paused
+            && self.stop.is_none()
+            && now.since(paused.since) >= self.config.pause_max
+        {
+            let waited = self.config.pause_max.as_secs_f64();
+            let why = format!("stopped after a pause of {waited} s: {}", paused.condition.advice());
+            self.handle_stop(now, Stop::Failed(why));
+        }
+        let Some((_, stopped_at)) = self.stop else { return };
+        let over = now.since(stopped_at) >= self.config.drain_max;
+        let ids: Vec<u64> = self.slots.keys().copied().collect();
+        for id in ids {
+            let Some(slot) = self.slots.get(&id) else { continue };
+            // A stop ends what only waits; an answer that may still come is waited for.
+            let ends = match slot.state {
+                SlotState::Waiting { .. } => true,
+                SlotState::Sent { .. } | SlotState::AwaitingGone | SlotState::Comparing { .. } => over,
+            };
+            if ends {
+                self.abandon(now, id);
+            }
+        }
+    }
+
+    /// Gives up on a slot: what may have been applied is unknown, the rest is given back.
+    fn abandon(&mut self, now: Time, slot_id: u64) {
+        let Some(slot) = self.slots.remove(&slot_id) else { return };
+        let under_way = matches!(slot.state, SlotState::Sent { .. } | SlotState::AwaitingGone);
+        if let SlotState::Sent { request } = slot.state {
+            self.requests.remove(&request);
+        }
+        if let SlotState::Comparing { part, .. } = &slot.state {
+            // The 409 said that a document is there; whose, was not found out.
+            self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
+        }
+        for (at, part) in slot.parts.iter().enumerate() {
+            if part.uncertain || (at == 0 && under_way) {
+                self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
+            }
+        }
+    }
+
+    pub(super) fn exhausted(&mut self, now: Time, part: Part, last: &LastError) {
+        let tried = now.since(part.first_sent).as_secs_f64();
+        if self.last_progress <= part.first_sent {
+            // The cluster takes nothing at all: that is no matter of these documents, and dead letters would not help.
+            let why = format!(
+                "the cluster has taken no document for {tried:.0} s; the last of {} attempts in a row ended with {last}",
+                part.failures
+            );
+            if part.uncertain {
+                self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
+            }
+            return self.handle_stop(now, Stop::Failed(why));
+        }
+        if part.uncertain && last.status == 0 {
+            return self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
+        }
+        let reason = format!("given up after {tried:.0} s and {} attempts in a row: {}", part.failures, last.reason);
+        let last = LastError { reason, ..last.clone() };
+        self.dead_letter_batch(now, &part.batch, &last);
+    }
+
+    pub(super) fn dead_letter_batch(&mut self, now: Time, batch: &Batch, error: &LastError) {
+        for segment in &batch.segments {
+            for item in segment.first..segment.end {
+                let (action, document) = segment.block.items.action_and_document(item);
+                let letter = DeadLetter {
+                    position: segment.block.items.position(item),
+                    status: error.status,
+                    kind: error.kind.clone(),
+                    reason: error.reason.clone(),
+                    action: Some(action),
+                    document,
+                };
+                self.dead_letter(now, letter);
+            }
+            self.release(now, segment);
+        }
+    }
+}
