@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use crate::block::{Origin, SourceId};
+use crate::checkpoint::PartitionCheckpoint;
+use crate::ranges::Ranges;
 use crate::report::Counts;
 
 /// A part of a source that is read in order.
@@ -29,12 +31,20 @@ pub struct Watermark {
 #[error("the ledger does not add up: {0}; please report this")]
 pub struct LedgerError(String);
 
+impl LedgerError {
+    pub(crate) fn new(what: String) -> Self {
+        LedgerError(what)
+    }
+}
+
 /// What is under way and what is settled. Costs a bit for each record under way.
 #[derive(Debug, Default)]
 pub struct Ledger {
     partitions: BTreeMap<Partition, Blocks>,
     opened: u64,
     settled: u64,
+    /// Only records below the horizon of their partition may be opened.
+    has_horizons: bool,
 }
 
 #[derive(Debug, Default)]
@@ -42,8 +52,18 @@ struct Blocks {
     /// The number of the first block in `open`.
     first: u64,
     open: VecDeque<Entry>,
+    /// Where the first block began.
+    first_doc: u64,
     /// Where the next block has to begin, and where the watermark is if `open` is empty.
     next_doc: u64,
+    /// Settled by an earlier run; behind `next_doc` not read again yet.
+    earlier: Ranges,
+    /// Records below may have been sent by an earlier run.
+    sent_before: u64,
+    /// Records from here on may not be opened.
+    horizon: u64,
+    /// Settled at the end of a stopped run without being known: a later run has to send them again.
+    unresolved: Ranges,
 }
 
 #[derive(Debug)]
@@ -61,24 +81,130 @@ impl Ledger {
         let blocks = self
             .partitions
             .entry(partition)
-            .or_insert_with(|| Blocks { next_doc: origin.first_doc, ..Blocks::default() });
+            .or_insert_with(|| Blocks { first_doc: origin.first_doc, next_doc: origin.first_doc, ..Blocks::default() });
         if blocks.next_doc != origin.first_doc {
             return Err(LedgerError(format!(
                 "source {} partition {}: a block begins at document {}, expected {}",
                 origin.source.0, origin.partition, origin.first_doc, blocks.next_doc
             )));
         }
-        blocks.next_doc += u64::from(len);
-        self.opened += u64::from(len);
+        let end = origin.first_doc + u64::from(len);
+        if self.has_horizons && len > 0 && end > blocks.horizon {
+            return Err(LedgerError(format!(
+                "source {} partition {}: documents up to {end} were to be sent, and a checkpoint allows {}",
+                origin.source.0, origin.partition, blocks.horizon
+            )));
+        }
+        blocks.next_doc = end;
         let id = BlockId { partition, number: blocks.first + blocks.open.len() as u64 };
-        blocks.open.push_back(Entry {
-            first_doc: origin.first_doc,
-            len,
-            left: len,
-            done: vec![0; len.div_ceil(64) as usize],
-        });
+        let mut entry =
+            Entry { first_doc: origin.first_doc, len, left: len, done: vec![0; len.div_ceil(64) as usize] };
+        for (first, end) in blocks.earlier.within(origin.first_doc, end) {
+            // Within the block, so it fits.
+            entry.mark((first - origin.first_doc) as u32..(end - origin.first_doc) as u32);
+        }
+        self.opened += u64::from(entry.left);
+        blocks.open.push_back(entry);
         blocks.pop_settled();
         Ok(id)
+    }
+
+    /// Goes on where an earlier run was: what it settled is not settled again, and what it may have sent is known.
+    pub(crate) fn go_on(&mut self, partitions: &[PartitionCheckpoint]) {
+        for checkpoint in partitions {
+            let settled = checkpoint.settled.count();
+            self.opened += settled;
+            self.settled += settled;
+            let blocks = Blocks {
+                earlier: checkpoint.settled.clone(),
+                sent_before: checkpoint.horizon,
+                horizon: checkpoint.horizon,
+                ..Blocks::default()
+            };
+            self.partitions.insert(checkpoint.partition(), blocks);
+        }
+    }
+
+    /// From now on only records below a horizon may be opened.
+    pub(crate) fn keep_horizons(&mut self) {
+        self.has_horizons = true;
+    }
+
+    /// Records of the partition below `horizon` may be opened. A horizon never comes nearer.
+    pub(crate) fn allow(&mut self, partition: Partition, horizon: u64) {
+        let blocks = self.partitions.entry(partition).or_default();
+        blocks.horizon = blocks.horizon.max(horizon);
+    }
+
+    /// How far records of the partition may be opened.
+    pub(crate) fn horizon(&self, partition: Partition) -> u64 {
+        match self.has_horizons {
+            true => self.partitions.get(&partition).map_or(0, |blocks| blocks.horizon),
+            false => u64::MAX,
+        }
+    }
+
+    /// The records of a block that did not reach their end yet.
+    pub(crate) fn unsettled(&self, id: BlockId) -> Vec<Range<u32>> {
+        let entry = self.partitions.get(&id.partition).and_then(|blocks| {
+            let at = id.number.checked_sub(blocks.first)?;
+            blocks.open.get(at as usize)
+        });
+        let Some(entry) = entry else { return Vec::new() };
+        if entry.left == entry.len {
+            return std::iter::once(0..entry.len).filter(|all| !all.is_empty()).collect();
+        }
+        let mut unsettled = Vec::new();
+        let mut next = 0;
+        for (first, end) in entry.settled().iter() {
+            let settled = (first - entry.first_doc) as u32..(end - entry.first_doc) as u32;
+            unsettled.push(next..settled.start);
+            next = settled.end;
+        }
+        unsettled.push(next..entry.len);
+        unsettled.retain(|range| !range.is_empty());
+        unsettled
+    }
+
+    /// Up to which document an earlier run may have sent the partition.
+    pub(crate) fn sent_before(&self, partition: Partition) -> u64 {
+        self.partitions.get(&partition).map_or(0, |blocks| blocks.sent_before)
+    }
+
+    /// These records were given up on at the end of a stopped run: for a checkpoint they are not settled.
+    pub(crate) fn leave_unresolved(&mut self, origin: &Origin, records: Range<u32>) {
+        if let Some(blocks) = self.partitions.get_mut(&(origin.source, origin.partition)) {
+            let doc = |record: u32| origin.first_doc + u64::from(record);
+            blocks.unresolved.add(doc(records.start), doc(records.end));
+        }
+    }
+
+    /// How many records were left unresolved.
+    pub(crate) fn unresolved(&self) -> u64 {
+        self.partitions.values().map(|blocks| blocks.unresolved.count()).sum()
+    }
+
+    /// What is settled, and the horizons as they are.
+    pub(crate) fn checkpoint(&self) -> Vec<PartitionCheckpoint> {
+        let checkpoint = |(partition, blocks): (&Partition, &Blocks)| PartitionCheckpoint {
+            source: partition.0,
+            partition: partition.1,
+            settled: blocks.settled(),
+            horizon: blocks.horizon,
+        };
+        self.partitions.iter().map(checkpoint).collect()
+    }
+
+    /// The same when nothing is under way any more: then it is known what may have been sent without being settled.
+    pub(crate) fn last_checkpoint(&self) -> Vec<PartitionCheckpoint> {
+        let mut checkpoints = self.checkpoint();
+        for (checkpoint, blocks) in checkpoints.iter_mut().zip(self.partitions.values()) {
+            let settled_before: u64 =
+                checkpoint.settled.within(0, blocks.sent_before).map(|(first, end)| end - first).sum();
+            let uncertain = if settled_before < blocks.sent_before { blocks.sent_before } else { 0 };
+            checkpoint.horizon = uncertain.max(blocks.unresolved.end());
+        }
+        checkpoints
     }
 
     /// Notes that these records of a block reached their end. Returns whether all of the block now did.
@@ -93,20 +219,10 @@ impl Ledger {
         if records.end > entry.len || records.start > records.end {
             return Err(LedgerError(format!("{id:?} has {} records, not {records:?}", entry.len)));
         }
-        let count = records.end - records.start;
-        let mut at = records.start;
-        while at < records.end {
-            let word = &mut entry.done[(at / 64) as usize];
-            let bits = (64 - at % 64).min(records.end - at);
-            let mask = (u64::MAX >> (64 - bits)) << (at % 64);
-            if *word & mask != 0 {
-                return Err(LedgerError(format!("{id:?}: a record of {records:?} is settled twice")));
-            }
-            *word |= mask;
-            at += bits;
+        if !entry.mark(records.clone()) {
+            return Err(LedgerError(format!("{id:?}: a record of {records:?} is settled twice")));
         }
-        entry.left -= count;
-        self.settled += u64::from(count);
+        self.settled += u64::from(records.end - records.start);
         let complete = entry.left == 0;
         blocks.pop_settled();
         Ok(complete)
@@ -116,7 +232,9 @@ impl Ledger {
     pub fn watermark(&self, partition: Partition) -> Watermark {
         let docs = self.partitions.get(&partition).map_or(0, |blocks| match blocks.open.front() {
             Some(entry) => entry.first_doc + u64::from(entry.leading_settled()),
-            None => blocks.next_doc,
+            None => blocks.earlier.within(blocks.next_doc, u64::MAX).next().map_or(blocks.next_doc, |(first, end)| {
+                if first == blocks.next_doc { end } else { blocks.next_doc }
+            }),
         });
         Watermark { docs }
     }
@@ -157,9 +275,57 @@ impl Blocks {
             self.first += 1;
         }
     }
+
+    /// What is settled, but for what was left unresolved.
+    fn settled(&self) -> Ranges {
+        let mut settled = Ranges::default();
+        settled.add(self.first_doc, self.open.front().map_or(self.next_doc, |entry| entry.first_doc));
+        for entry in &self.open {
+            entry.settled().iter().for_each(|(first, end)| settled.add(first, end));
+        }
+        self.earlier.within(self.next_doc, u64::MAX).for_each(|(first, end)| settled.add(first, end));
+        self.unresolved.iter().for_each(|(first, end)| settled.remove(first, end));
+        settled
+    }
 }
 
 impl Entry {
+    /// Marks records as settled; false where one of them was already, and then the entry is of no more use.
+    fn mark(&mut self, records: Range<u32>) -> bool {
+        let mut at = records.start;
+        while at < records.end {
+            let word = &mut self.done[(at / 64) as usize];
+            let bits = (64 - at % 64).min(records.end - at);
+            let mask = (u64::MAX >> (64 - bits)) << (at % 64);
+            if *word & mask != 0 {
+                return false;
+            }
+            *word |= mask;
+            at += bits;
+        }
+        self.left -= records.end - records.start;
+        true
+    }
+
+    /// What is settled of it, by the documents' numbers in the partition.
+    fn settled(&self) -> Ranges {
+        let mut settled = Ranges::default();
+        let mut at = 0;
+        while at < self.len {
+            let word = self.done[(at / 64) as usize] >> (at % 64);
+            let run = match word & 1 {
+                0 => word.trailing_zeros(),
+                _ => word.trailing_ones(),
+            };
+            let end = (at + run.min(64 - at % 64)).min(self.len);
+            if word & 1 == 1 {
+                settled.add(self.first_doc + u64::from(at), self.first_doc + u64::from(end));
+            }
+            at = end;
+        }
+        settled
+    }
+
     fn leading_settled(&self) -> u32 {
         let mut count = 0;
         for word in &self.done {

@@ -8,6 +8,7 @@
 
 mod batch;
 pub mod block;
+pub mod checkpoint;
 pub mod encode;
 pub mod flow;
 pub mod items;
@@ -16,6 +17,7 @@ pub mod nodes;
 pub mod operation;
 mod order;
 pub mod outcome;
+pub mod ranges;
 pub mod rate;
 pub mod reply;
 pub mod report;
@@ -24,6 +26,7 @@ pub mod time;
 pub mod tune;
 
 pub use block::{DocBlock, DocMeta, Origin, Position, Reject, SourceId};
+pub use checkpoint::{Checkpoint, PartitionCheckpoint};
 pub use flow::{Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Request, Stop};
 pub use items::ItemBlock;
 pub use operation::{Action, FieldPath, IndexTemplate, Operations};
