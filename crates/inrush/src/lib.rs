@@ -39,11 +39,13 @@
 //! # }
 //! ```
 
+mod checkpoint;
 pub mod cluster;
 mod compare;
 pub mod config;
 mod dead_letter;
 mod error;
+mod ids;
 mod loader;
 pub mod node;
 mod progress;
@@ -61,4 +63,4 @@ pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 pub use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, Position};
 pub use loader::{Loader, LoaderBuilder, PushLoad, RunningLoad, StopHandle};
 pub use progress::{Phase, Progress};
-pub use report::{PlanReport, Report, SourceReport, Status, Verified, VerifiedState};
+pub use report::{PlanReport, Report, SourceReport, Status, ThisRun, Verified, VerifiedState};
