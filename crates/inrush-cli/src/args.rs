@@ -1,11 +1,13 @@
 //! What the command line can say, before any of it is checked against the rest. Every flag of `load` is defined
 //! here once: the job file ([`crate::job`]) reads the same definitions.
 
+mod doctor;
 mod load;
 mod node;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use load::{AuthArgs, AwsService, Format, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 
@@ -23,6 +25,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load files or stdin into an index
     Load(Box<LoadArgs>),
+    /// Find what slows a cluster or an index down for loading
+    Doctor(Box<DoctorArgs>),
     /// Start, stop or inspect the local OpenSearch node
     Node(NodeArgs),
 }

@@ -11,6 +11,8 @@ pub(crate) enum ExitStatus {
     Failed,
     /// A flag, the job file or their combination is wrong; nothing was done.
     Usage,
+    /// It ran, and what it looked at is not as it should be.
+    CheckFailed,
     /// A signal came before there was anything to report.
     Interrupted,
 }
@@ -22,6 +24,7 @@ impl ExitStatus {
             ExitStatus::Failed => 1,
             ExitStatus::Usage => 2,
             // 128 + SIGINT, as shells count; SIGTERM ends a load in the same way.
+            ExitStatus::CheckFailed => 4,
             ExitStatus::Interrupted => 130,
         }
     }
@@ -122,8 +125,8 @@ mod tests {
         for (status, code) in reports {
             assert_eq!(status.exit_code(), code, "{status:?}");
         }
-        let others = [ExitStatus::Failed, ExitStatus::Usage, ExitStatus::Interrupted];
-        assert_eq!(others.map(ExitStatus::code), [1, 2, 130]);
+        let others = [ExitStatus::Failed, ExitStatus::Usage, ExitStatus::CheckFailed, ExitStatus::Interrupted];
+        assert_eq!(others.map(ExitStatus::code), [1, 2, 4, 130]);
     }
 
     #[test]

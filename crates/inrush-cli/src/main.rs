@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Ok(runtime) => {
             let result = match cli.command {
                 Command::Load(args) => runtime.block_on(commands::load::run(*args)),
+                Command::Doctor(args) => runtime.block_on(commands::doctor::run(*args)),
                 Command::Node(args) => runtime.block_on(commands::node::run(args)),
             };
             // A reader may wait for stdin for ever; the process does not.

@@ -39,6 +39,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.on_conflict = errors.on_conflict.unwrap_or(config.on_conflict);
     config.max_errors = errors.max_errors.unwrap_or(config.max_errors);
     config.verify = !errors.no_verify;
+    config.trace = sizes.trace.clone();
     config.dead_letters = match (&errors.dead_letters, &source.job) {
         (Some(path), _) => DeadLetters::File(path.clone()),
         (None, Some(job)) => DeadLetters::Folder(job.parent().unwrap_or_else(|| "".as_ref()).to_owned()),
@@ -271,7 +272,7 @@ mod tests {
     #[test]
     fn flags_reach_the_configuration() {
         let config = try_config(
-            "a.csv --index t --to http://a,https://b:9201 --id x --batch-bytes 1MiB --in-flight 8 --memory 8MiB \
+            "a.csv --index t --to http://a,https://b:9201 --id x --action create --batch-bytes 1MiB --in-flight 8 --memory 8MiB \
              --batch-docs 10 --retries 0 --pause-for 0 --no-verify --replies summary --shards 3 --workers 2",
         )
         .unwrap();
@@ -302,6 +303,7 @@ mod tests {
                  hint: give --memory 128MiB",
             ),
             ("a --index t --replies summary --pipeline p", "--replies summary"),
+            ("a --index t --replies summary --id i", "use action create"),
             ("a --index x-{t} --recreate --yes", "--recreate needs one index"),
             ("a --index t --to local --to http://a", "one cluster"),
             ("a --index t --to ftp://a", "expected http or https"),

@@ -1,6 +1,6 @@
 //! The final report, for people.
 
-use inrush::{Report, Status, VerifiedState};
+use inrush::{ErrorCount, Report, Status, VerifiedState};
 
 use crate::units::{bytes, bytes_exact, count, counted, seconds};
 
@@ -162,7 +162,17 @@ fn what_next(report: &Report) -> Vec<String> {
     }
     if let Some(path) = &report.dead_letters {
         let path = path.display();
-        next.push(format!("mend what the errors name, then `inrush load --from-dead-letters {path} --index …`"));
+        // 0 stands for records that were never sent; further kinds of errors are counted together under it.
+        let never_sent = |error: &&ErrorCount| error.status == 0 && error.kind != "other";
+        if report.errors.iter().any(|error| !never_sent(&error)) {
+            next.push(format!("mend what the errors name, then `inrush load --from-dead-letters {path} --index …`"));
+        }
+        if let Some(error) = report.errors.iter().find(never_sent) {
+            next.push(format!(
+                "records with the error {} were never sent: mend the source or the flags and load it again; with --id no document is there twice",
+                error.kind
+            ));
+        }
     }
     if report.counts.docs_unknown > 0 {
         let hint = "the unknown documents were never answered: load them again, with --id so that none is there twice";
@@ -176,7 +186,7 @@ fn what_next(report: &Report) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use inrush::{Counts, ErrorCount, IndexCounts, PlanReport, Verified};
+    use inrush::{Counts, IndexCounts, PlanReport, Verified};
 
     use super::*;
 
@@ -265,10 +275,14 @@ error             7 x 400 kind_2: failed to parse
                   and 2 other kinds of errors
 dead-letter file  dead.ndjson
 what next         mend what the errors name, then `inrush load --from-dead-letters dead.ndjson --index …`
+                  records with the error kind_0 were never sent: mend the source or the flags and load it again; with --id no document is there twice
                   the unknown documents were never answered: load them again, with --id so that none is there twice
 "
         );
         assert_eq!(problem(&report).as_deref(), Some("500 documents are not in; see dead.ndjson"));
+        // A row that is no document is none in the dead-letter file either.
+        report.errors.truncate(1);
+        assert!(!text(&report).contains("--from-dead-letters"), "{}", text(&report));
     }
 
     #[test]

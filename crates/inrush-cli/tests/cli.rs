@@ -438,8 +438,9 @@ async fn a_stop_waits_for_a_start_and_stops_what_it_has_started() {
     let pid = node.id().unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let started: u64 = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().parse().unwrap();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let state = serde_json::json!({
-        "pid": pid, "started": started, "url": "http://127.0.0.1:1", "version": "3.6.0", "heap_mib": 1024,
+        "pid": pid, "started": started, "boot": boot.trim(), "url": "http://127.0.0.1:1", "version": "3.6.0", "heap_mib": 1024,
         "folder": folder, "data": folder.join("data"),
     });
     std::fs::write(folder.join("node.json"), state.to_string()).unwrap();

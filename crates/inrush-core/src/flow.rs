@@ -21,7 +21,7 @@ use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
-use crate::tune::{Plan, Sample, Tuner};
+use crate::tune::{Plan, Tuner};
 pub use command::{Command, Comparison, DeadLetter, Item, Note, Request};
 pub use give_up::{MaxErrors, Stop};
 use slot::{Part, Slot, SlotState};

@@ -24,6 +24,7 @@ pub mod reply;
 pub mod report;
 pub mod retry;
 pub mod time;
+pub mod trace;
 pub mod tune;
 
 pub use block::{DocBlock, DocMeta, Origin, Position, Reject, SourceId};

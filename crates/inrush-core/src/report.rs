@@ -44,6 +44,8 @@ pub struct Counts {
     /// How many copies too many the index may hold: each document without an id counts once for each time that it was sent
     /// again after an attempt with unknown outcome.
     pub possible_duplicates: u64,
+    /// Documents that count as already there because an attempt of ours with unknown outcome may have created them.
+    pub uncertain_creates: u64,
     /// Documents that count as updated although an attempt of ours with unknown outcome may have created them.
     pub uncertain_updates: u64,
     /// Documents that count as not found although an attempt of ours with unknown outcome may have deleted them.
@@ -126,6 +128,7 @@ impl Tally {
         c.docs_indexed = c.docs_created + c.docs_updated + c.docs_deleted;
         if uncertain {
             match settled {
+                Settled::AlreadyThere => c.uncertain_creates += count,
                 Settled::Updated => c.uncertain_updates += count,
                 Settled::NotFound => c.uncertain_deletes += count,
                 _ => {}
@@ -205,6 +208,7 @@ impl Counts {
             docs_unknown: self.docs_unknown - earlier.docs_unknown,
             docs_given_back: self.docs_given_back - earlier.docs_given_back,
             possible_duplicates: self.possible_duplicates - earlier.possible_duplicates,
+            uncertain_creates: self.uncertain_creates - earlier.uncertain_creates,
             uncertain_updates: self.uncertain_updates - earlier.uncertain_updates,
             uncertain_deletes: self.uncertain_deletes - earlier.uncertain_deletes,
             bytes_read: self.bytes_read - earlier.bytes_read,
@@ -229,7 +233,7 @@ impl Counts {
                 + self.docs_unknown
     }
 
-    /// Documents that are in, or left out as configured.
+    /// Documents that are not in although they should be: dead letters, redirected and unknown ones.
     pub fn docs_not_in(&self) -> u64 {
         self.docs_dead_lettered + self.docs_redirected + self.docs_unknown
     }

@@ -4,13 +4,14 @@
 use std::path::Path;
 
 use anyhow::Context;
+use inrush_core::Time;
 use inrush_core::tune::{Decision, Sample};
 use inrush_testbed::sim::{Scenario, Watcher, controller, run};
 
 struct Printer;
 
 impl Watcher for Printer {
-    fn sample(&mut self, _: usize, _: u64, _: &Sample) {}
+    fn sample(&mut self, _: usize, _: Time, _: &Sample) {}
 
     fn decision(&mut self, loader: usize, d: &Decision) {
         let kib = |bytes: u64| bytes >> 10;

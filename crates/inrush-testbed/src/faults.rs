@@ -75,6 +75,9 @@ pub struct Rule {
     /// `slow`: how long the reply waits, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
+    /// Refused requests: the seconds of a `Retry-After` header.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_s: Option<u64>,
 }
 
 /// What goes wrong.
@@ -175,6 +178,7 @@ impl Rule {
             min_body_bytes: None,
             path: None,
             delay_ms: None,
+            retry_after_s: None,
         }
     }
 
@@ -266,6 +270,13 @@ impl Rule {
     #[must_use]
     pub fn delay_ms(mut self, delay: u64) -> Self {
         self.delay_ms = Some(delay);
+        self
+    }
+
+    /// Sets [`Rule::retry_after_s`].
+    #[must_use]
+    pub fn retry_after_s(mut self, seconds: u64) -> Self {
+        self.retry_after_s = Some(seconds);
         self
     }
 
@@ -389,13 +400,22 @@ impl FaultState {
         let Some(nth) = (before + 1).checked_sub(rule.after.unwrap_or(0)).filter(|nth| *nth > 0) else {
             return false;
         };
-        let rule_seed = mix(self.faults.seed ^ mix(number as u64 + 1));
-        // The upper 53 bits make a double in [0, 1).
-        let draw = (mix(rule_seed.wrapping_add(nth)) >> 11) as f64 / (1_u64 << 53) as f64;
+        let draw = draw(rule_seed(self.faults.seed, number as u64), nth);
         rule.first.is_none_or(|first| nth <= first)
             && rule.every_nth.is_none_or(|n| nth.is_multiple_of(n.max(1)))
             && rule.probability.is_none_or(|share| draw < share)
     }
+}
+
+/// The seed of one of several rules.
+pub(crate) fn rule_seed(seed: u64, number: u64) -> u64 {
+    mix(seed ^ mix(number + 1))
+}
+
+/// The n-th draw of a rule, from 0 to below 1.
+pub(crate) fn draw(rule_seed: u64, nth: u64) -> f64 {
+    // The upper 53 bits make a double in [0, 1).
+    (mix(rule_seed.wrapping_add(nth)) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// How an item fault is worded.
@@ -474,7 +494,8 @@ fn breaker(durability: &str) -> EsError {
     .with("durability", durability)
 }
 
-fn rejected(flavor: &Flavor) -> EsError {
+/// A full queue or indexing pressure, of an item or of a request.
+pub(crate) fn rejected(flavor: &Flavor) -> EsError {
     EsError::new(
         429,
         flavor.rejected_type(),

@@ -1,16 +1,18 @@
-//! `inrush-testbed`: the fake cluster, the null server, the conformance suite and the simulator from a command line.
+//! `inrush-testbed`: the fake cluster, the null server, the proxy, the conformance suite and the simulator from a command line.
 
+mod replay;
 mod simulate;
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand, ValueEnum};
 use inrush_testbed::conformance::{self, Outcome, Target, cases};
 use inrush_testbed::null::{NullServer, ReplyKind};
-use inrush_testbed::{FakeCluster, FakeConfig, Faults, Flavor, Product};
+use inrush_testbed::{FakeCluster, FakeConfig, Faults, Flavor, Product, Proxy, ProxyConfig};
 use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Parser)]
@@ -28,8 +30,12 @@ enum Command {
     Null(NullArgs),
     /// Run the conformance suite against a server; exit status 1 where it differs
     Conformance(ConformanceArgs),
+    /// Run a proxy that spoils what a real server does, until stdin closes or a signal comes; its URL is the first line of stdout
+    Proxy(ProxyArgs),
     /// Judge a controller on a scenario in virtual time
     Simulate(simulate::SimulateArgs),
+    /// Show where a controller would have decided otherwise in a recorded run
+    Replay(replay::ReplayArgs),
 }
 
 #[derive(clap::Args)]
@@ -73,6 +79,31 @@ struct NullArgs {
     replies: RepliesArg,
 }
 
+#[derive(clap::Args)]
+struct ProxyArgs {
+    /// The server behind it, such as http://localhost:9200
+    #[arg(long)]
+    to: String,
+    /// Port, 0 for a free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Added to each round trip, milliseconds
+    #[arg(long, default_value_t = 0)]
+    delay_ms: u64,
+    /// Bandwidth of each direction, megabits (10^6) per second, shared by all connections [default: without bounds]
+    #[arg(long)]
+    mbit: Option<f64>,
+    /// Bulk items that are answered with 429 and never reach the server, percent
+    #[arg(long, default_value_t = 0.0)]
+    reject_items: f64,
+    /// Bulk requests after whose work the connection is closed without the answer, percent
+    #[arg(long, default_value_t = 0.0)]
+    reset_after_applying: f64,
+    /// Decides which items and requests
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum RepliesArg {
     /// As the request's filter_path asks for
@@ -87,6 +118,8 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Fake(args) => runtime()?.block_on(fake(args)).map(|()| ExitCode::SUCCESS),
         Command::Null(args) => null(&args).map(|()| ExitCode::SUCCESS),
         Command::Conformance(args) => runtime()?.block_on(conformance(args)),
+        Command::Proxy(args) => runtime()?.block_on(proxy(args)).map(|()| ExitCode::SUCCESS),
+        Command::Replay(args) => replay::replay(&args).map(|()| ExitCode::SUCCESS),
         Command::Simulate(args) => simulate::simulate(&args).map(|()| ExitCode::SUCCESS),
     }
 }
@@ -144,6 +177,21 @@ fn null(args: &NullArgs) -> anyhow::Result<()> {
     waiting.block_on(until_told_to_stop())?;
     server.stop();
     Ok(())
+}
+
+async fn proxy(args: ProxyArgs) -> anyhow::Result<()> {
+    let config = ProxyConfig {
+        to: args.to,
+        port: args.port,
+        delay: Duration::from_millis(args.delay_ms),
+        bits_per_second: args.mbit.map(|mbit| (mbit * 1e6) as u64),
+        reject_items_percent: args.reject_items,
+        reset_after_applying_percent: args.reset_after_applying,
+        seed: args.seed,
+    };
+    let proxy = Proxy::start(config).await.with_context(|| format!("cannot start a proxy on port {}", args.port))?;
+    print_lines(&[proxy.url()])?;
+    until_told_to_stop().await
 }
 
 async fn conformance(args: ConformanceArgs) -> anyhow::Result<ExitCode> {

@@ -11,8 +11,9 @@ mod replies;
 use std::io::{self, IoSlice, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::Method;
@@ -53,6 +54,8 @@ pub struct NullStats {
     pub requests: u64,
     /// CPU time of the whole process so far, in seconds.
     pub cpu_seconds: f64,
+    /// When the first bulk request arrived, microseconds since 1970; `None` before it.
+    pub first_bulk_unix_us: Option<u64>,
 }
 
 struct Shared {
@@ -61,6 +64,7 @@ struct Shared {
     docs: AtomicU64,
     bytes: AtomicU64,
     requests: AtomicU64,
+    first_bulk_unix_us: OnceLock<u64>,
     stopping: AtomicBool,
 }
 
@@ -79,6 +83,7 @@ impl NullServer {
             docs: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             requests: AtomicU64::new(0),
+            first_bulk_unix_us: OnceLock::new(),
             stopping: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&shared);
@@ -111,6 +116,7 @@ impl Shared {
             bytes: self.bytes.load(Ordering::Relaxed),
             requests: self.requests.load(Ordering::Relaxed),
             cpu_seconds: process_cpu_seconds(),
+            first_bulk_unix_us: self.first_bulk_unix_us.get().copied(),
         }
     }
 }
@@ -119,6 +125,11 @@ impl Shared {
 pub fn process_cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn unix_us() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
@@ -168,6 +179,7 @@ impl Connection {
     }
 
     fn bulk(&mut self, head: &Head, request: &ApiRequest, defaults: Defaults) -> io::Result<()> {
+        self.shared.first_bulk_unix_us.get_or_init(unix_us);
         let counted = self.input.count(head)?;
         self.shared.requests.fetch_add(1, Ordering::Relaxed);
         self.shared.bytes.fetch_add(counted.wire_bytes, Ordering::Relaxed);
@@ -192,7 +204,13 @@ impl Connection {
         let body = self.input.collect(head)?;
         if head.target == "/_null/stats" {
             let stats = self.shared.stats();
-            let body = json!({"docs": stats.docs, "bytes": stats.bytes, "requests": stats.requests, "cpu_seconds": stats.cpu_seconds});
+            let body = json!({
+                "docs": stats.docs,
+                "bytes": stats.bytes,
+                "requests": stats.requests,
+                "cpu_seconds": stats.cpu_seconds,
+                "first_bulk_unix_us": stats.first_bulk_unix_us,
+            });
             return self.write_json(&ApiReply::ok(body));
         }
         let request = ApiRequest::new(head.method.clone(), &head.target, Bytes::from(body));

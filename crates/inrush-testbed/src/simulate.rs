@@ -2,6 +2,7 @@
 
 mod kept;
 mod table;
+mod traced;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,9 @@ pub(crate) struct SimulateArgs {
     /// One line of comma-separated values a run, into this file
     #[arg(long)]
     csv: Option<PathBuf>,
+    /// What the first loader's controller was told and decided, as a trace for `replay`, into this file
+    #[arg(long, conflicts_with_all = ["all", "controllers", "seeds"])]
+    trace: Option<PathBuf>,
     /// File that keeps what the best fixed settings reach, so that they are not run again: delete it when the model has changed
     #[arg(long)]
     yardstick: Option<PathBuf>,
@@ -68,6 +72,9 @@ pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<()> {
         // Names are judged before the grid is run.
         for name in controllers {
             controller(name, &scenario)?;
+        }
+        if let Some(path) = &args.trace {
+            traced::write(path, &scenario, &args.controller, args.seed)?;
         }
         let mut judgements = Vec::new();
         for seed in args.seed..args.seed + args.seeds {

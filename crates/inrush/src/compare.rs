@@ -6,8 +6,8 @@ use serde::Deserialize;
 use crate::cluster::documents::{DocumentKey, mget};
 use crate::transport::Transport;
 
-/// Compares each item with the document of its id, as values: the order of keys and the way a number is written do not
-/// matter. In the order of `items`.
+/// Compares each item with the document of its id, as values: the order of keys does not matter, and `1.50` is `1.5`, but `1.0` is
+/// not `1`. In the order of `items`.
 pub(crate) async fn compare(transport: &Transport, index: Option<&str>, items: &[Item]) -> Vec<Comparison> {
     let keys: Option<Vec<DocumentKey>> = items.iter().map(|item| key(index, item)).collect();
     let Some(keys) = keys else {

@@ -47,6 +47,8 @@ pub struct LoadConfig {
     pub dead_letters: DeadLetters,
     /// When to give up because of dead letters. Default: when all of the first 10,000 documents are.
     pub max_errors: MaxErrors,
+    /// A file for what the tuner saw and decided, which `inrush-testbed replay` reads. Default: none.
+    pub trace: Option<PathBuf>,
     /// Refresh, count and compare at the end. Default on.
     pub verify: bool,
     /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
@@ -77,6 +79,7 @@ impl LoadConfig {
             limits: Limits::default(),
             dead_letters: DeadLetters::default(),
             max_errors: MaxErrors::default(),
+            trace: None,
             verify: true,
             replies: Replies::Items,
             state: None,
@@ -150,6 +153,12 @@ impl LoadConfig {
                 "--replies summary is possible only for index and create, one index, and no pipeline".to_owned()
             );
         }
+        if self.replies == Replies::Summary && self.action == Action::Index && self.id.is_some() {
+            return Err(
+                "with --id a document can replace another one, which --replies summary does not tell; use action create, or replies items"
+                    .to_owned(),
+            );
+        }
         Ok(())
     }
 }
@@ -215,7 +224,7 @@ pub struct Limits {
     pub retry_wait: Duration,
     /// How long to wait for a condition of the whole index or cluster (write block, flood stage) to pass. Default 60 s.
     pub pause_max: Duration,
-    /// How long to wait for requests under way after an interrupt. Default 30 s.
+    /// How long to wait for requests under way after an interrupt, and then as long again for the verification. Default 30 s.
     pub drain_max: Duration,
     /// Threads that read and encode. Default: the number of cores, at most 8.
     pub workers: usize,
@@ -255,6 +264,11 @@ impl Limits {
             in_flight: self.in_flight.map_or((1, IN_FLIGHT_MAX), |n| (n, n)),
             memory,
         }
+    }
+
+    /// The name of who decides on the plan.
+    pub(crate) fn controller(&self) -> &'static str {
+        if self.batch_bytes.is_some() && self.in_flight.is_some() { "fixed" } else { "auto" }
     }
 
     /// Who decides on the plan: fixed values where both are given, else a tuner.
@@ -328,6 +342,6 @@ pub enum Replies {
     Items,
     /// Only `took` and `errors`. `errors: false` counts as all indexed; a request with errors is sent again with `Items`, so
     /// that documents without ids may be there twice (counted). Refused where a success can be something else:
-    /// updates, deletes, pipelines, data streams.
+    /// updates, deletes, `index` with ids, pipelines, placeholders.
     Summary,
 }

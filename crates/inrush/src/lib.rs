@@ -44,6 +44,7 @@ pub mod cluster;
 mod compare;
 pub mod config;
 mod dead_letter;
+pub mod doctor;
 mod error;
 mod ids;
 mod loader;
@@ -54,6 +55,7 @@ mod report;
 mod run;
 mod send;
 pub mod source;
+mod trace;
 pub mod transport;
 mod verify;
 

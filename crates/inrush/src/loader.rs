@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use inrush_core::encode::Encoder;
 use inrush_core::retry::RetryPolicy;
+use inrush_core::trace::Header;
 use inrush_core::{Action, FieldPath, Flow, FlowConfig, IndexTemplate, Operations, Stop};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -24,6 +25,7 @@ use crate::run::{Event, Finished, Run};
 use crate::send::BulkEndpoint;
 use crate::source::push::{self, Closed, Document, PushOptions};
 use crate::source::{Repeats, Source, Warnings};
+use crate::trace::TraceWriter;
 use crate::transport::{Credentials, HttpOptions, TlsOptions, Transport};
 use crate::verify::{self, Expectation};
 
@@ -185,7 +187,7 @@ impl Loader {
             FlowConfig {
                 memory: config.limits.memory as u64,
                 rate: config.limits.max_rate,
-                samples: false,
+                samples: config.trace.is_some(),
                 linger: config.limits.linger,
                 retry: RetryPolicy {
                     retries: config.limits.retries,
@@ -204,6 +206,12 @@ impl Loader {
             },
             config.limits.tuner(prepared.preflight.body_bytes_max),
         );
+        let bounds = config.limits.bounds(prepared.preflight.body_bytes_max);
+        let trace = config
+            .trace
+            .as_deref()
+            .map(|path| TraceWriter::create(path, &Header::new(config.limits.controller(), bounds, flow.plan())));
+        let trace = trace.transpose()?;
         let (sender, events) = mpsc::unbounded_channel();
         let mut checkpointer = None;
         if let Some(opened) = opened {
@@ -245,15 +253,16 @@ impl Loader {
             started,
             create: Arc::new(config.create.clone()),
             request_timeout: config.limits.request_timeout,
+            trace,
             fixed_index: config.index.fixed().map(str::to_owned),
             count_before: config.verify,
             checkpointer,
             counts_before: earlier.map(|earlier| earlier.before_each).unwrap_or_default(),
         };
-        let verify = config.verify;
+        let (verify, drain_max) = (config.verify, config.limits.drain_max);
         let task = tokio::spawn(async move {
             let finished = run.run().await;
-            let end = End { transport, prepared, names, run_id, warnings, started, verify, progress };
+            let end = End { transport, prepared, names, run_id, warnings, started, verify, drain_max, progress };
             end.report(finished).await
         });
         Ok(RunningLoad { stop: StopHandle { events: sender }, progress: watched, failures: Some(failures), task })
@@ -473,6 +482,8 @@ struct End {
     warnings: Option<Warnings>,
     started: Instant,
     verify: bool,
+    /// How long an interrupted load may take to verify.
+    drain_max: Duration,
     progress: watch::Sender<Progress>,
 }
 
@@ -512,7 +523,15 @@ impl End {
         }
         let verified = if self.verify {
             self.progress.send_modify(|p| p.phase = Phase::Verifying);
-            self.verify(&tally.counts, &tally.indices, &counts_before).await
+            let verification = self.verify(&tally.counts, &tally.indices, &counts_before);
+            if status == Status::Interrupted {
+                // Whoever has stopped it waits for its end.
+                let why = "the cluster did not count within the time for an interrupted load";
+                let in_time = tokio::time::timeout(self.drain_max, verification).await;
+                in_time.unwrap_or_else(|_| verify::not_provable(why.to_owned()))
+            } else {
+                verification.await
+            }
         } else {
             verify::off()
         };

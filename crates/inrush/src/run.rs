@@ -20,6 +20,7 @@ use crate::progress::{Phase, Progress};
 use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
 use crate::source::SourceError;
+use crate::trace::TraceWriter;
 use crate::transport::Transport;
 
 /// How often the progress is made known.
@@ -60,6 +61,7 @@ pub(crate) struct Run {
     pub(crate) bytes_total: Option<u64>,
     pub(crate) started: Instant,
     pub(crate) create: Arc<IndexCreation>,
+    pub(crate) trace: Option<TraceWriter>,
     pub(crate) request_timeout: Duration,
     pub(crate) fixed_index: Option<String>,
     /// Whether the documents of an index that a placeholder names are counted before the first of ours.
@@ -115,7 +117,7 @@ impl Run {
         loop {
             let now = self.now();
             while let Some(command) = self.flow.poll(now) {
-                self.obey(command);
+                self.obey(now, command);
             }
             self.gate.set_room(self.flow.input_room().saturating_sub(intake.waiting_bytes()));
             if self.flow.is_done() {
@@ -277,7 +279,7 @@ impl Run {
         self.gate.close();
     }
 
-    fn obey(&mut self, command: Command) {
+    fn obey(&mut self, now: Time, command: Command) {
         match command {
             Command::Send(request) => {
                 let (transport, endpoint, sender) =
@@ -303,8 +305,17 @@ impl Run {
                     self.dead_letters_failed(&e);
                 }
             }
-            Command::Note(note) => tell(&note),
-            Command::Sample(_) => {}
+            Command::Note(note) => {
+                if let (Note::Plan(decision), Some(trace)) = (&note, &mut self.trace) {
+                    trace.decision(decision);
+                }
+                tell(&note);
+            }
+            Command::Sample(sample) => {
+                if let Some(trace) = &mut self.trace {
+                    trace.sample(now, sample);
+                }
+            }
         }
     }
 
@@ -350,6 +361,9 @@ impl Run {
             phase,
         };
         self.progress.send_replace(progress);
+        if let Some(trace) = &mut self.trace {
+            trace.flush();
+        }
         if let Err(e) = self.dead_letters.flush() {
             self.dead_letters_failed(&e);
         }

@@ -111,7 +111,7 @@ fn unprovable(target: &Target, indices: &BTreeMap<String, IndexCounts>) -> Optio
 /// What the count may be: more than was acknowledged only as far as attempts with unknown outcome explain it.
 fn allowed(before: u64, created: u64, deleted: u64, counts: &Counts) -> RangeInclusive<u64> {
     let most = (before + created).saturating_sub(deleted);
-    let more = counts.possible_duplicates + counts.uncertain_updates + counts.docs_unknown + counts.docs_already_there;
+    let more = counts.possible_duplicates + counts.uncertain_creates + counts.uncertain_updates + counts.docs_unknown;
     let less = counts.uncertain_deletes + counts.docs_unknown;
     most.saturating_sub(less)..=most.saturating_add(more)
 }
@@ -179,6 +179,11 @@ mod tests {
         check(15, &unsure, VerifiedState::Yes, "2 more");
         check(16, &unsure, VerifiedState::No, "3 more");
         check(12, &unsure, VerifiedState::No, "1 fewer");
+        let unsure = Counts { docs_already_there: 2, uncertain_creates: 2, ..Counts::default() };
+        check(15, &unsure, VerifiedState::Yes, "2 more");
+        // What a comparison found was there before.
+        let compared = Counts { docs_already_there: 2, ..Counts::default() };
+        check(14, &compared, VerifiedState::No, "1 more");
     }
 
     #[test]

@@ -115,6 +115,19 @@ async fn a_document_that_spoils_its_request_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_asks_to_be_left_alone_is() {
+    for fault in [Fault::RequestRejected, Fault::Unavailable] {
+        let fake = fake([Rule::new(fault).first(1).retry_after_s(1)]).await;
+        let (config, _folder) = config(fake.urls(), "docs");
+        let report = load(&config, documents(10, 10)).await;
+        assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 10), "{fault:?}: {report:?}");
+        // The wait of its own would be 2 ms.
+        assert!(report.seconds >= 1.0, "{fault:?}: {report:?}");
+        fake.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bodies_stay_below_the_servers_limit_once_it_is_known() {
     for fault in [Fault::RequestTooLarge, Fault::BreakerPermanent] {
         let fake = fake([Rule::new(fault).min_body_bytes(1500)]).await;
@@ -328,6 +341,20 @@ async fn a_stop_drains_and_gives_back() {
     assert_eq!(report.counts.docs_created, fake_len(&fake));
     assert!(report.counts.docs_created < 50_000);
     assert_eq!(report.verified.state, VerifiedState::Yes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_load_does_not_wait_long_for_a_cluster_that_does_not_count() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("_refresh")]).await;
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.limits.drain_max = Duration::from_millis(50);
+    let endless = common::Lines::new(documents(50_000, 50_000));
+    let load = Loader::new(config).unwrap().start(Box::new(endless)).await.unwrap();
+    load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
+    load.stop_handle().stop();
+    let report = load.finish().await;
+    assert_eq!((report.status, report.verified.state), (Status::Interrupted, VerifiedState::NotProvable));
+    assert!(report.verified.detail.contains("did not count within"), "{:?}", report.verified);
 }
 
 #[tokio::test(flavor = "multi_thread")]

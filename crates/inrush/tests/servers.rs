@@ -5,10 +5,8 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use common::{documents, load};
 use inrush::config::{DeadLetters, LoadConfig};
@@ -16,9 +14,10 @@ use inrush::node::{Distribution, NodeSpec, OwnedNode};
 use inrush::source::{Format, FormatOptions, SourceSpec, Warnings, open};
 use inrush::transport::{Credentials, HttpOptions, Transport};
 use inrush::{Loader, Report, Status, VerifiedState};
+use inrush_testbed::client::Client;
 use inrush_testbed::conformance::{Outcome, Target, run_all};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use inrush_testbed::{Proxy, ProxyConfig};
+use serde_json::json;
 
 const HEAP_MIB: u32 = 768;
 
@@ -163,57 +162,121 @@ async fn a_node_that_rejects_items() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Connections that break after the node has done the work, before its answer arrives.
+/// The rates of a busy cluster behind a shaky network: items that are rejected, and connections that break after the work was
+/// done. Nothing is lost; with ids nothing is there twice, and without them no more than the report says.
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_that_break_after_the_work_was_done() {
+async fn rejected_items_and_connections_that_break() {
     let (node, folder) = start(Distribution::opensearch("3.6.0")).await;
-    let proxy = breaking_proxy(node.url().trim_start_matches("http://").parse().unwrap(), 20).await;
-    let (mut with_ids, _a) = config(&node, "breaks");
-    with_ids.to = vec![proxy.clone()];
-    with_ids.id = Some("id".parse().unwrap());
-    let report = load(&with_ids, documents(100_000, 100_000)).await;
-    assert_eq!((report.status, report.counts.docs_read), (Status::Complete, 100_000), "{report:?}");
-    assert_eq!(report.verified.state, VerifiedState::Yes, "{:?}", report.verified);
-    assert_eq!(count(&node, "breaks").await, 100_000);
-    println!("with ids: {} retried, {}", report.counts.retried_items, report.verified.detail);
-
-    let (mut without, _b) = config(&node, "breaks-without-ids");
-    without.to = vec![proxy];
-    let report = load(&without, documents(100_000, 100_000)).await;
-    let there = count(&node, "breaks-without-ids").await;
-    assert!(there >= 100_000 && there - 100_000 <= report.counts.possible_duplicates, "{there}: {report:?}");
-    println!("without ids: {} twice, {} possible", there - 100_000, report.counts.possible_duplicates);
+    for percent in [1, 30] {
+        for with_ids in [true, false] {
+            let name = format!("rejects-{percent}-{}", if with_ids { "ids" } else { "no-ids" });
+            let proxy = proxy(&node, f64::from(percent)).await;
+            let (config, _folder) = proxied(&node, &proxy, &name, with_ids);
+            let report = load(&config, documents(100_000, 100_000)).await;
+            everything_is_there(&node, &name, &report, with_ids).await;
+            at_the_wanted_rates(&proxy, f64::from(percent), &report);
+        }
+    }
     node.stop().await.unwrap();
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Passes bytes on, and breaks the connection instead of every `nth` answer to a bulk request.
-async fn breaking_proxy(upstream: SocketAddr, nth: u64) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let answers = Arc::new(AtomicU64::new(0));
-    tokio::spawn(async move {
-        while let Ok((client, _)) = listener.accept().await {
-            let answers = Arc::clone(&answers);
-            tokio::spawn(async move {
-                let server = TcpStream::connect(upstream).await.unwrap();
-                let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
-                    (client.into_split(), server.into_split());
-                tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
-                let mut buffer = vec![0; 64 << 10];
-                while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
-                    let bulk = memchr::memmem::find(&buffer[..read], b"\"errors\"").is_some();
-                    if bulk && answers.fetch_add(1, Ordering::Relaxed) % nth == nth - 1 {
-                        return;
-                    }
-                    if to_client.write_all(&buffer[..read]).await.is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    url
+/// All of it at once: while items are rejected and connections break, the node is killed in the middle of the load and started
+/// again on its data.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_on_top_of_all_that() {
+    let (mut node, folder) = start(Distribution::opensearch("3.6.0")).await;
+    for with_ids in [true, false] {
+        let name = if with_ids { "crash-ids" } else { "crash-no-ids" };
+        let proxy = proxy(&node, 30.0).await;
+        let (config, _folder) = proxied(&node, &proxy, name, with_ids);
+        let source = common::Lines::new(documents(100_000, 100_000));
+        let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
+        load.progress().wait_for(|p| p.docs_settled > 10_000).await.unwrap();
+        node.kill().unwrap();
+        let at = load.progress().borrow().docs_settled;
+        assert!(at < 100_000, "the load was over before the crash");
+        node.restart().await.unwrap();
+        let report = load.finish().await;
+        println!("{name}: killed after {at} documents");
+        everything_is_there(&node, name, &report, with_ids).await;
+        at_the_wanted_rates(&proxy, 30.0, &report);
+    }
+    node.stop().await.unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+async fn proxy(node: &OwnedNode, reject_items_percent: f64) -> Proxy {
+    let config =
+        ProxyConfig { reject_items_percent, reset_after_applying_percent: 1.0, ..ProxyConfig::new(node.url()) };
+    Proxy::start(config).await.unwrap()
+}
+
+/// Many small requests, so that one in a hundred is some; short waits, because these rejections do not pass with time.
+fn proxied(node: &OwnedNode, proxy: &Proxy, index: &str, with_ids: bool) -> (LoadConfig, tempfile::TempDir) {
+    let (mut config, folder) = config(node, index);
+    config.to = vec![proxy.url()];
+    config.id = with_ids.then(|| "id".parse().unwrap());
+    config.limits.batch_bytes = Some(8 << 10);
+    config.limits.in_flight = Some(4);
+    config.limits.retry_wait = Duration::from_millis(10);
+    config.limits.memory = 1 << 20;
+    (config, folder)
+}
+
+/// Of [`documents`] 0 to 100,000, as the node has them.
+async fn everything_is_there(node: &OwnedNode, index: &str, report: &Report, with_ids: bool) {
+    let counts = &report.counts;
+    assert!(counts.add_up(), "{report:?}");
+    assert_eq!((counts.docs_read, counts.docs_dead_lettered), (100_000, 0), "{report:?}");
+    assert_eq!(report.failure, None, "{report:?}");
+    let numbers = numbers(node, index).await;
+    assert_eq!(count(node, index).await, numbers.len() as u64);
+    let distinct: BTreeSet<u64> = numbers.iter().copied().collect();
+    assert_eq!(distinct.len(), 100_000, "lost");
+    let twice = numbers.len() as u64 - 100_000;
+    if with_ids {
+        assert_eq!((twice, report.status), (0, Status::Complete), "{report:?}");
+        assert_eq!(report.verified.state, VerifiedState::Yes, "{:?}", report.verified);
+    } else {
+        assert!(twice <= counts.possible_duplicates, "{twice} twice: {report:?}");
+    }
+    println!(
+        "{index}: all there, {twice} twice of {} possible; {} rejected, {} sent again, verified {:?}",
+        counts.possible_duplicates, counts.rejected_items, counts.retried_items, report.verified.state
+    );
+}
+
+fn at_the_wanted_rates(proxy: &Proxy, reject_items_percent: f64, report: &Report) {
+    let stats = proxy.stats();
+    let rejected = 100.0 * stats.items_rejected as f64 / stats.items as f64;
+    let reset = 100.0 * stats.resets as f64 / stats.answers as f64;
+    println!(
+        "  {rejected:.2} % of {} items rejected, {} of {} connections broken",
+        stats.items, stats.resets, stats.answers
+    );
+    assert!((rejected - reject_items_percent).abs() < 0.5, "{stats:?}");
+    assert!(stats.resets > 0 && reset < 3.0, "{stats:?}");
+    assert!(report.counts.rejected_items > 0);
+}
+
+/// The field `n` of every document.
+async fn numbers(node: &OwnedNode, index: &str) -> Vec<u64> {
+    let client = Client::new(&node.url()).unwrap();
+    let mut numbers = Vec::new();
+    let mut from = -1;
+    // By ranges of the number: a document that is there twice never falls between two pages.
+    while from < 100_000 {
+        let range = json!({"range": {"n": {"gt": from, "lte": from + 4_000}}});
+        let query = json!({"size": 10_000, "_source": false, "docvalue_fields": ["n"], "query": range});
+        let path = format!("/{index}/_search?filter_path=hits.hits.fields.n");
+        let reply = client.json("POST", &path, query).await.unwrap().json();
+        let hits = reply["hits"]["hits"].as_array().cloned().unwrap_or_default();
+        assert!(hits.len() < 10_000, "more than fit a page");
+        numbers.extend(hits.iter().map(|hit| hit["fields"]["n"][0].as_u64().unwrap()));
+        from += 4_000;
+    }
+    numbers
 }
 
 async fn count(node: &OwnedNode, index: &str) -> u64 {

@@ -172,6 +172,20 @@ fn malformed_text_is_replaced_only_where_a_charset_was_given() {
 }
 
 #[test]
+fn a_table_that_was_taken_for_text_by_its_name_is_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = b"id|name\n1|a\n";
+    let (outcome, warnings) = load(&write(&dir, "sales.txt", text), FormatOptions::default(), 100);
+    assert_eq!(outcome.texts().len(), 2);
+    let list = warnings.list();
+    assert!(list.len() == 1 && list[0].message.contains("--format csv"), "{list:?}");
+    let told = FormatOptions { format: Some(Format::Text), ..FormatOptions::default() };
+    for (name, options) in [("sales.txt", told), ("app.log", FormatOptions::default())] {
+        assert!(load(&write(&dir, name, text), options, 100).1.list().is_empty(), "{name}");
+    }
+}
+
+#[test]
 fn a_record_may_be_larger_than_a_chunk_but_not_than_the_limit() {
     let dir = tempfile::tempdir().unwrap();
     let fits = "x".repeat(10_000);

@@ -207,6 +207,9 @@ pub(crate) struct SizeArgs {
     /// such as 5000docs. Default: no limit
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) max_rate: Option<Rate>,
+    /// File for what the tuner saw and decided, one JSON object a line; overwritten
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) trace: Option<PathBuf>,
     /// How long documents wait for a request to fill while the source is slow. Default 1s
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) linger: Option<Duration>,

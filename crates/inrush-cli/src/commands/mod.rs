@@ -1,4 +1,5 @@
 //! One file a command.
 
+pub(crate) mod doctor;
 pub(crate) mod load;
 pub(crate) mod node;

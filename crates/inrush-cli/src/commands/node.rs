@@ -50,6 +50,10 @@ pub(crate) async fn run(args: NodeArgs) -> Result<u8> {
 }
 
 async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
+    let name = args.name.name.clone();
+    if node::status(&name).await?.state != State::Running {
+        let _ = writeln!(stderr, "starting a local OpenSearch node; the first time it may have to be downloaded");
+    }
     let started = node::start(StartOptions {
         name: args.name.name,
         port: args.port,
@@ -63,7 +67,8 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
         print(&serde_json::to_string(&started).context("cannot write the node as JSON")?)?;
     } else {
         let how = if started.already_running { "already runs" } else { "was started" };
-        let _ = writeln!(stderr, "OpenSearch {} {how}; stop it with `inrush node stop`", started.version);
+        let named = if name == StartOptions::default().name { String::new() } else { format!(" --name {name}") };
+        let _ = writeln!(stderr, "OpenSearch {} {how}; stop it with `inrush node stop{named}`", started.version);
         print(&started.url)?;
     }
     Ok(0)

@@ -50,8 +50,17 @@ const DRAIN_EVERY_WALLS: f64 = 30.0;
 /// Where little under way takes as long as this part of what it takes with much, nothing of ours queued.
 const NO_QUEUE: f64 = 0.88;
 const SURELY_NO_QUEUE: f64 = 0.93;
+/// Where it takes less than this part, the queue was mostly ours.
+const OWN_QUEUE: f64 = 0.7;
 /// Where the wall time is so many times the target, it is measured anew before anything else.
 const JUMP: f64 = 1.4;
+/// Less than this part of what fewer requests brought says that the summit lies behind.
+const SUMMIT: f64 = 0.94;
+/// See [`Auto::change_pause`].
+const CHANGE_PAUSE: Duration = Duration::from_secs(3);
+/// So long an unloaded request should take at first, seconds: much shorter ones cost more than they hold, much longer ones make
+/// everything slow to learn.
+const WALL_SECONDS: f64 = 0.1;
 /// Smallest gain of another batch size that counts.
 const WORTH: f64 = 1.02;
 
@@ -65,6 +74,8 @@ pub struct Auto {
     window: Window,
     /// The window begins when the first request of this plan has returned: until then requests of the last plan are in the way.
     settling: bool,
+    /// What the plan's requests in flight become then.
+    rest_in_flight: Option<u32>,
     delay: Option<Delay>,
     loss: Loss,
     last_end: Time,
@@ -75,6 +86,11 @@ pub struct Auto {
     /// Usual rate with this plan, bytes per second.
     rate: Option<f64>,
     slow_windows: u32,
+    /// Smoothed rate of this plan, and from how many windows.
+    smooth: Option<f64>,
+    windows: u32,
+    /// The plan that brought most lately, and its rate.
+    best: Option<(Plan, f64)>,
     /// Bytes under way and the rate before the queue was shortened: if that cost throughput, it was no queue.
     lessened: Option<(f64, f64)>,
     /// When the unloaded wall time was last measured.
@@ -87,6 +103,8 @@ pub struct Auto {
     /// More would be under way if memory allowed it.
     full: bool,
     last_change: Time,
+    /// Windows that are slower within this time after the last change are not taken for another.
+    change_pause: Duration,
     evidence: Evidence,
 }
 
@@ -160,6 +178,7 @@ impl Auto {
             phase: Phase::Start,
             window: Window::new(Time::START),
             settling: false,
+            rest_in_flight: None,
             delay: None,
             loss: Loss::new(tolerated),
             last_end: Time::START,
@@ -167,6 +186,9 @@ impl Auto {
             body: 0.0,
             rate: None,
             slow_windows: 0,
+            smooth: None,
+            windows: 0,
+            best: None,
             lessened: None,
             share: 1.0,
             drained: Time::START,
@@ -175,17 +197,22 @@ impl Auto {
             larger_next: true,
             full: false,
             last_change: Time::START,
+            change_pause: CHANGE_PAUSE,
             evidence: Evidence::default(),
         }
     }
 
-    fn decide(&mut self, now: Time, to: Plan, why: String) {
+    fn decide(&mut self, now: Time, mut to: Plan, why: String) {
         if to == self.plan {
             self.restart(now);
             return;
         }
         self.decisions.push_back(Decision { at: now, from: self.plan, to, why });
+        // Many small requests in place of few large ones: the large ones have to come back first.
+        self.rest_in_flight = (to.batch_bytes < self.plan.batch_bytes && to.in_flight > self.plan.in_flight)
+            .then(|| std::mem::replace(&mut to.in_flight, self.plan.in_flight));
         self.plan = to;
+        (self.smooth, self.windows) = (None, 0);
         self.window = Window::new(now);
         self.settling = !matches!(self.phase, Phase::Start | Phase::Drain { .. });
     }
@@ -206,7 +233,7 @@ impl Auto {
         let target = target.clamp(1.5, 5.0);
         // Each loader keeps so much under way as if it were alone; who has more than all others together yields.
         let target = match self.share {
-            share if share > 0.85 => target,
+            share if share > 0.7 => target,
             share if share > 0.5 => (target / share * (0.5 / share).powi(2)).max(target.min(1.8)),
             share => target * 2.0 * (0.5 / share).powf(1.5),
         };
@@ -265,7 +292,15 @@ impl Auto {
 
     fn start(&mut self, now: Time, window: &Window, wall: f64) {
         let body = window.body();
-        let delay = self.delay.get_or_insert(Delay::new(wall, body));
+        let Some(delay) = &mut self.delay else {
+            self.delay = Some(Delay::new(wall, body));
+            let to = self.knobs.sized(&self.plan, WALL_SECONDS / wall);
+            let why = format!("{} take {:.0} ms each", Knobs::words(&self.plan), wall * 1e3);
+            return self.decide(now, to, why);
+        };
+        if delay.is_far_from(body) {
+            delay.measured(wall, body);
+        }
         delay.lower(wall, body);
         let growth = delay.growth(wall, body);
         if window.source_was_the_limit() {
@@ -293,9 +328,11 @@ impl Auto {
         if window.source_was_the_limit() {
             return self.restart(now);
         }
-        if self.has_changed(rate) && now.since(self.last_change) > Duration::from_secs(3) {
+        if self.has_changed(rate) && now.since(self.last_change) > self.change_pause {
             self.last_change = now;
-            self.rate = None;
+            // Doubled for the case that nothing comes of it.
+            self.change_pause = (self.change_pause * 2).min(Duration::from_secs(60));
+            (self.rate, self.best) = (None, None);
             self.drain.soon(now);
             self.resize.soon(now);
             self.loss.forget();
@@ -306,6 +343,12 @@ impl Auto {
             if (before / rate).ln() > (0.6 * step).max(0.05) {
                 return self.begin_drain(now, wall, growth, Cause::NoQueue);
             }
+        }
+        if let Some(back) = self.past_summit(rate) {
+            let why = format!("{} brought more than {}", Knobs::words(&back), Knobs::words(&self.plan));
+            self.loss.set_ceiling(now, self.under_way());
+            (self.rate, self.best) = (None, None);
+            return self.decide(now, back, why);
         }
         let target = self.growth_target();
         if comparable > JUMP * target && now.since(self.drained) > Duration::from_secs(2) {
@@ -347,6 +390,22 @@ impl Auto {
         self.restart(now);
     }
 
+    /// The plan with less under way that brought clearly more than what there is now, after three windows.
+    fn past_summit(&mut self, rate: f64) -> Option<Plan> {
+        self.smooth = Some(self.smooth.map_or(rate, |smooth| 0.6 * smooth + 0.4 * rate));
+        self.windows += 1;
+        let smooth = self.smooth.filter(|_| self.windows >= 3)?;
+        let best = self.best.get_or_insert((self.plan, smooth));
+        // What was best long ago counts a little less with every window: servers drift.
+        best.1 *= 0.998;
+        if smooth > best.1 {
+            *best = (self.plan, smooth);
+        }
+        let (plan, rate) = *best;
+        let more = Knobs::under_way(&self.plan) > 1.2 * Knobs::under_way(&plan);
+        (more && smooth < SUMMIT * rate).then_some(plan)
+    }
+
     /// Two windows in a row that are much slower than the usual ones of this plan.
     fn has_changed(&mut self, rate: f64) -> bool {
         let usual = *self.rate.get_or_insert(rate);
@@ -383,22 +442,29 @@ impl Auto {
         let body = window.body();
         let Some(delay) = &mut self.delay else { return };
         // Where little under way takes as long as much, the time is spent in no queue of ours.
-        let no_queue = wall > NO_QUEUE * loaded && !matches!(cause, Cause::Due);
+        let no_queue = wall > if matches!(cause, Cause::Due) { SURELY_NO_QUEUE } else { NO_QUEUE } * loaded;
         let unloaded = delay.unloaded(body);
         let left = Knobs::under_way(&self.plan) / Knobs::under_way(&back);
+        if wall > 1.3 * unloaded {
+            self.change_pause = CHANGE_PAUSE;
+        }
         if no_queue {
             // Unless it is very clear, step by step.
             let at_most = if wall > SURELY_NO_QUEUE * loaded { f64::INFINITY } else { 2.0 * unloaded };
             delay.measured(wall.min(at_most), body);
             self.share = 1.0;
             self.phase = Phase::Start;
+        } else if matches!(cause, Cause::Slower) && wall < OWN_QUEUE * loaded {
+            delay.measured(wall, body);
+            self.share = 1.0;
         } else {
             if wall < 1.3 * unloaded {
                 delay.measured(wall, body);
             }
             // Alone, the time falls to the unloaded one and no further, which makes the share seem a little smaller than it is.
             let share = ((1.0 - wall / loaded) / (1.0 - left) / 0.85).clamp(0.15, 1.0);
-            self.share = self.share.powf(0.3) * share.powf(0.7);
+            // One measurement among many servers' hiccups is no proof of others.
+            self.share = (self.share * share).sqrt();
         }
         self.decide(now, back, format!("{:.0} ms with {} under way", wall * 1e3, self.plan.in_flight));
     }
@@ -504,6 +570,14 @@ impl Tuner for Auto {
             return;
         }
         if self.settling {
+            if let Some(in_flight) = self.rest_in_flight.take() {
+                let from = self.plan;
+                self.plan.in_flight = in_flight;
+                let why = "the larger requests have come back".to_owned();
+                self.decisions.push_back(Decision { at: now, from, to: self.plan, why });
+                self.window = Window::new(now);
+                return;
+            }
             return self.restart(now);
         }
         if self.window_is_complete() {

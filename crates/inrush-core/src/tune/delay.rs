@@ -45,10 +45,14 @@ impl Delay {
         }
     }
 
+    /// Whether such a body is of another size than what was measured, so that it tells more about the line.
+    pub(super) fn is_far_from(&self, body: f64) -> bool {
+        !(0.7..=1.4).contains(&(body / self.body))
+    }
+
     /// Takes a measurement made with next to nothing under way.
     pub(super) fn measured(&mut self, wall: f64, body: f64) {
-        let ratio = body / self.body;
-        if !(0.7..=1.4).contains(&ratio) {
+        if self.is_far_from(body) {
             let slope = (wall - self.wall) / (body - self.body);
             self.fixed = (1.0 - slope * body / wall).clamp(0.0, 1.0);
         }

@@ -44,6 +44,12 @@ impl Knobs {
         self.plan(batch_bytes, in_flight)
     }
 
+    /// Bodies larger or smaller by a power of two near `factor`, a quarter to eight times; half of it makes no difference.
+    pub(super) fn sized(&self, plan: &Plan, factor: f64) -> Plan {
+        let doublings = factor.log2().clamp(-3.0, 2.0);
+        self.plan(plan.batch_bytes as f64 * 2.0_f64.powf(doublings.trunc()), f64::from(plan.in_flight))
+    }
+
     /// Like [`Knobs::scaled`], but no further than to `limit` bytes under way, and never down.
     pub(super) fn grown(&self, plan: &Plan, factor: f64, limit: f64) -> Plan {
         let limit = limit.min(self.bounds.memory as f64);

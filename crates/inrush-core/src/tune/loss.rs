@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use super::window::Window;
 use crate::time::Time;
 use crate::tune::{Outcome, Sample};
 
@@ -12,11 +11,11 @@ pub(super) const CUT: f64 = 0.7;
 /// So close to a ceiling growth stops.
 const BELOW_CEILING: f64 = 0.85;
 /// Cuts in a row after which it is asked whether they help at all.
-const CUTS_UNTIL_DOUBT: u32 = 4;
+const CUTS_UNTIL_DOUBT: u32 = 2;
 const RETRY_FIRST: Duration = Duration::from_secs(10);
 const RETRY_LONGEST: Duration = Duration::from_secs(300);
-/// How long rejections that do not depend on us are put up with before that is tested again.
-const AMBIENT_FOR: Duration = Duration::from_secs(30);
+/// After so long half of the rejections that seemed not to depend on us have to prove it again.
+const AMBIENT_HALF_LIFE: Duration = Duration::from_secs(60);
 
 /// What a loss asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,20 +26,35 @@ pub(super) enum Verdict {
     Restore { under_way: f64, ratio: f64 },
 }
 
+/// Rejections are judged by a cumulative sum (Page 1954) of the likelihood of `LIKELY` times the tolerated part against the tolerated
+/// part itself: chance losses add little, an overflowing queue is known after a few requests.
+const LIKELY: f64 = 10.0;
+const ALARM: f64 = 3.0;
+/// Attempts without alarm after which a cut has helped.
+const CLEAN_SAMPLES: u32 = 100;
+/// Above it rejections are never taken for somebody else's, as a part of the documents.
+const AMBIENT_MOST: f64 = 0.15;
+
 #[derive(Debug)]
 pub(super) struct Loss {
     /// The part of documents that may be rejected without a cut.
     tolerated: f64,
-    /// Attempts since the last verdict or the last clean round.
-    window: Window,
-    /// Cuts without a clean round between them.
+    /// Attempts that were sent earlier belong to what was cut.
+    from: Time,
+    /// Cumulative sum, see [`LIKELY`].
+    score: f64,
+    /// The part that was rejected lately.
+    ratio: f64,
+    /// Attempts since the last cut.
+    samples: u32,
+    /// Cuts without a clean stretch between them.
     cuts: u32,
     /// Bytes under way and the rejected part at the first of them.
     first: (f64, f64),
     ceiling: Option<f64>,
     retry_at: Time,
     retry_after: Duration,
-    /// Rejections that do not depend on us, and until when they are put up with.
+    /// The part of rejections that do not depend on us, and when it was seen.
     ambient: Option<(f64, Time)>,
 }
 
@@ -48,7 +62,10 @@ impl Loss {
     pub(super) fn new(tolerated: f64) -> Self {
         Loss {
             tolerated,
-            window: Window::new(Time::START),
+            from: Time::START,
+            score: 0.0,
+            ratio: 0.0,
+            samples: 0,
             cuts: 0,
             first: (0.0, 0.0),
             ceiling: None,
@@ -60,35 +77,41 @@ impl Loss {
 
     /// Learns from an attempt, with `under_way` bytes and `in_flight` requests planned.
     pub(super) fn handle(&mut self, now: Time, sample: &Sample, under_way: f64, in_flight: u32) -> Option<Verdict> {
-        if !self.window.add(sample) {
+        if sample.sent < self.from {
             return None;
         }
-        let round = u64::from(in_flight) * u64::from(sample.docs);
-        let ratio = self.window.rejected_of(round);
-        let ambient = self.ambient.filter(|&(_, until)| now < until).map_or(0.0, |(ratio, _)| ratio * 1.5);
-        if ratio <= self.tolerated.max(ambient) {
-            if self.window.samples() >= 2 * in_flight {
+        let rejected = match sample.outcome {
+            Outcome::Answered => f64::from(sample.rejected) / f64::from(sample.docs.max(1)),
+            Outcome::Refused | Outcome::Lost => 1.0,
+            Outcome::TooLarge => 0.0,
+        };
+        self.samples += 1;
+        let over = f64::from(self.samples.min((4 * in_flight).max(64)));
+        self.ratio += (rejected - self.ratio) / over;
+        let usual = self.tolerated.max(1.5 * self.ambient(now));
+        let likely = (usual * LIKELY).min(0.5);
+        let step = rejected * (likely / usual).ln() + (1.0 - rejected) * ((1.0 - likely) / (1.0 - usual)).ln();
+        self.score = (self.score + step).max(0.0);
+        if self.score < ALARM {
+            if self.samples % (4 * in_flight).max(CLEAN_SAMPLES) == 0 {
                 self.clean(now, under_way);
             }
             return None;
         }
-        self.window = Window::new(now);
+        let ratio = self.ratio;
         if self.cuts == 0 {
             self.first = (under_way, ratio);
         }
         self.cuts += 1;
-        if self.cuts > CUTS_UNTIL_DOUBT && ratio > 0.7 * self.first.1 {
+        (self.from, self.score, self.ratio, self.samples) = (now, 0.0, 0.0, 0);
+        if self.cuts > CUTS_UNTIL_DOUBT && ratio > 0.7 * self.first.1 && ratio < AMBIENT_MOST {
             self.cuts = 0;
             self.ceiling = None;
-            self.ambient = Some((ratio, now + AMBIENT_FOR));
+            self.ambient = Some((ratio, now));
             return Some(Verdict::Restore { under_way: self.first.0, ratio });
         }
         if sample.outcome != Outcome::Lost {
-            // A second loss at or above a known ceiling says that it still stands.
-            let known = self.ceiling.is_some_and(|c| under_way > c * BELOW_CEILING);
-            self.retry_after = if known { (self.retry_after * 2).min(RETRY_LONGEST) } else { RETRY_FIRST };
-            self.ceiling = Some(under_way);
-            self.retry_at = now + self.retry_after;
+            self.set_ceiling(now, under_way);
         }
         Some(Verdict::Cut { ratio })
     }
@@ -103,15 +126,34 @@ impl Loss {
         }
     }
 
+    /// More than `under_way` bytes brought less: not again for a while.
+    pub(super) fn set_ceiling(&mut self, now: Time, under_way: f64) {
+        // The second time at or above a known ceiling says that it still stands.
+        let known = self.ceiling.is_some_and(|c| under_way > c * BELOW_CEILING);
+        self.retry_after = if known { (self.retry_after * 2).min(RETRY_LONGEST) } else { RETRY_FIRST };
+        self.ceiling = Some(under_way);
+        self.retry_at = now + self.retry_after;
+    }
+
     /// Everything learned about ceilings belongs to a cluster that has changed.
     pub(super) fn forget(&mut self) {
         self.ceiling = None;
         self.retry_after = RETRY_FIRST;
     }
 
+    fn ambient(&self, now: Time) -> f64 {
+        let Some((ratio, seen)) = self.ambient else { return 0.0 };
+        ratio * 0.5_f64.powf(now.since(seen).as_secs_f64() / AMBIENT_HALF_LIFE.as_secs_f64())
+    }
+
+    /// A stretch without alarm.
     fn clean(&mut self, now: Time, under_way: f64) {
-        self.window = Window::new(now);
-        self.cuts = 0;
+        if self.ratio < 0.5 * self.first.1 || self.ratio < self.tolerated {
+            self.cuts = 0;
+        }
+        if self.ambient.is_some() && self.ratio > self.tolerated {
+            self.ambient = Some((self.ratio, now));
+        }
         if self.ceiling.is_some_and(|ceiling| under_way > ceiling) {
             self.forget();
         }

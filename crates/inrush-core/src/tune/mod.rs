@@ -94,7 +94,7 @@ pub struct Decision {
 }
 
 /// Within what a tuner may choose. A knob whose ends are equal is fixed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Smallest and largest body, bytes.
     pub batch_bytes: (u64, u64),

@@ -109,11 +109,6 @@ impl Window {
         self.rejected as f64 / self.docs.max(1) as f64
     }
 
-    /// The same, of at least so many documents: a few early attempts do not stand for a round.
-    pub(super) fn rejected_of(&self, docs: u64) -> f64 {
-        self.rejected as f64 / self.docs.max(docs).max(1) as f64
-    }
-
     /// Whether the source held the requests back, at least now and then.
     pub(super) fn source_was_the_limit(&self) -> bool {
         self.source_limited * 4 > self.samples

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::io::Read as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, Limited};
@@ -21,6 +22,7 @@ use super::connection::{ReplyBody, truncated, whole};
 use super::{RequestLog, lock};
 use crate::api::{self, ApiReply, ApiRequest, Surroundings, Task};
 use crate::bulk::{self, Defaults};
+use crate::coding::decode;
 use crate::error::EsError;
 use crate::faults::{self, Fault, FaultState, Faults, RequestFacts, Rule};
 use crate::model::{Cluster, Op, millis_now};
@@ -85,6 +87,8 @@ impl Drop for HeldCount<'_> {
 /// What becomes of a request.
 enum Outcome {
     Json(u16, Value),
+    /// Beside a `Retry-After` of so many seconds.
+    Later(u16, Value, u64),
     Text(u16, &'static str),
     Truncated(u16, Value),
     Reset,
@@ -106,7 +110,10 @@ impl From<ApiReply> for Outcome {
 impl Outcome {
     fn status(&self) -> u16 {
         match self {
-            Outcome::Json(status, _) | Outcome::Text(status, _) | Outcome::Truncated(status, _) => *status,
+            Outcome::Json(status, _)
+            | Outcome::Later(status, ..)
+            | Outcome::Text(status, _)
+            | Outcome::Truncated(status, _) => *status,
             Outcome::Reset | Outcome::Never => 0,
         }
     }
@@ -140,6 +147,11 @@ pub(super) async fn serve(
     }
     let mut response = match outcome {
         Outcome::Json(status, body) => json_response(status, &body, false),
+        Outcome::Later(status, body, seconds) => {
+            let mut response = json_response(status, &body, false);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+            response
+        }
         Outcome::Truncated(status, body) => json_response(status, &body, true),
         Outcome::Text(status, text) => {
             let mut response = Response::new(whole(Bytes::from_static(text.as_bytes())));
@@ -235,7 +247,7 @@ async fn receive(
     if let Some(reply) = control(shared, &parts.method, parts.uri.path(), &wire) {
         return reply;
     }
-    let decoded = match decode(parts, &wire) {
+    let decoded = match decode(header(parts, CONTENT_ENCODING.as_str()), &wire) {
         Ok(decoded) => decoded,
         Err(error) => return error.into(),
     };
@@ -309,22 +321,6 @@ fn control(shared: &Shared, method: &Method, path: &str, body: &[u8]) -> Option<
     }
 }
 
-fn decode(parts: &Parts, wire: &Bytes) -> Result<Bytes, EsError> {
-    let mut decoded = Vec::new();
-    let read = match header(parts, CONTENT_ENCODING.as_str()) {
-        Some("gzip") => flate2::read::MultiGzDecoder::new(wire.as_ref()).read_to_end(&mut decoded),
-        Some("deflate") => flate2::read::ZlibDecoder::new(wire.as_ref()).read_to_end(&mut decoded),
-        Some("identity") | None => return Ok(wire.clone()),
-        // What the servers do not know they take for plain text, with misleading errors later on.
-        Some(_) => return Ok(wire.clone()),
-    };
-    match read {
-        Ok(_) => Ok(Bytes::from(decoded)),
-        // The servers drop what they cannot inflate and then miss the body.
-        Err(_) => Err(EsError::new(400, "parse_exception", "request body is required")),
-    }
-}
-
 fn check_content_type(shared: &Shared, parts: &Parts, body: &[u8]) -> Option<Outcome> {
     if body.is_empty() {
         return None;
@@ -371,7 +367,10 @@ fn before(shared: &Shared, rule: &Rule) -> Option<Outcome> {
         Fault::BadGateway => Some(Outcome::Text(502, "<html><body><h1>502 Bad Gateway</h1></body></html>")),
         Fault::GatewayTimeout => Some(Outcome::Text(504, GATEWAY_TIMEOUT)),
         Fault::ResetBeforeApplying => Some(Outcome::Reset),
-        fault => faults::request_error(&shared.config.flavor, fault).map(Outcome::from),
+        fault => faults::request_error(&shared.config.flavor, fault).map(|error| match rule.retry_after_s {
+            Some(seconds) => Outcome::Later(error.status, error.to_body(), seconds),
+            None => error.into(),
+        }),
     }
 }
 

@@ -48,7 +48,7 @@ impl Cluster {
             queue: config.queue,
             memory_bytes: config.memory_mib.map_or(f64::INFINITY, mib),
             max_body_bytes: mib(config.max_body_mib),
-            hop: (scenario.costs.hop_us * 1e3) as Nanos,
+            hop: if config.nodes == 1 { 0 } else { (scenario.costs.hop_us * 1e3) as Nanos },
             shards: scenario.shards(),
             replicas: config.replicas,
             alive: (0..config.nodes).collect(),
@@ -96,7 +96,7 @@ impl Cluster {
 
     pub(super) fn arrived(&mut self, now: Nanos, id: RequestId, requests: &mut Requests, agenda: &mut Agenda) {
         let request = requests.get(id);
-        request.arrived = now;
+        request.arrived = now.max(1);
         let node = &mut self.nodes[request.node];
         let bytes = request.batch.bytes as f64;
         let chance = if self.faults.lost + self.faults.refused > 0.0 { self.failing.unit() } else { 1.0 };

@@ -1,5 +1,6 @@
 //! The loop: takes the next event, hands it to whom it is for, and writes down what came of it.
 
+use inrush_core::time::Time;
 use inrush_core::tune::{Decision, Sample, Tuner};
 
 use super::agenda::{Agenda, Event, Nanos, nanos};
@@ -18,7 +19,7 @@ const SHORT_BYTES: u64 = 1 << 14;
 /// What a loader's controller was told and said, as it happens.
 pub trait Watcher {
     /// It learnt from an attempt.
-    fn sample(&mut self, loader: usize, now: Nanos, sample: &Sample);
+    fn sample(&mut self, loader: usize, now: Time, sample: &Sample);
     /// It changed its plan.
     fn decision(&mut self, loader: usize, decision: &Decision);
 }
@@ -27,7 +28,7 @@ pub trait Watcher {
 pub struct Unwatched;
 
 impl Watcher for Unwatched {
-    fn sample(&mut self, _: usize, _: Nanos, _: &Sample) {}
+    fn sample(&mut self, _: usize, _: Time, _: &Sample) {}
     fn decision(&mut self, _: usize, _: &Decision) {}
 }
 
@@ -182,7 +183,7 @@ impl Engine<'_> {
         if let Some(learnt) = loader.handle_answer(now, &request) {
             self.record.learnt(number, now, &learnt);
             loader.tuner.handle_sample(time(now), &learnt.sample);
-            self.watcher.sample(number, now, &learnt.sample);
+            self.watcher.sample(number, time(now), &learnt.sample);
             while let Some(decision) = loader.tuner.poll_decision() {
                 self.watcher.decision(number, &decision);
                 self.record.decisions += 1;

@@ -28,7 +28,9 @@ pub(super) struct Request {
     pub(super) node: usize,
     pub(super) batch: Batch,
     pub(super) sent: Nanos,
+    /// At its node; 0 while it is on its way.
     pub(super) arrived: Nanos,
+    /// Replied to, or refused; 0 before.
     pub(super) finished: Nanos,
     /// Of the loader, itself included.
     pub(super) in_flight: u32,
@@ -68,11 +70,11 @@ impl Requests {
         }
     }
 
-    /// Requests that went to a node and have no fate but to be answered.
+    /// Requests that a node has and has not replied to.
     pub(super) fn under_way_at(&self, node: usize) -> Vec<RequestId> {
         let under_way = |id: &RequestId| {
             let request = &self.all[*id];
-            request.node == node && !request.answered && request.fate == Fate::Items
+            request.node == node && request.arrived > 0 && request.finished == 0 && !request.answered
         };
         (0..self.all.len()).filter(under_way).collect()
     }

@@ -136,10 +136,10 @@ pub struct Costs {
 impl Default for Costs {
     fn default() -> Self {
         Costs {
-            request_us: 300.0,
-            part_us: 300.0,
-            doc_us: 4.0,
-            byte_ns: 45.0,
+            request_us: 200.0,
+            part_us: 200.0,
+            doc_us: 4.5,
+            byte_ns: 50.0,
             replica: 1.0,
             contention: 0.2,
             hop_us: 200.0,

@@ -97,6 +97,9 @@ fn check_action(target: &Target, needs: &Needs) -> Result<(), ClusterError> {
         (_, Action::Update | Action::Upsert | Action::Delete) if target.is_data_stream() => {
             refuse("it is a data stream, which takes new documents only; use the action create")
         }
+        (TargetKind::Missing { .. }, Action::Update | Action::Delete) => {
+            refuse("it does not exist, so there is nothing to update or delete; check the name")
+        }
         _ => Ok(()),
     }
 }
@@ -329,6 +332,11 @@ mod tests {
         assert!(check(&stream(), Action::Update, false).unwrap_err().to_string().contains("use the action create"));
         assert!(check(&stream(), Action::Create, true).is_err());
         assert!(check(&alias, Action::Delete, false).is_ok());
+        let missing = target(TargetKind::Missing { template: None });
+        assert!(check(&missing, Action::Upsert, false).is_ok());
+        for action in [Action::Update, Action::Delete] {
+            assert!(check(&missing, action, false).unwrap_err().to_string().contains("check the name"));
+        }
         assert!(check(&alias, Action::Index, true).unwrap_err().to_string().contains("is an alias"));
     }
 

@@ -87,7 +87,7 @@ impl ClusterError {
     /// Whether the cluster does not have what was asked for, or lets nobody ask: such a question is skipped where the
     /// answer would only have been of use. 400 and 405 are what older versions and gateways answer to paths that they
     /// do not know.
-    pub(super) fn cannot_be_asked(&self) -> bool {
+    pub(crate) fn cannot_be_asked(&self) -> bool {
         matches!(self.status(), Some(400 | 403 | 404 | 405 | 410 | 500 | 501))
     }
 

@@ -144,7 +144,7 @@ impl Transport {
     }
 
     /// Asks, and takes anything but success for an error.
-    pub(super) async fn demand(
+    pub(crate) async fn demand(
         &self,
         what: &str,
         method: Method,

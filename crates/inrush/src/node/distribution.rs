@@ -5,10 +5,12 @@ use std::io::{self, Read, Write};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use flate2::read::GzDecoder;
 use sha2::{Digest, Sha512};
+use tokio::time::timeout;
 
 use super::error::NodeError;
 use super::java;
@@ -33,6 +35,9 @@ pub struct Distribution {
 
 /// Where OpenSearch's makers publish archives that bring their own Java.
 const ARCHIVES: &str = "https://artifacts.opensearch.org/releases/bundle/opensearch";
+
+/// How long a server may be silent while something is downloaded.
+const STALL_MAX: Duration = Duration::from_secs(60);
 
 impl Distribution {
     /// OpenSearch of this version.
@@ -112,7 +117,7 @@ impl Distribution {
                 return Ok(with_java);
             }
             let base = std::env::var("INRUSH_OPENSEARCH_MIRROR").unwrap_or_else(|_| ARCHIVES.to_owned());
-            match self.by_archive(&base, cache) {
+            match self.by_archive(&base, cache, STALL_MAX) {
                 Ok(archive) => {
                     unpack(&with_java, |into| untar(&archive, into)).map_err(NodeError::io(cannot_unpack(&archive)))?;
                     return Ok(with_java);
@@ -130,23 +135,22 @@ impl Distribution {
         std::fs::create_dir_all(cache).map_err(cannot)?;
         let folder = tempfile::tempdir_in(cache).map_err(cannot)?;
         let output = Command::new("mvn")
-            .args(["-q", "-B", "dependency:copy"])
+            .args(["-q", "-B", "-Dstyle.color=never", "dependency:copy"])
             .arg(format!("-Dartifact={}", self.artifact()))
             .arg(format!("-DoutputDirectory={}", folder.path().display()))
             .stdin(Stdio::null())
             .output()
             .map_err(|e| format!("Maven (mvn) cannot be run: {e}"))?;
         if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            let reason = text.lines().find(|l| l.contains("ERROR")).unwrap_or("no reason given");
-            return Err(format!("Maven failed: {reason}"));
+            return Err(format!("Maven failed: {}", reason(&output)));
         }
         let name = zip.file_name().unwrap_or_default();
         std::fs::rename(folder.path().join(name), zip).map_err(|e| format!("Maven did not bring {name:?}: {e}"))
     }
 
     /// Downloads `BASE/VERSION/opensearch-VERSION-linux-x64.tar.gz` and checks it against the `.sha512` beside it.
-    pub(super) fn by_archive(&self, base: &str, cache: &Path) -> Result<PathBuf, String> {
+    /// `stall`: how long the server may be silent.
+    pub(super) fn by_archive(&self, base: &str, cache: &Path, stall: Duration) -> Result<PathBuf, String> {
         let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
         let name = format!("opensearch-{}-linux-{arch}.tar.gz", self.version);
         let url = format!("{base}/{}/{name}", self.version);
@@ -158,25 +162,32 @@ impl Distribution {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
         runtime.block_on(async {
             let client = crate::transport::download_client().map_err(|e| e.to_string())?;
+            let cannot = |url: &str, e: &dyn std::error::Error| format!("cannot download {url}: {}", root_cause(e));
+            let silent = |url: &str| format!("cannot download {url}: nothing came for {} s", stall.as_secs());
             let get = async |url: &str| {
-                let response = client.get(url).send().await.and_then(reqwest::Response::error_for_status);
-                response.map_err(|e| format!("cannot download {url}: {}", root_cause(&e)))
+                let response = timeout(stall, client.get(url).send()).await.map_err(|_| silent(url))?;
+                response.and_then(reqwest::Response::error_for_status).map_err(|e| cannot(url, &e))
             };
-            let sums = get(&format!("{url}.sha512")).await?.text().await.map_err(|e| e.to_string())?;
+            let cannot_write = |e: io::Error| format!("cannot write to {}: {e}", cache.display());
+            let sums_url = format!("{url}.sha512");
+            let sums = timeout(stall, get(&sums_url).await?.text()).await.map_err(|_| silent(&sums_url))?;
+            let sums = sums.map_err(|e| cannot(&sums_url, &e))?;
             let expected = sums.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
-            std::fs::create_dir_all(cache).map_err(|e| e.to_string())?;
-            let mut file = tempfile::NamedTempFile::new_in(cache).map_err(|e| e.to_string())?;
+            std::fs::create_dir_all(cache).map_err(cannot_write)?;
+            let mut file = tempfile::NamedTempFile::new_in(cache).map_err(cannot_write)?;
             let mut sum = Sha512::new();
             let mut response = get(&url).await?;
-            while let Some(chunk) = response.chunk().await.map_err(|e| format!("{url}: {}", root_cause(&e)))? {
+            while let Some(chunk) =
+                timeout(stall, response.chunk()).await.map_err(|_| silent(&url))?.map_err(|e| cannot(&url, &e))?
+            {
                 sum.update(&chunk);
-                file.write_all(&chunk).map_err(|e| e.to_string())?;
+                file.write_all(&chunk).map_err(cannot_write)?;
             }
             let found: String = sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
             if found != expected {
                 return Err(format!("{url} has the checksum {found}, expected {expected}; it was not kept"));
             }
-            file.persist(&archive).map_err(|e| e.to_string())?;
+            file.persist(&archive).map_err(|e| cannot_write(e.error))?;
             Ok(archive)
         })
     }
@@ -184,6 +195,14 @@ impl Distribution {
 
 fn cannot_unpack(archive: &Path) -> String {
     format!("cannot unpack {}; delete it if it is damaged, it is fetched again then", archive.display())
+}
+
+/// What a command that failed says: Maven marks errors on stdout, its launcher complains on stderr.
+fn reason(output: &Output) -> String {
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let marked = stdout.lines().find(|line| line.contains("ERROR"));
+    let any = || stderr.lines().chain(stdout.lines()).find(|line| !line.trim().is_empty());
+    marked.or_else(any).map_or_else(|| format!("{}, no reason given", output.status), str::to_owned)
 }
 
 fn root_cause(error: &dyn std::error::Error) -> String {
@@ -283,7 +302,7 @@ mod tests {
         let sums = format!("{}  opensearch.tar.gz\n", sum(&body));
         let url = serve(vec![(path.clone(), body), (format!("{path}.sha512"), sums.into_bytes())]);
         let cache = tempfile::tempdir().unwrap();
-        let archive = Distribution::opensearch("9.9.9").by_archive(&url, cache.path())?;
+        let archive = Distribution::opensearch("9.9.9").by_archive(&url, cache.path(), STALL_MAX)?;
         let home = cache.path().join("home");
         unpack(&home, |into| untar(&archive, into)).unwrap();
         assert!(home.join("bin/opensearch").is_file());
@@ -300,9 +319,22 @@ mod tests {
     #[test]
     fn a_missing_archive_is_named() {
         let cache = tempfile::tempdir().unwrap();
-        let error = Distribution::opensearch("1.0.0").by_archive(&serve(Vec::new()), cache.path()).unwrap_err();
+        let missing = Distribution::opensearch("1.0.0").by_archive(&serve(Vec::new()), cache.path(), STALL_MAX);
+        let error = missing.unwrap_err();
         assert!(error.contains("404"), "{error}");
     }
+
+    #[test]
+    fn a_server_that_falls_silent_is_not_waited_for() {
+        let cache = tempfile::tempdir().unwrap();
+        // It takes the connection, and that is all.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let silent = Distribution::opensearch("1.0.0").by_archive(&url, cache.path(), Duration::from_millis(20));
+        let error = silent.unwrap_err();
+        assert!(error.contains("nothing came for"), "{error}");
+    }
+
     #[test]
     fn what_was_unpacked_can_be_read_by_all() {
         let folder = tempfile::tempdir().unwrap();
@@ -319,6 +351,15 @@ mod tests {
         .unwrap();
         let mode = |path: &str| std::fs::metadata(home.join(path)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("bin"), mode("bin/opensearch"), mode("README")), (0o755, 0o755, 0o644));
+    }
+
+    #[test]
+    fn what_maven_says_is_passed_on() {
+        let said = |script: &str| reason(&Command::new("sh").args(["-c", script]).output().unwrap());
+        assert_eq!(said("echo x; echo '[ERROR] no such artifact'; echo y >&2; exit 1"), "[ERROR] no such artifact");
+        let launcher = "echo 'The JAVA_HOME environment variable is not defined correctly' >&2; exit 1";
+        assert_eq!(said(launcher), "The JAVA_HOME environment variable is not defined correctly");
+        assert_eq!(said("exit 3"), "exit status: 3, no reason given");
     }
 
     #[test]

@@ -65,6 +65,11 @@ pub(super) fn process_start(pid: u32) -> Option<u64> {
     Stat::of(pid).map(|stat| stat.started)
 }
 
+/// The system's run since it was last started; nothing where it does not say.
+pub(super) fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
 /// What `/proc/PID/stat` says of a process (proc(5)).
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::distribution::Distribution;
 use super::error::NodeError;
-use super::group::process_start;
-use super::process::{self, NodeSpec, START_MAX, is_ready, launch, ready, tail};
+use super::group::{boot, process_start};
+use super::process::{self, NodeSpec, START_MAX, is_ready, last_words, launch, ready, tail};
 use super::{group, java};
 
 /// What is started where nothing else is asked for, the first one that the Java of this machine can run.
@@ -91,6 +91,9 @@ pub struct NodeState {
     pub pid: u32,
     /// When the process began, in the system's own unit: a number that was used again by another process differs here.
     pub started: u64,
+    /// Which run of the system that was: a container that starts with it gives the same numbers at nearly the same times.
+    #[serde(default)]
+    pub boot: String,
     /// Where it answers.
     pub url: String,
     /// OpenSearch's version.
@@ -179,6 +182,7 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
     let node = NodeState {
         pid: launched.child.id(),
         started: process_start(launched.child.id()).unwrap_or(0),
+        boot: boot(),
         url: format!("http://{}", launched.address),
         version: spec.distribution.version.clone(),
         heap_mib: spec.heap_mib,
@@ -330,7 +334,7 @@ async fn answers(node: &NodeState) -> Result<(), NodeError> {
     // It may have been started a moment ago.
     while !is_ready(address, &log).await {
         if !is_alive(node) {
-            return Err(NodeError::Died { tail: tail(&log, 20), log });
+            return Err(NodeError::Died { tail: last_words(&log), log });
         }
         if began.elapsed() > START_MAX {
             return Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log });
@@ -363,7 +367,7 @@ fn write(name: &str, node: &NodeState) -> io::Result<()> {
 
 /// Whether the very process that was started is still there.
 fn is_alive(node: &NodeState) -> bool {
-    process_start(node.pid).is_some_and(|started| started == node.started)
+    node.boot == boot() && process_start(node.pid) == Some(node.started)
 }
 
 #[cfg(test)]
@@ -373,9 +377,10 @@ mod tests {
     #[test]
     fn a_number_that_another_process_has_now_is_not_ours() {
         let own = std::process::id();
-        let node = |started| NodeState {
+        let node = |started, boot| NodeState {
             pid: own,
             started,
+            boot,
             url: String::new(),
             version: String::new(),
             heap_mib: 0,
@@ -383,8 +388,9 @@ mod tests {
             data: PathBuf::new(),
         };
         let started = process_start(own).unwrap();
-        assert!(is_alive(&node(started)));
-        assert!(!is_alive(&node(started + 1)));
+        assert!(is_alive(&node(started, boot())));
+        assert!(!is_alive(&node(started + 1, boot())));
+        assert!(!is_alive(&node(started, "another run of the system".into())));
         assert_eq!(process_start(u32::MAX), None);
     }
 

@@ -128,6 +128,8 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
     let heap = spec.heap_mib;
     command
         .env("JAVA_HOME", &java.home)
+        // OpenSearch's launcher takes what it finds there, of whatever version, relative to whatever folder.
+        .env(format!("{prefix}_HOME"), home)
         .env(format!("{prefix}_JAVA_HOME"), &java.home)
         .env(format!("{prefix}_PATH_CONF"), &config)
         .env(format!("{prefix}_TMPDIR"), &temporary)
@@ -138,7 +140,8 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
         .stderr(errors)
         // Its own group: it does not get the terminal's signals, and children of its launcher end with it.
         .process_group(0);
-    if rustix::process::geteuid().is_root() {
+    let as_root = rustix::process::geteuid().is_root();
+    if as_root {
         let (uid, gid) = user("nobody")?;
         open(&folder)?;
         open_way(&folder)?;
@@ -159,7 +162,9 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
         }
         command.uid(uid).gid(gid);
     }
-    let child = command.spawn().map_err(NodeError::io(format!("cannot start {}", spec.distribution.title())))?;
+    let who = if as_root { " as the user nobody, who has to be able to read it" } else { "" };
+    let what = format!("cannot start {} in {}{who}", spec.distribution.title(), home.display());
+    let child = command.spawn().map_err(NodeError::io(what))?;
     Ok(Launched { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), transport_port, log })
 }
 
@@ -171,7 +176,7 @@ pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
             return Ok(());
         }
         if launched.child.try_wait().map_err(NodeError::io("cannot watch the node"))?.is_some() {
-            return Err(NodeError::Died { log: launched.log.clone(), tail: tail(&launched.log, 20) });
+            return Err(NodeError::Died { log: launched.log.clone(), tail: last_words(&launched.log) });
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
@@ -192,6 +197,13 @@ pub(super) async fn is_ready(address: SocketAddr, log: &Path) -> bool {
     let node = body.get("nodes").and_then(|nodes| nodes.as_object()?.values().next());
     let logs = node.and_then(|node| node.pointer("/settings/path/logs")?.as_str());
     logs.map(Path::new) == log.parent()
+}
+
+/// The last lines of a log without the frames of stack traces, which hide what was said before them.
+pub(super) fn last_words(log: &Path) -> String {
+    let text = tail(log, 400);
+    let words: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("at ")).collect();
+    words[words.len().saturating_sub(20)..].join("\n")
 }
 
 /// The last lines of a file.
@@ -315,6 +327,9 @@ mod tests {
         fs::write(&log, "a\nb\nc\n").unwrap();
         assert_eq!((tail(&log, 2).as_str(), tail(&log, 9).as_str()), ("b\nc", "a\nb\nc"));
         assert!(tail(&folder.path().join("none"), 2).contains("cannot be read"));
+        let frames = "\tat java.base/sun.nio.fs.UnixException.rethrow(UnixException.java:111)\n".repeat(30);
+        fs::write(&log, format!("AccessDeniedException: /root/x\n{frames}For details see the log\n")).unwrap();
+        assert_eq!(last_words(&log), "AccessDeniedException: /root/x\nFor details see the log");
     }
 
     #[test]
@@ -337,6 +352,30 @@ mod tests {
         fs::create_dir_all(path.join("nodes/0")).unwrap();
         fs::write(path.join("nodes/0/node.lock"), "").unwrap();
         check_data(path).unwrap();
+    }
+
+    #[test]
+    fn a_launcher_finds_its_own_home_and_the_folder_stays_its_makers() {
+        let folder = tempfile::tempdir().unwrap();
+        open(folder.path()).unwrap();
+        let (home, java) = (folder.path().join("home"), folder.path().join("java"));
+        for (file, text) in [
+            (home.join("bin/opensearch"), "#!/bin/sh\necho home: $OPENSEARCH_HOME\n"),
+            (home.join("config/jvm.options"), ""),
+            (java.join("bin/java"), ""),
+            (java.join("release"), "JAVA_VERSION=\"25\""),
+        ] {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let node = folder.path().join("node");
+        let spec = NodeSpec { java_home: Some(java), ..NodeSpec::new(Distribution::opensearch("3.6.0"), "n", &node) };
+        let mut launched = launch(&spec, &home).unwrap();
+        assert!(launched.child.wait().unwrap().success());
+        assert_eq!(tail(&launched.log, 1), format!("home: {}", home.display()));
+        let owner = |path: &Path| std::os::unix::fs::MetadataExt::uid(&fs::metadata(path).unwrap());
+        assert_eq!(owner(&node), rustix::process::geteuid().as_raw());
     }
 
     #[test]

@@ -97,6 +97,11 @@ fn by_name(name: &str) -> Option<Format> {
     }
 }
 
+/// Whether a source is text only because of an ending that tables have as well.
+pub(super) fn may_be_a_table(options: &FormatOptions, name: &str, format: Format) -> bool {
+    options.format.is_none() && format == Format::Text && extension(name) == "txt"
+}
+
 /// The separator that the format or the name stands for.
 pub(super) fn separator(format: Format, name: &str) -> u8 {
     match (format, extension(name).as_str()) {

@@ -17,7 +17,7 @@ use super::compression::{Codec, MAGIC_LEN};
 use super::csv::{self, ColumnType};
 use super::cut::{Boundary, CutError, Cutter, Piece};
 use super::dead_letters::DeadLetterDecode;
-use super::format::{Format, FormatOptions, decide, separator};
+use super::format::{Format, FormatOptions, decide, may_be_a_table, separator};
 use super::input::{Input, RawFile};
 use super::lines::{NdjsonDecode, TextDecode};
 use super::repeat::{Fingerprint, Repeats};
@@ -262,6 +262,12 @@ impl Shared {
         let mut input = text.input;
         let head = input.peek(GUESS_LEN, |head| head.contains(&b'\n'));
         let format = decide(&self.options, name, head).map_err(|message| SourceError::new(name, message))?;
+        if may_be_a_table(&self.options, name, format) {
+            let field = &self.options.text_field;
+            self.warnings.add(name, "text_by_name", "", 1, || {
+                format!("each line became a document with the field {field}, because of the file's name; if it has columns, give --format csv and --separator")
+            });
+        }
         let record_bytes_max = match format {
             // An entry holds more than its document, which may be escaped as text besides.
             Format::DeadLetters => {

@@ -48,7 +48,8 @@ impl std::fmt::Display for Warning {
         if !self.column.is_empty() {
             write!(f, "column {}: ", self.column)?;
         }
-        write!(f, "{} ({} times)", self.message, self.count)
+        f.write_str(&self.message)?;
+        if self.count > 1 { write!(f, " ({} times)", self.count) } else { Ok(()) }
     }
 }
 
@@ -104,6 +105,8 @@ mod tests {
         let list = warnings.list();
         assert_eq!(list.len(), 2);
         assert_eq!((list[0].count, list[0].message.as_str()), (5, "first"));
+        assert_eq!(list[0].to_string(), "a: column x: first (5 times)");
+        assert_eq!(list[1].to_string(), "a: column y: other");
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! `inrush doctor`.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use inrush::doctor::{Confidence, Diagnosis, examine};
+use inrush::transport::{HttpOptions, NodeUrl, Transport};
+
+use crate::args::DoctorArgs;
+use crate::auth::{self, Surroundings};
+use crate::failure::{ExitStatus, UsageError};
+use crate::logging::{self, Stderr};
+
+/// Looks, prints, and returns the exit status.
+pub(crate) async fn run(args: DoctorArgs) -> Result<u8> {
+    logging::start(&args.log, false, &Stderr::new());
+    let (url, index) = split(&args.target)?;
+    let node = match NodeUrl::parse(&url).map_err(auth::usage)? {
+        (node, None) => node,
+        // Arguments can be read by every user of the machine.
+        (node, Some(_)) => {
+            return Err(UsageError::new(format!("the address of {node} holds a user name or password"))
+                .hint("give the user with --user, and the password with --password-file or INRUSH_PASSWORD")
+                .into());
+        }
+    };
+    let credentials = auth::credentials(&args.auth, std::slice::from_ref(&node), &Surroundings::of_process())?;
+    let options = HttpOptions { tls: auth::tls(&args.auth)?, ..HttpOptions::default() };
+    let transport = Transport::new(&[node.to_string()], credentials, &options).map_err(auth::usage)?;
+    let diagnosis = examine(&transport, index.as_deref()).await?;
+    let text = match args.json {
+        true => serde_json::to_string(&diagnosis).context("cannot write the findings as JSON")? + "\n",
+        false => text(&diagnosis),
+    };
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
+        other => other.context("cannot print the findings")?,
+    }
+    Ok(if diagnosis.findings.is_empty() { 0 } else { ExitStatus::CheckFailed.code() })
+}
+
+/// The address, and the index that its path names.
+fn split(target: &str) -> Result<(String, Option<String>), UsageError> {
+    let Some((scheme, rest)) = target.split_once("://") else {
+        let message = format!("{target} has no scheme");
+        return Err(UsageError::new(message).hint(format!("write http://{target} or https://{target}")));
+    };
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    // Behind a gateway the index is the last part of the path.
+    let path = path.trim_end_matches('/');
+    let (prefix, index) = path.rsplit_once('/').map_or(("", path), |(prefix, index)| (prefix, index));
+    let slash = if prefix.is_empty() { "" } else { "/" };
+    Ok((format!("{scheme}://{host}{slash}{prefix}"), (!index.is_empty()).then(|| index.to_owned())))
+}
+
+fn text(diagnosis: &Diagnosis) -> String {
+    let mut out = String::new();
+    let of = diagnosis.index.as_ref().map(|index| format!(", {index}")).unwrap_or_default();
+    let count = diagnosis.findings.len();
+    let plural = if count == 1 { "" } else { "s" };
+    // Writing to a string does not fail.
+    let _ = writeln!(out, "{}{of}: {count} finding{plural}", diagnosis.cluster);
+    for finding in &diagnosis.findings {
+        let confidence = match finding.confidence {
+            Confidence::Sure => "sure",
+            Confidence::Likely => "likely",
+            Confidence::Maybe => "maybe",
+        };
+        let _ = writeln!(out, "\n{} ({}, {confidence})", finding.what, finding.id);
+        let _ = writeln!(out, "  evidence  {}", finding.evidence);
+        let _ = writeln!(out, "  why       {}", finding.why);
+        let _ = writeln!(out, "  mend      {}", finding.mend);
+    }
+    if !diagnosis.not_checked.is_empty() {
+        let _ = writeln!(out, "\nnot checked:");
+        for what in &diagnosis.not_checked {
+            let _ = writeln!(out, "  {what}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_is_the_last_part_of_the_path() {
+        let check = |target: &str, url: &str, index: Option<&str>| {
+            assert_eq!(split(target).ok(), Some((url.to_owned(), index.map(str::to_owned))), "{target}");
+        };
+        check("http://h:9200", "http://h:9200", None);
+        check("http://h:9200/", "http://h:9200", None);
+        check("https://h/logs-*", "https://h", Some("logs-*"));
+        check("https://h/gateway/es/logs", "https://h/gateway/es", Some("logs"));
+        assert!(split("h:9200").is_err());
+    }
+}

@@ -1,0 +1,187 @@
+//! A record of a run as the tuner saw it: one JSON object a line, the first says within what it decided. Reading and writing of lines;
+//! files are somebody else's.
+//!
+//! ```text
+//! {"trace":1,"version":"0.1.0","controller":"auto","bounds":{…},"plan":{…}}
+//! {"sample":{…},"now":…}
+//! {"decision":{…}}
+//! ```
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::time::Time;
+use crate::tune::{Bounds, Decision, Plan, Sample};
+
+/// The format that is written, and the newest that is read.
+pub const FORMAT: u32 = 1;
+
+/// The first line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// The format: [`FORMAT`].
+    pub trace: u32,
+    /// The version of the program that wrote it.
+    pub version: String,
+    /// Who decided.
+    pub controller: String,
+    /// Within what.
+    pub bounds: Bounds,
+    /// The plan at the start.
+    pub plan: Plan,
+}
+
+/// A further line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// An attempt ended.
+    Sample {
+        /// When the tuner was told.
+        now: Time,
+        /// What it was told.
+        #[serde(flatten)]
+        sample: Sample,
+    },
+    /// The plan changed.
+    Decision(Decision),
+}
+
+/// A line that is not what it should be.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    /// The first line is missing or no header.
+    #[error("the first line is no header of a trace")]
+    NoHeader(#[source] serde_json::Error),
+    /// Written by a newer program.
+    #[error("the trace has format {found}, and this program reads up to {FORMAT}")]
+    Newer {
+        /// Its format.
+        found: u32,
+    },
+    /// A line that is neither sample nor decision.
+    #[error("line {line} is neither a sample nor a decision")]
+    NoEntry {
+        /// Its number, from 1.
+        line: usize,
+        /// What the parser says.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+impl Header {
+    /// The header of a new trace.
+    pub fn new(controller: &str, bounds: Bounds, plan: Plan) -> Self {
+        Header {
+            trace: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            controller: controller.to_owned(),
+            bounds,
+            plan,
+        }
+    }
+
+    /// Its line, with the line end.
+    pub fn to_line(&self) -> String {
+        line(self)
+    }
+
+    /// Reads the first line.
+    ///
+    /// # Errors
+    /// [`TraceError::NoHeader`], [`TraceError::Newer`].
+    pub fn parse(text: &str) -> Result<Self, TraceError> {
+        let header: Header = serde_json::from_str(text).map_err(TraceError::NoHeader)?;
+        if header.trace > FORMAT {
+            return Err(TraceError::Newer { found: header.trace });
+        }
+        Ok(header)
+    }
+}
+
+impl Entry {
+    /// Its line, with the line end.
+    pub fn to_line(&self) -> String {
+        line(self)
+    }
+
+    /// Reads a line; `number` is its own, from 1.
+    ///
+    /// # Errors
+    /// [`TraceError::NoEntry`].
+    pub fn parse(text: &str, number: usize) -> Result<Self, TraceError> {
+        serde_json::from_str(text).map_err(|source| TraceError::NoEntry { line: number, source })
+    }
+}
+
+fn line(value: &impl Serialize) -> String {
+    // Numbers, strings and nothing that could fail to become JSON.
+    let mut line = serde_json::to_string(value).unwrap_or_default();
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::tune::Outcome;
+
+    const PLAN: Plan = Plan { batch_bytes: 65536, batch_docs: 1000, in_flight: 2 };
+
+    fn entries() -> Vec<Entry> {
+        let at = |ms| Time::from_start(Duration::from_millis(ms));
+        let sample = |took, outcome| Entry::Sample {
+            now: at(1250),
+            sample: Sample {
+                sent: at(1000),
+                wall: Duration::from_micros(249_750),
+                took,
+                bytes: 65536,
+                docs: 100,
+                accepted: 90,
+                rejected: 10,
+                outcome,
+                in_flight: 2,
+                source_limited: false,
+                node: 3,
+            },
+        };
+        vec![
+            sample(Some(Duration::from_millis(200)), Outcome::Answered),
+            Entry::Decision(Decision {
+                at: at(1250),
+                from: PLAN,
+                to: Plan { in_flight: 4, ..PLAN },
+                why: "nothing queues: \"faster\"\nby half".to_owned(),
+            }),
+            sample(None, Outcome::Lost),
+        ]
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let bounds = Bounds { batch_bytes: (1, 2), batch_docs: 3, in_flight: (4, 5), memory: 6 };
+        let header = Header::new("auto", bounds, PLAN);
+        assert_eq!(Header::parse(&header.to_line()).unwrap(), header);
+        assert_eq!(Bounds::from(header.bounds), bounds);
+        for (number, entry) in entries().into_iter().enumerate() {
+            let line = entry.to_line();
+            assert_eq!(line.matches('\n').count(), 1, "{line}");
+            assert_eq!(Entry::parse(&line, number + 2).unwrap(), entry);
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said() {
+        let newer = Header {
+            trace: FORMAT + 1,
+            ..Header::new("auto", Bounds { batch_bytes: (1, 2), batch_docs: 3, in_flight: (4, 5), memory: 6 }, PLAN)
+        };
+        assert!(matches!(Header::parse(&newer.to_line()), Err(TraceError::Newer { found }) if found == FORMAT + 1));
+        assert!(matches!(Header::parse("{}"), Err(TraceError::NoHeader(_))));
+        assert_eq!(Entry::parse("{\"sampl", 7).unwrap_err().to_string(), "line 7 is neither a sample nor a decision");
+    }
+}

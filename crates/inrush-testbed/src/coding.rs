@@ -1,0 +1,22 @@
+//! `Content-Encoding` of request bodies, as the servers take it.
+
+use std::io::Read;
+
+use bytes::Bytes;
+
+use crate::error::EsError;
+
+/// A body without its coding; one that the servers do not know is left as it is, which they take for plain text.
+pub(crate) fn decode(coding: Option<&str>, wire: &Bytes) -> Result<Bytes, EsError> {
+    let mut decoded = Vec::new();
+    let read = match coding {
+        Some("gzip") => flate2::read::MultiGzDecoder::new(wire.as_ref()).read_to_end(&mut decoded),
+        Some("deflate") => flate2::read::ZlibDecoder::new(wire.as_ref()).read_to_end(&mut decoded),
+        Some(_) | None => return Ok(wire.clone()),
+    };
+    match read {
+        Ok(_) => Ok(Bytes::from(decoded)),
+        // The servers drop what they cannot inflate and then miss the body.
+        Err(_) => Err(EsError::new(400, "parse_exception", "request body is required")),
+    }
+}

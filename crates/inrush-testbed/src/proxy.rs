@@ -1,0 +1,321 @@
+//! A proxy in front of a real server that rejects items, breaks connections after the work was done, and makes the way there
+//! long and narrow: what a server of one's own does not do when asked.
+
+mod items;
+mod link;
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING};
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
+use tokio::task::{JoinHandle, JoinSet};
+
+use self::items::{Thinned, split};
+use self::link::Link;
+use crate::api::ApiRequest;
+use crate::coding::decode;
+use crate::{bulk, faults};
+
+/// What a proxy does. The default passes everything on as it is.
+#[derive(Clone, Debug)]
+pub struct ProxyConfig {
+    /// The server behind it, such as `http://127.0.0.1:9200`.
+    pub to: String,
+    /// Port to listen on; 0, the default, takes a free one.
+    pub port: u16,
+    /// Added to each round trip, half of it in each direction. Connecting takes no longer. Default 0.
+    pub delay: Duration,
+    /// Bandwidth of each direction, shared by all connections; `None`, the default, is without bounds.
+    pub bits_per_second: Option<u64>,
+    /// This percentage of bulk items never reaches the server and is answered with 429 `es_rejected_execution_exception`. Bodies
+    /// other than NDJSON pass whole. Default 0.
+    pub reject_items_percent: f64,
+    /// After this percentage of the server's answers to bulk requests the connection is closed instead of passing them on. Default 0.
+    pub reset_after_applying_percent: f64,
+    /// Decides which: the n-th item and the n-th answer always fare the same. Default 1.
+    pub seed: u64,
+}
+
+impl ProxyConfig {
+    /// A proxy that passes everything on.
+    pub fn new(to: impl Into<String>) -> Self {
+        ProxyConfig {
+            to: to.into(),
+            port: 0,
+            delay: Duration::ZERO,
+            bits_per_second: None,
+            reject_items_percent: 0.0,
+            reset_after_applying_percent: 0.0,
+            seed: 1,
+        }
+    }
+}
+
+/// What a proxy has seen and done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProxyStats {
+    /// Bulk items that came in.
+    pub items: u64,
+    /// Those that were rejected.
+    pub items_rejected: u64,
+    /// Bulk requests that the server answered, with whatever status.
+    pub answers: u64,
+    /// Those after which the connection was closed.
+    pub resets: u64,
+}
+
+/// A running proxy; it ends when it is dropped, with its connections.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+impl Proxy {
+    /// Listens on a loopback port. The server need not be there yet: while it is not, requests are answered with 503.
+    ///
+    /// # Errors
+    ///
+    /// A port that is taken, or anything but an `http://` URL.
+    pub async fn start(config: ProxyConfig) -> io::Result<Proxy> {
+        let upstream = config.to.strip_prefix("http://").map(|rest| rest.trim_end_matches('/').to_owned());
+        let upstream =
+            upstream.ok_or_else(|| io::Error::other(format!("expected an http:// URL, got {}", config.to)))?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, config.port)).await?;
+        let address = listener.local_addr()?;
+        let shaped = !config.delay.is_zero() || config.bits_per_second.is_some();
+        let link = shaped.then(|| Link::new(config.delay, config.bits_per_second));
+        let shared = Arc::new(Shared { config, upstream, link, counters: Counters::default() });
+        let accepting = tokio::spawn(accept(Arc::clone(&shared), listener));
+        Ok(Proxy { address, shared, accepting })
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What it has seen and done so far.
+    pub fn stats(&self) -> ProxyStats {
+        let counters = &self.shared.counters;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ProxyStats {
+            items: read(&counters.items),
+            items_rejected: read(&counters.items_rejected),
+            answers: read(&counters.answers),
+            resets: read(&counters.resets),
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    config: ProxyConfig,
+    upstream: String,
+    link: Option<Link>,
+    counters: Counters,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    items: AtomicU64,
+    items_rejected: AtomicU64,
+    answers: AtomicU64,
+    resets: AtomicU64,
+}
+
+async fn accept(shared: Arc<Shared>, listener: TcpListener) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                // A failure here is one connection's, such as a client that is gone already.
+                let Ok((stream, _)) = accepted else { continue };
+                // Small replies must not wait for the acknowledgement of earlier ones.
+                let _ = stream.set_nodelay(true);
+                let shared = Arc::clone(&shared);
+                connections.spawn(async move {
+                    match &shared.link {
+                        Some(link) => serve(Arc::clone(&shared), link.far_end(stream)).await,
+                        None => serve(shared, stream).await,
+                    }
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+async fn serve(shared: Arc<Shared>, stream: impl AsyncRead + AsyncWrite + Unpin) {
+    let upstream = Arc::new(Upstream { shared, connection: Mutex::new(None) });
+    let service = service_fn(move |request| {
+        let upstream = Arc::clone(&upstream);
+        async move { upstream.exchange(request).await }
+    });
+    // An error is a client that went away, or a connection that is to break.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+type ProxyBody = BoxBody<Bytes, hyper::Error>;
+
+fn whole(bytes: impl Into<Bytes>) -> ProxyBody {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed()
+}
+
+/// The client's connection is closed without an answer.
+#[derive(Debug)]
+struct Broken;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the connection breaks")
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// The server as one client's connection sees it: a connection for each of the client's.
+struct Upstream {
+    shared: Arc<Shared>,
+    connection: Mutex<Option<SendRequest<ProxyBody>>>,
+}
+
+impl Upstream {
+    async fn exchange(&self, request: Request<Incoming>) -> Result<Response<ProxyBody>, Broken> {
+        let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+        let api = ApiRequest::new(request.method().clone(), target, Bytes::new());
+        let Some(defaults) = api.bulk_defaults() else {
+            return self.pass(request.map(BodyExt::boxed)).await;
+        };
+        let filter_path = api.param("filter_path");
+        let config = &self.shared.config;
+        let answer = if config.reject_items_percent > 0.0 {
+            self.thinned(request, defaults.index.as_deref(), filter_path).await?
+        } else {
+            self.pass(request.map(BodyExt::boxed)).await?
+        };
+        let number = self.shared.counters.answers.fetch_add(1, Ordering::Relaxed);
+        if faults::draw(faults::rule_seed(config.seed, 1), number) * 100.0 >= config.reset_after_applying_percent {
+            return Ok(answer);
+        }
+        // It has answered in full: the work is done.
+        answer.into_body().collect().await.map_err(|_| Broken)?;
+        self.shared.counters.resets.fetch_add(1, Ordering::Relaxed);
+        Err(Broken)
+    }
+
+    /// Passes a bulk request on without some of its items, and answers for those.
+    async fn thinned(
+        &self,
+        request: Request<Incoming>,
+        index: Option<&str>,
+        filter_path: Option<&str>,
+    ) -> Result<Response<ProxyBody>, Broken> {
+        let Shared { config, counters, .. } = &*self.shared;
+        let (mut parts, body) = request.into_parts();
+        let wire = body.collect().await.map_err(|_| Broken)?.to_bytes();
+        let coding = parts.headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+        let items = decode(coding, &wire).ok().and_then(|body| Some((split(&body, index)?, body)));
+        let Some((items, body)) = items else {
+            return self.pass(Request::from_parts(parts, whole(wire))).await;
+        };
+        let seed = faults::rule_seed(config.seed, 0);
+        let mut number = counters.items.fetch_add(items.len() as u64, Ordering::Relaxed);
+        let thinned = Thinned::new(items, || {
+            number += 1;
+            faults::draw(seed, number) * 100.0 < config.reject_items_percent
+        });
+        counters.items_rejected.fetch_add(thinned.rejected() as u64, Ordering::Relaxed);
+        if thinned.rejected() == thinned.len() && thinned.len() > 0 {
+            return Ok(json_response(HeaderMap::new(), thinned.reply_to_nothing(), filter_path));
+        }
+        // The length is another one, and the coding is gone.
+        for name in [CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING] {
+            parts.headers.remove(name);
+        }
+        let answer = self.pass(Request::from_parts(parts, whole(thinned.body(&body)))).await?;
+        if answer.status() != StatusCode::OK || thinned.rejected() == 0 {
+            return Ok(answer);
+        }
+        let (mut head, body) = answer.into_parts();
+        let body = body.collect().await.map_err(|_| Broken)?.to_bytes();
+        let Ok(reply) = serde_json::from_slice(&body) else {
+            return Ok(Response::from_parts(head, whole(body)));
+        };
+        head.headers.remove(CONTENT_LENGTH);
+        head.headers.remove(TRANSFER_ENCODING);
+        Ok(json_response(head.headers, thinned.merge(reply), filter_path))
+    }
+
+    /// Sends a request as it is. A server that cannot be reached is answered for with 503: nothing was sent.
+    async fn pass(&self, mut request: Request<ProxyBody>) -> Result<Response<ProxyBody>, Broken> {
+        for name in [CONNECTION, EXPECT] {
+            request.headers_mut().remove(name);
+        }
+        let mut connection = self.connection.lock().await;
+        let mut open = connection.take();
+        if let Some(sender) = &mut open
+            && sender.ready().await.is_err()
+        {
+            open = None;
+        }
+        let mut sender = match open {
+            Some(sender) => sender,
+            None => match self.connect().await {
+                Ok(sender) => sender,
+                Err(error) => {
+                    let mut answer = Response::new(whole(format!("the proxy cannot reach its server: {error}\n")));
+                    *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                    return Ok(answer);
+                }
+            },
+        };
+        let answer = sender.send_request(request).await.map_err(|_| Broken)?;
+        *connection = Some(sender);
+        Ok(answer.map(BodyExt::boxed))
+    }
+
+    async fn connect(&self) -> io::Result<SendRequest<ProxyBody>> {
+        let stream = TcpStream::connect(&self.shared.upstream).await?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+        // Ends with its sender or its server, whose errors the request sees as well.
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+}
+
+fn json_response(headers: HeaderMap, reply: Value, filter_path: Option<&str>) -> Response<ProxyBody> {
+    let reply = match filter_path {
+        Some(patterns) => bulk::filter_path(reply, patterns),
+        None => reply,
+    };
+    let mut answer = Response::new(whole(reply.to_string()));
+    *answer.headers_mut() = headers;
+    answer.headers_mut().entry(CONTENT_TYPE).or_insert(http::HeaderValue::from_static("application/json"));
+    answer
+}

@@ -1,0 +1,99 @@
+//! The questions of the doctor.
+
+use http::Method;
+use serde_json::Value;
+
+use crate::cluster::ClusterError;
+use crate::transport::{Transport, path_segment};
+
+/// The answers, `Null` where a question was not answered.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Answers {
+    /// `_nodes/stats`
+    pub(super) nodes: Value,
+    /// `_cluster/health`
+    pub(super) health: Value,
+    /// `_cluster/settings` with defaults, flat: persistent, transient and defaults put together.
+    pub(super) cluster_settings: Value,
+    /// `_cat/shards`
+    pub(super) shards: Value,
+    /// `{index}/_settings`, flat, by index.
+    pub(super) settings: Value,
+    /// `{index}/_stats`
+    pub(super) stats: Value,
+    /// `{index}/_mapping`
+    pub(super) mappings: Value,
+    /// `_cat/recovery?active_only`
+    pub(super) recoveries: Value,
+    /// `_snapshot/_status`
+    pub(super) snapshots: Value,
+    /// What was not answered, and why.
+    pub(super) not_checked: Vec<String>,
+}
+
+const NODE_STATS: &str = "/_nodes/stats/jvm,fs,process,thread_pool,breaker,indexing_pressure,ingest,os?filter_path=nodes.*.name,\
+nodes.*.roles,nodes.*.jvm.mem,nodes.*.jvm.gc.collectors,nodes.*.jvm.uptime_in_millis,nodes.*.fs.total,nodes.*.process.open_file_descriptors,\
+nodes.*.process.max_file_descriptors,nodes.*.thread_pool.write,nodes.*.breakers.*.tripped,nodes.*.indexing_pressure,\
+nodes.*.ingest.pipelines.*.count,nodes.*.ingest.pipelines.*.time_in_millis,nodes.*.ingest.pipelines.*.failed,nodes.*.os.cpu";
+
+/// Asks everything at once. `index` limits the questions about shards, settings, statistics and mappings.
+///
+/// # Errors
+/// Where nobody answers, the credentials are refused, or the index is not there.
+pub(super) async fn ask(transport: &Transport, index: Option<&str>) -> Result<Answers, ClusterError> {
+    let prefix = index.map(|index| format!("/{}", path_segment(index))).unwrap_or_default();
+    let settings = format!("{prefix}/_settings?flat_settings=true");
+    let stats = format!(
+        "{prefix}/_stats/docs,store,merge,segments,refresh,indexing,flush?filter_path=indices.*.primaries,indices.*.total.merges"
+    );
+    let mappings = format!("{prefix}/_mapping");
+    let shards =
+        format!("/_cat/shards{prefix}?format=json&bytes=b&h=index,shard,prirep,state,docs,store,node,segments.count");
+    let cluster_settings = "/_cluster/settings?include_defaults=true&flat_settings=true&filter_path=*.cluster.routing.allocation.disk*,\
+*.cluster.routing.allocation.enable,*.indices.recovery.max_bytes_per_sec,*.cluster.max_shards_per_node";
+    let get = |what: &'static str, path: String| async move {
+        (what, transport.demand(what, Method::GET, &path, None).await)
+    };
+    let (nodes, health, cluster, shards, settings, stats, mappings, recoveries, snapshots) = tokio::join!(
+        get("nodes' statistics (privilege cluster:monitor)", NODE_STATS.to_owned()),
+        get("the cluster's health", "/_cluster/health".to_owned()),
+        get("the cluster's settings", cluster_settings.to_owned()),
+        get("shards", shards),
+        get("settings of indices", settings),
+        get("statistics of indices", stats),
+        get("mappings", mappings),
+        get("recoveries under way", "/_cat/recovery?active_only=true&format=json&h=index,shard,stage,type".to_owned()),
+        get("snapshots under way", "/_snapshot/_status?filter_path=snapshots.snapshot,snapshots.state".to_owned()),
+    );
+    let settings = match settings {
+        // Only here does a 404 mean that the index is not there.
+        (_, Err(error)) if index.is_some() && error.status() == Some(404) => return Err(error),
+        other => other,
+    };
+    let mut not_checked = Vec::new();
+    let mut take = |(what, answer): (&'static str, Result<Value, ClusterError>)| match answer {
+        Ok(value) => Ok(value),
+        Err(error) if error.cannot_be_asked() => {
+            not_checked.push(format!("{what}: {error}"));
+            Ok(Value::Null)
+        }
+        Err(error) => Err(error),
+    };
+    let cluster = take(cluster)?;
+    let mut flat = serde_json::Map::new();
+    for layer in ["defaults", "persistent", "transient"] {
+        flat.extend(super::entries(&cluster[layer]).map(|(key, value)| (key.clone(), value.clone())));
+    }
+    Ok(Answers {
+        nodes: take(nodes)?["nodes"].take(),
+        health: take(health)?,
+        cluster_settings: Value::Object(flat),
+        shards: take(shards)?,
+        settings: take(settings)?,
+        stats: take(stats)?["indices"].take(),
+        mappings: take(mappings)?,
+        recoveries: take(recoveries)?,
+        snapshots: take(snapshots)?["snapshots"].take(),
+        not_checked,
+    })
+}

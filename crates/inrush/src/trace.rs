@@ -1,0 +1,53 @@
+//! The record of a run: samples and decisions of the tuner, one JSON object a line (`inrush_core::trace`).
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use inrush_core::Time;
+use inrush_core::trace::{Entry, Header};
+use inrush_core::tune::{Decision, Sample};
+
+use crate::error::LoadError;
+
+/// Writes a trace. A trace that cannot be written any further is given up with a warning: it is no reason to end a load.
+pub(crate) struct TraceWriter {
+    path: PathBuf,
+    file: Option<BufWriter<File>>,
+}
+
+impl TraceWriter {
+    /// Makes the file, or empties it, and writes the header.
+    pub(crate) fn create(path: &Path, header: &Header) -> Result<Self, LoadError> {
+        let cannot = |e: std::io::Error| LoadError::Usage(format!("cannot write the trace to {}: {e}", path.display()));
+        let mut file = BufWriter::new(File::create(path).map_err(cannot)?);
+        file.write_all(header.to_line().as_bytes()).and_then(|()| file.flush()).map_err(cannot)?;
+        Ok(TraceWriter { path: path.to_owned(), file: Some(file) })
+    }
+
+    pub(crate) fn sample(&mut self, now: Time, sample: Sample) {
+        self.write(&Entry::Sample { now, sample });
+    }
+
+    pub(crate) fn decision(&mut self, decision: &Decision) {
+        self.write(&Entry::Decision(decision.clone()));
+    }
+
+    /// What was written so far reaches the file.
+    pub(crate) fn flush(&mut self) {
+        let result = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
+        self.check(result);
+    }
+
+    fn write(&mut self, entry: &Entry) {
+        let result = self.file.as_mut().map_or(Ok(()), |file| file.write_all(entry.to_line().as_bytes()));
+        self.check(result);
+    }
+
+    fn check(&mut self, result: std::io::Result<()>) {
+        if let Err(e) = result {
+            tracing::warn!("the trace {} ends here: {e}", self.path.display());
+            self.file = None;
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Loads whose plan is tuned, bounded or recorded, against the fake cluster.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use common::{config, documents, load};
+use inrush::Status;
+use inrush::config::{Gentle, Rate};
+use inrush_core::trace::{Entry, Header};
+use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+
+async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
+    FakeCluster::start(FakeConfig { faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tuned_load_gets_everything_in_and_records_what_it_saw() {
+    let fake = fake([Rule::new(Fault::ItemRejected).probability(0.05)]).await;
+    let (mut config, folder) = config(fake.urls(), "docs");
+    (config.limits.batch_bytes, config.limits.in_flight) = (None, None);
+    config.limits.memory = 8 << 20;
+    config.limits.gentle = Some(Gentle::default());
+    config.id = Some("id".parse().unwrap());
+    let trace = folder.path().join("trace.ndjson");
+    config.trace = Some(trace.clone());
+    let report = load(&config, documents(100_000, 100_000)).await;
+    assert_eq!(report.status, Status::Complete, "{report:?}");
+    assert_eq!(fake.documents("docs").len(), 100_000);
+
+    let text = std::fs::read_to_string(trace).unwrap();
+    let mut lines = text.lines();
+    let header = Header::parse(lines.next().unwrap()).unwrap();
+    assert_eq!((header.controller.as_str(), header.bounds.memory), ("auto", 8 << 20));
+    let entries: Vec<Entry> = lines.enumerate().map(|(at, line)| Entry::parse(line, at + 2).unwrap()).collect();
+    let (mut accepted, mut rejected, mut samples, mut plan) = (0, 0, 0, header.plan);
+    for entry in entries {
+        match entry {
+            Entry::Sample { sample, .. } => {
+                samples += 1;
+                accepted += u64::from(sample.accepted);
+                rejected += u64::from(sample.rejected);
+            }
+            Entry::Decision(decision) => {
+                assert_eq!(decision.from, plan);
+                plan = decision.to;
+            }
+        }
+    }
+    assert_eq!((accepted, rejected, samples), (100_000, report.counts.rejected_items, report.counts.requests));
+    assert_eq!((plan.batch_bytes, plan.in_flight), (report.plan.batch_bytes, report.plan.in_flight));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_knob_can_be_fixed_and_the_servers_limit_is_known_from_the_start() {
+    let fake = FakeCluster::start(FakeConfig { max_content_length_bytes: 100_000, ..FakeConfig::default() }).await;
+    let fake = fake.unwrap();
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    (config.limits.batch_bytes, config.limits.in_flight) = (None, Some(3));
+    config.limits.memory = 8 << 20;
+    let report = load(&config, documents(20_000, 20_000)).await;
+    assert_eq!((report.status, report.plan.in_flight), (Status::Complete, 3));
+    assert!(report.plan.batch_bytes <= 100_000, "{:?}", report.plan);
+    assert_eq!(report.counts.retried_items, 0, "no request was refused as too large");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_more_is_sent_than_the_rate_allows() {
+    let fake = fake([]).await;
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.limits.max_rate = Some(Rate::Docs(400));
+    let report = load(&config, documents(200, 200)).await;
+    assert_eq!(report.status, Status::Complete, "{report:?}");
+    // 200 documents at 400 a second, of which the last request (4,000 bytes, at most 80 documents) is not waited for.
+    assert!(report.seconds >= 120.0 / 400.0, "{} s", report.seconds);
+    config.limits.max_rate = Some(Rate::Bytes(0));
+    assert!(config.check().unwrap_err().contains("at least 1"));
+}
