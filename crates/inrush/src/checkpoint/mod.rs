@@ -2,7 +2,7 @@
 //! `inrush-core` ([`inrush_core::Checkpoint`]).
 //!
 //! A block of documents may be sent only when a checkpoint on disk says so (its horizon), so the horizon is moved ahead early, by about
-//! what a second sends, in a task of its own. A write that fails ends the run: nothing beyond the last horizon was sent, so the
+//! what is sent between two checkpoints, in a task of its own. A write that fails ends the run: nothing beyond the last horizon was sent, so the
 //! checkpoint on disk stays true.
 
 mod job;
@@ -28,10 +28,8 @@ use job::Job;
 pub(crate) use state::{Saved, SavedLetters};
 use state::{State, StateError};
 
-/// A checkpoint is written at least so often while documents are settled.
-const WRITE_EVERY: Duration = Duration::from_secs(1);
 /// The horizon is so far ahead at least, bytes of documents.
-const STEP_BYTES_MIN: u64 = 1 << 20;
+const STEP_BYTES_MIN: u64 = 256 << 10;
 /// The horizon is no further ahead, bytes of documents: after a crash all of it is sent again.
 const STEP_BYTES_MAX: u64 = 64 << 20;
 
@@ -162,6 +160,7 @@ pub(crate) struct Checkpointer {
     /// Where the last block that was admitted ends, and how far ahead the horizon was set.
     at: Option<(Partition, u64)>,
     step_docs: u64,
+    every: Duration,
 }
 
 /// A write that has ended.
@@ -224,6 +223,7 @@ impl Opened {
             admitted: 0,
             at: None,
             step_docs: 0,
+            every: config.state.as_ref().map_or(Duration::ZERO, |folder| folder.every),
         }))
     }
 }
@@ -248,7 +248,7 @@ impl Checkpointer {
         }
         let blocked = waiting.front().is_some_and(|block| !flow.may_take(block));
         let half_used = !read_all && self.at.is_some_and(|(partition, at)| flow.horizon(partition) < at + self.step_docs / 2);
-        let progress = flow.counts().docs_read != self.settled && self.last_write.elapsed() >= WRITE_EVERY;
+        let progress = flow.counts().docs_read != self.settled && self.last_write.elapsed() >= self.every;
         blocked || flow.repeats_wait() || half_used || progress
     }
 
@@ -340,7 +340,7 @@ impl Checkpointer {
     }
 
     /// How far documents may be sent after the next checkpoint: all that waits, and in the partition that is being read about as much as
-    /// a second sends.
+    /// is sent until the one after that.
     fn horizons(&mut self, waiting: &VecDeque<ItemBlock>, read_all: bool) -> BTreeMap<Partition, u64> {
         let mut horizons: BTreeMap<Partition, u64> = BTreeMap::new();
         for block in waiting {
@@ -349,8 +349,8 @@ impl Checkpointer {
         }
         let elapsed = self.last_write.elapsed().max(RATE_WINDOW_MIN).as_secs_f64();
         let rate = std::mem::take(&mut self.admitted) as f64 / elapsed;
-        let ahead = 1.0_f64.max(4.0 * self.last_took.as_secs_f64());
-        let step_bytes = ((rate * ahead) as u64).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
+        let ahead = self.every.max(4 * self.last_took);
+        let step_bytes = ((rate * ahead.as_secs_f64()) as u64).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
         let last = waiting.back().filter(|block| !block.is_empty());
         if let Some(block) = last {
             let bytes = (block.body.len() as u64 / u64::from(block.len())).max(1);

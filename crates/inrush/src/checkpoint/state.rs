@@ -151,13 +151,19 @@ impl State {
 
     /// There is nothing to resume any more.
     pub(crate) fn remove(&self) -> io::Result<()> {
-        for path in [&self.path, &self.lock_path] {
-            match std::fs::remove_file(path) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-                _ => {}
-            }
+        match std::fs::remove_file(&self.path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+}
+
+impl Drop for State {
+    /// Only tidies up: a lock file that is left behind keeps nobody out.
+    fn drop(&mut self) {
+        if !self.path.exists() {
+            let _ = std::fs::remove_file(&self.lock_path);
+        }
     }
 }
 
