@@ -18,8 +18,10 @@ use crate::failure::UsageError;
 use crate::json_file;
 
 /// Flags that are one choice: where the command line makes it, the file's part of it does not count.
-const CHOICES: [&[&str]; 3] = [
+const CHOICES: [&[&str]; 5] = [
     &["sources", "from_dead_letters"],
+    &["id", "id_from"],
+    &["recreate", "resume"],
     &[
         "user",
         "password_file",
@@ -148,7 +150,7 @@ fn unknown_key(command: &Command, path: &Path, key: &str) -> UsageError {
 
 /// The flags an entry stands for.
 fn flags(arg: &Arg, value: toml::Value, folder: &Path) -> Result<Vec<OsString>, String> {
-    let path_like = arg.get_value_hint() == ValueHint::FilePath;
+    let path_like = matches!(arg.get_value_hint(), ValueHint::FilePath | ValueHint::DirPath);
     match (arg.get_action(), value) {
         (ArgAction::SetTrue, toml::Value::Boolean(on)) => Ok(if on { vec![flag(arg, None)] } else { Vec::new() }),
         (ArgAction::SetTrue, other) => Err(format!("expected true or false, found {}", type_name(&other))),

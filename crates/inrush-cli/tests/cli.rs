@@ -15,6 +15,7 @@ use tokio::process::Command;
 fn inrush(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
     command.current_dir(folder).args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    command.env("XDG_STATE_HOME", folder.join("state"));
     for variable in ["INRUSH_PASSWORD", "INRUSH_API_KEY", "INRUSH_BEARER"] {
         command.env_remove(variable);
     }
