@@ -113,7 +113,8 @@ fn parts(created: u64, updated: u64, deleted: u64) -> String {
 fn work(report: &Report, rows: &mut Rows) {
     let c = &report.counts;
     if let Some(ThisRun { counts, seconds: took }) = &report.this_run {
-        let of = format!("{} read, {} indexed, {}", count(counts.docs_read), count(counts.docs_indexed), seconds(*took));
+        let of =
+            format!("{} read, {} indexed, {}", count(counts.docs_read), count(counts.docs_indexed), seconds(*took));
         rows.add("this run", of);
     }
     rows.add("time", format!("{} ({} docs/s)", seconds(report.seconds), count(report.docs_per_second as u64)));

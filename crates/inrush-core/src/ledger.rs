@@ -78,10 +78,11 @@ impl Ledger {
     /// Takes responsibility for the `len` records of a block.
     pub fn open(&mut self, origin: &Origin, len: u32) -> Result<BlockId, LedgerError> {
         let partition = (origin.source, origin.partition);
-        let blocks = self
-            .partitions
-            .entry(partition)
-            .or_insert_with(|| Blocks { first_doc: origin.first_doc, next_doc: origin.first_doc, ..Blocks::default() });
+        let blocks = self.partitions.entry(partition).or_insert_with(|| Blocks {
+            first_doc: origin.first_doc,
+            next_doc: origin.first_doc,
+            ..Blocks::default()
+        });
         if blocks.next_doc != origin.first_doc {
             return Err(LedgerError(format!(
                 "source {} partition {}: a block begins at document {}, expected {}",
@@ -97,8 +98,7 @@ impl Ledger {
         }
         blocks.next_doc = end;
         let id = BlockId { partition, number: blocks.first + blocks.open.len() as u64 };
-        let mut entry =
-            Entry { first_doc: origin.first_doc, len, left: len, done: vec![0; len.div_ceil(64) as usize] };
+        let mut entry = Entry { first_doc: origin.first_doc, len, left: len, done: vec![0; len.div_ceil(64) as usize] };
         for (first, end) in blocks.earlier.within(origin.first_doc, end) {
             // Within the block, so it fits.
             entry.mark((first - origin.first_doc) as u32..(end - origin.first_doc) as u32);
@@ -232,9 +232,11 @@ impl Ledger {
     pub fn watermark(&self, partition: Partition) -> Watermark {
         let docs = self.partitions.get(&partition).map_or(0, |blocks| match blocks.open.front() {
             Some(entry) => entry.first_doc + u64::from(entry.leading_settled()),
-            None => blocks.earlier.within(blocks.next_doc, u64::MAX).next().map_or(blocks.next_doc, |(first, end)| {
-                if first == blocks.next_doc { end } else { blocks.next_doc }
-            }),
+            None => {
+                blocks.earlier.within(blocks.next_doc, u64::MAX).next().map_or(blocks.next_doc, |(first, end)| {
+                    if first == blocks.next_doc { end } else { blocks.next_doc }
+                })
+            }
         });
         Watermark { docs }
     }

@@ -133,7 +133,9 @@ impl LoadConfig {
             }
         }
         if self.resume && self.create.recreate {
-            return Err("--resume goes on with what the index holds, and --recreate deletes it; give one of them".to_owned());
+            return Err(
+                "--resume goes on with what the index holds, and --recreate deletes it; give one of them".to_owned()
+            );
         }
         if self.resume && self.state.is_none() {
             return Err("--resume needs the folder that holds the checkpoint; name it with --state".to_owned());

@@ -31,7 +31,9 @@ struct Job {
 
 fn documents(count: u64, ids: u64) -> String {
     let pad = "x".repeat(250);
-    (0..count).map(|n| format!("{{\"id\":\"i{}\",\"n\":{n},\"t\":\"t{}\",\"pad\":\"{pad}\"}}\n", n % ids, n % 3)).collect()
+    (0..count)
+        .map(|n| format!("{{\"id\":\"i{}\",\"n\":{n},\"t\":\"t{}\",\"pad\":\"{pad}\"}}\n", n % ids, n % 3))
+        .collect()
 }
 
 impl Job {
@@ -40,7 +42,8 @@ impl Job {
         let path = folder.path().join("documents.ndjson");
         std::fs::write(&path, text).unwrap();
         config.limits.max_rate = Some(Rate::Docs(DOCS * 2));
-        config.state = Some(StateFolder { every: Duration::from_millis(10), ..StateFolder::new(folder.path().join("state")) });
+        config.state =
+            Some(StateFolder { every: Duration::from_millis(10), ..StateFolder::new(folder.path().join("state")) });
         Job { folder, path, config }
     }
 
@@ -133,7 +136,8 @@ async fn without_ids_nothing_is_missing_and_what_may_be_twice_is_counted() {
         let report = job.load(job.resumed()).await;
         assert_eq!((report.status, report.counts.docs_read), (Status::Complete, DOCS), "{report:?}");
         let there = fake.documents("docs");
-        let different: std::collections::BTreeSet<u64> = there.iter().map(|d| d.json()["n"].as_u64().unwrap()).collect();
+        let different: std::collections::BTreeSet<u64> =
+            there.iter().map(|d| d.json()["n"].as_u64().unwrap()).collect();
         assert_eq!(different.len() as u64, DOCS, "documents are missing");
         let twice = there.len() as u64 - DOCS;
         assert!(twice <= report.counts.possible_duplicates, "{twice} twice: {report:?}");
@@ -174,7 +178,8 @@ async fn dead_letters_go_on_in_the_same_file() {
     assert_eq!((report.status, report.counts.docs_dead_lettered), (Status::Incomplete, bad.len() as u64), "{report:?}");
     assert_eq!(report.errors[0].count, bad.len() as u64);
     let text = std::fs::read_to_string(report.dead_letters.unwrap()).unwrap();
-    let letter = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["document"]["n"].as_u64().unwrap();
+    let letter =
+        |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["document"]["n"].as_u64().unwrap();
     let mut letters: Vec<u64> = text.lines().map(letter).collect();
     letters.sort_unstable();
     assert_eq!(letters, bad);
@@ -212,7 +217,10 @@ async fn what_was_changed_since_is_refused_with_what_to_do() {
     // Another action is another load; what there is is named.
     let other = LoadConfig { action: Action::Create, ..job.resumed() };
     let why = job.refusal(other).await;
-    assert!(why.contains("no checkpoint") && why.contains("What can be resumed") && why.contains("action index"), "{why}");
+    assert!(
+        why.contains("no checkpoint") && why.contains("What can be resumed") && why.contains("action index"),
+        "{why}"
+    );
 
     let modified = std::fs::metadata(&job.path).unwrap().modified().unwrap();
     let text = std::fs::read_to_string(&job.path).unwrap();

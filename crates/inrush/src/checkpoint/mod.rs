@@ -53,7 +53,9 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
     let Some(folder) = &config.state else { return Ok(None) };
     if source.repeats() != Repeats::Always {
         if config.resume {
-            return Err(refuse("a source that can be read only once, such as stdin, has no checkpoint to resume from; load files, or load again without --resume (with --id no document is there twice)"));
+            return Err(refuse(
+                "a source that can be read only once, such as stdin, has no checkpoint to resume from; load files, or load again without --resume (with --id no document is there twice)",
+            ));
         }
         return Ok(None);
     }
@@ -247,7 +249,8 @@ impl Checkpointer {
             return false;
         }
         let blocked = waiting.front().is_some_and(|block| !flow.may_take(block));
-        let half_used = !read_all && self.at.is_some_and(|(partition, at)| flow.horizon(partition) < at + self.step_docs / 2);
+        let half_used =
+            !read_all && self.at.is_some_and(|(partition, at)| flow.horizon(partition) < at + self.step_docs / 2);
         let progress = flow.counts().docs_read != self.settled && self.last_write.elapsed() >= self.every;
         blocked || flow.repeats_wait() || half_used || progress
     }

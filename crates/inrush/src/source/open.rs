@@ -197,7 +197,9 @@ impl Source for Files {
             Location::Stdin => None,
         });
         paths
-            .map(|path| Fingerprint::of(path).map_err(|e| SourceError::io(path.display().to_string(), "cannot be read", e)))
+            .map(|path| {
+                Fingerprint::of(path).map_err(|e| SourceError::io(path.display().to_string(), "cannot be read", e))
+            })
             .collect()
     }
 

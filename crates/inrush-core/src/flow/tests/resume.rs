@@ -45,7 +45,13 @@ impl World {
     }
 
     /// One life; the flow at its end, but after a crash.
-    fn live(&mut self, job: &Job<'_>, faults: &mut impl Iterator<Item = Fault>, seed: &mut u64, end: End) -> Option<Flow> {
+    fn live(
+        &mut self,
+        job: &Job<'_>,
+        faults: &mut impl Iterator<Item = Fault>,
+        seed: &mut u64,
+        end: End,
+    ) -> Option<Flow> {
         let mut random = |n: u64| {
             *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (*seed >> 33) % n
