@@ -199,6 +199,13 @@ impl Opened {
         if let Some(index) = index
             && !saved.indices.contains_key(index)
         {
+            if !saved.indices.is_empty() {
+                let before: Vec<&str> = saved.indices.keys().map(String::as_str).collect();
+                tracing::warn!(
+                    "documents go to {index} now; those of the run that was cut off went to {}",
+                    before.join(", ")
+                );
+            }
             saved.indices.insert(index.to_owned(), uuid(&transport, index).await?);
         }
         let state = Arc::new(state);

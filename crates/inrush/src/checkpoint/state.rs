@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use inrush_core::Checkpoint;
@@ -137,7 +137,9 @@ impl State {
     pub(crate) fn write(&self, saved: &Saved) -> io::Result<()> {
         let tmp = self.path.with_extension("tmp");
         let text = serde_json::to_vec(&FileOut { format: FORMAT, saved })?;
-        let written = File::create(&tmp).and_then(|mut file| {
+        // Reasons of errors quote documents, so it is nobody else's.
+        let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&tmp);
+        let written = file.and_then(|mut file| {
             file.write_all(&text)?;
             file.sync_all()
         });
