@@ -53,6 +53,7 @@ struct Load<'a> {
     url: &'a str,
     index: String,
     ids: Ids,
+    docs: u64,
 }
 
 impl Load<'_> {
@@ -60,7 +61,9 @@ impl Load<'_> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
         command.current_dir(self.folder).env("XDG_STATE_HOME", self.folder.join("state"));
         command.args(["load", &self.data.display().to_string(), "--index", &self.index, "--to", self.url, "--json"]);
-        command.args(["--batch-bytes", "32KiB", "--in-flight", "3", "--shards", "1", "--replicas", "0"]);
+        // Enough requests for many moments between them.
+        let batch = if self.docs < 50_000 { "32KiB" } else { "256KiB" };
+        command.args(["--batch-bytes", batch, "--in-flight", "3", "--shards", "1", "--replicas", "0"]);
         match self.ids {
             Ids::Field => command.args(["--id", "id"]),
             Ids::Position => command.args(["--id-from", "position"]),
@@ -120,7 +123,7 @@ async fn chaos<F: AsyncFn(&str) -> Contents>(
         let index = format!("reference-{}", format!("{ids:?}").to_lowercase());
         // Without ids a fault would leave a document twice, and only the contents are compared.
         let ids = if *ids == Ids::None { Ids::Content } else { *ids };
-        let load = Load { folder: folder.path(), data, url, index, ids };
+        let load = Load { folder: folder.path(), data, url, index, ids, docs };
         let begun = Instant::now();
         let report = load.finish(false).await;
         assert_eq!(report["docs_read"], docs, "{report}");
@@ -134,7 +137,8 @@ async fn chaos<F: AsyncFn(&str) -> Contents>(
         let kind = round as usize % all_ids.len();
         let (reference, took) = &references[kind];
         let folder = tempfile::tempdir().unwrap();
-        let load = Load { folder: folder.path(), data, url, index: format!("killed-{round}"), ids: all_ids[kind] };
+        let load =
+            Load { folder: folder.path(), data, url, index: format!("killed-{round}"), ids: all_ids[kind], docs };
         for _ in 0..=random.below(3) {
             let resume = load.has_checkpoint();
             let delay = took.mul_f64(random.below(1000) as f64 / 1000.0);
@@ -269,7 +273,7 @@ mod real {
         };
         let all_ids = [Ids::Position, Ids::None, Ids::Content];
         let found = async |index: &str| contents(&client, index).await;
-        chaos(&data, &node.url(), docs, number("INRUSH_KILLS", 6), &all_ids, found).await;
+        chaos(&data, &node.url(), docs, number("INRUSH_KILLS", 4), &all_ids, found).await;
         node.stop().await.unwrap();
         std::fs::remove_dir_all(node_folder).unwrap();
     }
