@@ -4,12 +4,14 @@
 mod doctor;
 mod load;
 mod node;
+mod recover;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use load::{AuthArgs, AwsService, Format, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
+pub(crate) use recover::RecoverArgs;
 
 /// Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and proves that nothing was lost.
 ///
@@ -29,6 +31,8 @@ pub(crate) enum Command {
     Doctor(Box<DoctorArgs>),
     /// Start, stop or inspect the local OpenSearch node
     Node(NodeArgs),
+    /// Put back index settings that a load which crashed has left; exit status 4 if some could not be put back
+    Recover(Box<RecoverArgs>),
 }
 
 /// What is printed where.

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
                 Command::Load(args) => runtime.block_on(commands::load::run(*args)),
                 Command::Doctor(args) => runtime.block_on(commands::doctor::run(*args)),
                 Command::Node(args) => runtime.block_on(commands::node::run(args)),
+                Command::Recover(args) => runtime.block_on(commands::recover::run(*args)),
             };
             // A reader may wait for stdin for ever; the process does not.
             runtime.shutdown_background();

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use inrush::Action;
-use inrush::config::{DeadLetters, Gentle, IndexCreation, LoadConfig, Replies};
+use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig, Replies};
 use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header};
 use inrush::transport::NodeUrl;
 
@@ -41,6 +41,12 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.max_errors = errors.max_errors.unwrap_or(config.max_errors);
     config.verify = !errors.no_verify;
     config.trace = sizes.trace.clone();
+    config.guard = GuardConfig {
+        leave_settings: to.leave_settings,
+        replicas_off: to.replicas_off,
+        replicas_off_confirmed: to.yes,
+        state: to.state.clone(),
+    };
     config.dead_letters = match (&errors.dead_letters, &source.job) {
         (Some(path), _) => DeadLetters::File(path.clone()),
         (None, Some(job)) => DeadLetters::Folder(job.parent().unwrap_or_else(|| "".as_ref()).to_owned()),
@@ -66,7 +72,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
 }
 
 /// The cluster's nodes; none for the local node.
-fn urls(to: &[String]) -> Result<Vec<NodeUrl>> {
+pub(crate) fn urls(to: &[String]) -> Result<Vec<NodeUrl>> {
     if to.iter().any(|url| url == LOCAL) {
         if to.iter().any(|url| url != LOCAL) {
             return Err(UsageError::new("--to names the local node and others; a load goes to one cluster").into());
@@ -164,6 +170,7 @@ pub(crate) fn format(args: &SourceArgs, document_bytes_max: usize) -> Result<For
         ("--columns", !args.columns.is_empty()),
         ("--schema", !args.schema.is_empty()),
         ("--all-strings", args.all_strings),
+        ("--null", !args.null.is_empty()),
     ];
     if let Some(format) = args.format
         && let Some((flag, _)) = for_columns.iter().find(|(_, given)| *given && !format.has_columns())
@@ -200,6 +207,7 @@ pub(crate) fn format(args: &SourceArgs, document_bytes_max: usize) -> Result<For
             },
             schema: args.schema.iter().map(|entry| column_type(entry)).collect::<Result<_, _>>()?,
             all_strings: args.all_strings,
+            nulls: args.null.clone(),
             ..CsvOptions::default()
         },
         document_bytes_max,
@@ -231,6 +239,7 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
         ("--columns", !args.columns.is_empty()),
         ("--schema", !args.schema.is_empty()),
         ("--all-strings", args.all_strings),
+        ("--null", !args.null.is_empty()),
     ];
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),
@@ -318,11 +327,13 @@ mod tests {
             ("a --index t --mapping none.json", "cannot read none.json"),
             ("a --index t --format csv --field f", "--field is for text"),
             ("a --index t --format ndjson --columns a", "--columns is for CSV"),
+            ("a --index t --format text --null NA", "--null is for CSV"),
             ("a --index t --schema price", "write it like price:float"),
             ("a --index t --schema price:money", "money"),
             ("a --index t --charset klingon", "klingon"),
             ("a --index t --from-dead-letters d", "sources and --from-dead-letters"),
             ("--index t --from-dead-letters d --format csv", "--format means nothing"),
+            ("--index t --from-dead-letters d --null NA", "--null means nothing"),
         ] {
             let problem = problem(arguments);
             assert!(problem.contains(expected), "{arguments}: {problem}");

@@ -117,7 +117,7 @@ impl Lines {
         self.phase = now.phase.clone();
         match &now.phase {
             Phase::Paused(why) | Phase::Draining(why) => Some(format!("{}: {why}", phase_name(&now.phase))),
-            Phase::Starting | Phase::Loading | Phase::Verifying | Phase::Done => None,
+            Phase::Starting | Phase::Loading | Phase::PuttingBack | Phase::Verifying | Phase::Done => None,
         }
     }
 }

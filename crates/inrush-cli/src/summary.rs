@@ -1,6 +1,6 @@
 //! The final report, for people.
 
-use inrush::{ErrorCount, Report, Status, ThisRun, VerifiedState};
+use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, VerifiedState};
 
 use crate::units::{bytes, bytes_exact, count, counted, seconds};
 
@@ -31,7 +31,13 @@ pub(crate) fn problem(report: &Report) -> Option<String> {
             let are = if counts.docs_not_in() == 1 { "is" } else { "are" };
             Some(format!("{not_in} {are} not in{}", whereto.unwrap_or_default()))
         }
-        Status::CheckFailed => Some(format!("all documents are in, but a check failed: {}", report.verified.detail)),
+        Status::CheckFailed => {
+            let detail = match report.verified.state {
+                VerifiedState::No => &report.verified.detail,
+                VerifiedState::Yes | VerifiedState::NotProvable | VerifiedState::Off => &report.settings.detail,
+            };
+            Some(format!("all documents are in, but a check failed: {detail}"))
+        }
         Status::Failed => Some(report.failure.clone().unwrap_or_else(|| "the load failed".to_owned())),
         Status::Interrupted => Some(format!("interrupted after {}", counted(counts.docs_read, "document"))),
     }
@@ -136,6 +142,23 @@ fn work(report: &Report, rows: &mut Rows) {
         VerifiedState::Off => "off",
     };
     rows.add("verified", format!("{verified}: {}", report.verified.detail));
+    settings(report, rows);
+}
+
+fn settings(report: &Report, rows: &mut Rows) {
+    let settings = &report.settings;
+    if !settings.changed.is_empty() {
+        let one =
+            |(name, change): (&String, &SettingChange)| format!("{}={}", name.trim_start_matches("index."), change.to);
+        let changed: Vec<String> = settings.changed.iter().map(one).collect();
+        rows.add("settings", format!("{} during the load", changed.join(", ")));
+    }
+    match settings.restored {
+        SettingsRestored::Yes => rows.add("put back", format!("yes: {}", settings.detail)),
+        SettingsRestored::PassedOn => rows.add("put back", format!("passed on: {}", settings.detail)),
+        SettingsRestored::No => rows.add("put back", format!("NO: {}", settings.detail)),
+        SettingsRestored::Unchanged => {}
+    }
 }
 
 fn problems(report: &Report, rows: &mut Rows) {
@@ -159,6 +182,7 @@ fn what_next(report: &Report) -> Vec<String> {
     let mut next = Vec::new();
     match report.status {
         Status::Complete | Status::Incomplete => {}
+        Status::CheckFailed if report.verified.state != VerifiedState::No => {}
         Status::CheckFailed => {
             next.push("look whether something else writes to the index or deletes from it, then count again".to_owned())
         }
@@ -169,6 +193,9 @@ fn what_next(report: &Report) -> Vec<String> {
                 None => format!("{first}load again; with --id no document is there twice"),
             });
         }
+    }
+    if report.settings.restored == SettingsRestored::No {
+        next.push("mend what keeps the settings from being put back, then `inrush recover`".to_owned());
     }
     if let Some(path) = &report.dead_letters {
         let path = path.display();
@@ -196,7 +223,7 @@ fn what_next(report: &Report) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use inrush::{Counts, IndexCounts, PlanReport, Verified};
+    use inrush::{Counts, IndexCounts, PlanReport, SettingsReport, Verified};
 
     use super::*;
 
@@ -219,6 +246,7 @@ mod tests {
             checkpoint: None,
             plan: PlanReport { batch_bytes: 2 << 20, batch_docs: None, in_flight: 4, why: "fixed values".into() },
             verified: Verified { state: VerifiedState::Yes, detail: "0 before + 1500 created = 1500".into() },
+            settings: SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into()),
             indices: [("a".to_owned(), IndexCounts { created: 1_500, ..IndexCounts::default() })].into(),
             errors: Vec::new(),
             dead_letters: None,
@@ -298,6 +326,19 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
     }
 
     #[test]
+    fn settings_that_were_changed_are_told_and_what_to_do_where_they_still_are() {
+        let mut report = report(Status::CheckFailed);
+        report.settings = SettingsReport::new(SettingsRestored::No, "refused; inrush recover a".into());
+        let change = SettingChange { from: None, to: "60s".into() };
+        report.settings.changed.insert("index.refresh_interval".into(), change);
+        let text = text(&report);
+        assert!(text.contains("settings        refresh_interval=60s during the load"), "{text}");
+        assert!(text.contains("put back        NO: refused; inrush recover a"), "{text}");
+        assert!(text.contains("then `inrush recover`") && !text.contains("count again"), "{text}");
+        assert!(problem(&report).unwrap().ends_with("refused; inrush recover a"));
+    }
+
+    #[test]
     fn every_bad_end_says_what_to_do_next() {
         for (status, checkpoint, expected) in [
             (Status::CheckFailed, None, "count again"),
@@ -307,6 +348,7 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
             (Status::Interrupted, Some("c"), "the same command with --resume"),
         ] {
             let mut report = report(status);
+            report.verified.state = VerifiedState::No;
             report.failure = Some("the disk is full".into());
             report.checkpoint = checkpoint.map(Into::into);
             assert!(text(&report).contains(expected), "{status:?}");

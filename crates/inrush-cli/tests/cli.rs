@@ -251,6 +251,31 @@ async fn what_is_not_in_is_a_dead_letter_and_can_be_loaded_again() {
 }
 
 #[tokio::test]
+async fn a_file_on_stdin_has_a_size() {
+    let config = FakeConfig { disk_available_bytes: 10_000, ..FakeConfig::default() };
+    let fake = FakeCluster::start(config).await.unwrap();
+    let (folder, path) = folder_with("a.ndjson", &lines(5_000));
+    let to = fake.url();
+    let mut load = inrush(folder.path(), &["load", "-", "--index", "docs", "--to", &to]);
+    load.stdin(std::fs::File::open(path).unwrap());
+    let output = load.output().await.unwrap();
+    check(&output, 1);
+    assert!(stderr(&output).contains("disk"), "{}", stderr(&output));
+    assert_eq!(fake.documents("docs").len(), 0);
+}
+
+#[tokio::test]
+async fn what_is_no_dead_letter_is_named() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(2));
+    let to = fake.url();
+    let output = run(folder.path(), &["load", "--from-dead-letters", "a.ndjson", "--index", "docs", "--to", &to]).await;
+    check(&output, 3);
+    let text = stdout(&output) + &stderr(&output);
+    assert!(text.contains("expected the file of an earlier load's --dead-letters"), "{text}");
+}
+
+#[tokio::test]
 async fn people_are_told_the_reasons_and_what_to_do_next() {
     let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["i3"])]).await;
     let (folder, _) = folder_with("a.ndjson", &lines(5));
@@ -397,6 +422,47 @@ async fn a_second_signal_ends_it_at_once() {
     }
     let status = child.wait().await.unwrap();
     assert_eq!(status.code(), Some(130));
+}
+
+#[tokio::test]
+async fn settings_are_put_back_after_a_crash() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).first(1)]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(10));
+    let to = fake.url();
+    let load = ["load", "a.ndjson", "--index", "docs", "--to", &to, "--replicas-off", "--state", "state", "--json"];
+    let mut child = inrush(folder.path(), &load).spawn().unwrap();
+    fake.wait_for_held(1).await;
+    let replicas = || fake.setting("docs", "index.number_of_replicas");
+    assert_eq!(replicas().as_deref(), Some("0"));
+
+    let recover = ["recover", "--to", &to, "--state", "state", "--json"];
+    let output = run(folder.path(), &recover).await;
+    check(&output, 0);
+    let found: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(found["indices"][0]["state"], "in_use", "{found}");
+    assert_eq!(replicas().as_deref(), Some("0"));
+
+    child.kill().await.unwrap();
+    fake.release_held();
+    let others = run(folder.path(), &["recover", "other", "--to", &to, "--state", "state"]).await;
+    check(&others, 0);
+    assert_eq!(stdout(&others), "nothing is left to be put back\n");
+    fake.cluster().refused_settings.insert("index.number_of_replicas".to_owned());
+    check(&run(folder.path(), &recover).await, 4);
+    fake.cluster().refused_settings.clear();
+    let output = run(folder.path(), &recover[..5]).await;
+    check(&output, 0);
+    assert!(stdout(&output).starts_with("docs: put back: the settings are as they were\n"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("index.number_of_replicas: 0 for the load, 1 before it"), "{}", stdout(&output));
+    assert_eq!(replicas().as_deref(), Some("1"));
+
+    // The index may hold documents by now, and there is nobody to ask.
+    fake.cluster().create_index("full", &serde_json::json!({})).unwrap();
+    check(&run(folder.path(), &["load", "a.ndjson", "--index", "full", "--to", &to]).await, 0);
+    let full = ["load", "a.ndjson", "--index", "full", "--to", &to, "--replicas-off"];
+    let output = run(folder.path(), &full).await;
+    check(&output, 2);
+    assert!(stderr(&output).contains("--yes"), "{}", stderr(&output));
 }
 
 #[tokio::test]

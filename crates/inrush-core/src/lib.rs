@@ -11,6 +11,7 @@ pub mod block;
 pub mod checkpoint;
 pub mod encode;
 pub mod flow;
+pub mod guard;
 pub mod ids;
 pub mod items;
 pub mod ledger;

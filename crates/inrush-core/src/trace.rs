@@ -166,7 +166,7 @@ mod tests {
         let bounds = Bounds { batch_bytes: (1, 2), batch_docs: 3, in_flight: (4, 5), memory: 6 };
         let header = Header::new("auto", bounds, PLAN);
         assert_eq!(Header::parse(&header.to_line()).unwrap(), header);
-        assert_eq!(Bounds::from(header.bounds), bounds);
+        assert_eq!(header.bounds, bounds);
         for (number, entry) in entries().into_iter().enumerate() {
             let line = entry.to_line();
             assert_eq!(line.matches('\n').count(), 1, "{line}");

@@ -159,7 +159,8 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
     let method = if request.method == Method::HEAD { "GET" } else { request.method.as_str() };
     match (method, segments.as_slice()) {
         ("GET", []) => Ok(cluster::root(cluster, around)),
-        ("GET", ["_cluster", "health", ..]) => Ok(cluster::health(cluster)),
+        ("GET", ["_cluster", "health"]) => cluster::health(cluster, "*"),
+        ("GET", ["_cluster", "health", expression]) => cluster::health(cluster, expression),
         ("GET", ["_cluster", "settings"]) => Ok(cluster::settings(cluster)),
         ("PUT", ["_cluster", "settings"]) => cluster::put_settings(cluster, request),
         ("GET", ["_nodes", "stats", ..] | ["_nodes", _, "stats", ..]) => Ok(cluster::node_stats(cluster, around)),
@@ -181,6 +182,7 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
         ("GET", [index, "_alias", alias]) => indices::aliases(cluster, index, Some(alias)),
         ("PUT" | "POST", [index, "_alias" | "_aliases", alias]) => indices::put_alias(cluster, index, alias, request),
         ("DELETE", [index, "_alias" | "_aliases", alias]) => indices::delete_alias(cluster, index, alias),
+        ("POST", ["_index_template", "_simulate_index", name]) => Ok(indices::simulate_index(cluster, name)),
         (_, ["_index_template", name]) => indices::template(cluster, method, name, request),
         ("GET", ["_data_stream"]) => indices::data_streams(cluster, "*"),
         ("GET", ["_data_stream", name]) => indices::data_streams(cluster, name),

@@ -2,6 +2,7 @@
 //! server and the fake differ, the real one is right and the fake is to be mended.
 
 mod bulk_body;
+mod guard;
 mod indices;
 mod items;
 mod reads;
@@ -147,7 +148,7 @@ const DATA_STREAMS: &str = "data-streams";
 
 /// All cases.
 pub fn cases() -> Vec<Case> {
-    [bulk_body::CASES, items::CASES, indices::CASES, reads::CASES].concat()
+    [bulk_body::CASES, items::CASES, indices::CASES, reads::CASES, guard::CASES].concat()
 }
 
 /// Runs every case, one after the other.

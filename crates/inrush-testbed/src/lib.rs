@@ -1,5 +1,6 @@
 //! What `inrush` is tested against: a fake cluster over HTTP that keeps documents as the real ones do, faults by
-//! script, a null server that only counts, a proxy that spoils what a real server does, and a conformance suite that holds the fake to the real servers.
+//! script, a null server that only counts, a proxy that spoils what a real server does, a conformance suite that holds the
+//! fake to the real servers, and a simulator in virtual time that the tuner is judged in.
 //!
 //! Never published; the other crates use it in their tests only.
 

@@ -5,7 +5,7 @@ mod names;
 mod op;
 mod write;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -52,6 +52,8 @@ pub struct Cluster {
     pub failure_store: bool,
     /// Patterns of index names a write to which is refused with 403 `security_exception`.
     pub denied_indices: Vec<String>,
+    /// Settings that `PUT _settings` refuses with 400, as forced awareness refuses some numbers of replicas.
+    pub refused_settings: BTreeSet<String>,
     /// Indices by name.
     pub indices: BTreeMap<String, Index>,
     /// Data streams by name.
@@ -81,6 +83,7 @@ impl Cluster {
             persistent_settings: BTreeMap::new(),
             failure_store: false,
             denied_indices: Vec::new(),
+            refused_settings: BTreeSet::new(),
             indices: BTreeMap::new(),
             data_streams: BTreeMap::new(),
             templates: BTreeMap::new(),
@@ -155,6 +158,7 @@ impl Cluster {
             settings.set("index.replication.type", "DOCUMENT");
         }
         settings.create(&self.flavor, given)?;
+        settings.expand_replicas(self.nodes);
         let uuid = self.new_uuid();
         settings.set("index.uuid", uuid.clone());
         settings.set("index.creation_date", millis_now().to_string());
@@ -192,7 +196,8 @@ impl Cluster {
         self.indices.values().any(|index| index.aliases.contains_key(alias))
     }
 
-    fn template_for(&self, name: &str) -> Option<(String, Value)> {
+    /// The index template with the highest priority that applies to a name.
+    pub(crate) fn template_for(&self, name: &str) -> Option<(String, Value)> {
         self.templates
             .iter()
             .filter(|(_, template)| {

@@ -161,6 +161,17 @@ impl Settings {
         Ok(())
     }
 
+    /// `index.auto_expand_replicas` decides on the number of replicas, whatever was set.
+    pub fn expand_replicas(&mut self, data_nodes: usize) {
+        let Some((from, to)) = self.get("index.auto_expand_replicas").and_then(|range| range.split_once('-')) else {
+            return;
+        };
+        let others = data_nodes.saturating_sub(1);
+        let most = if to == "all" { others } else { to.parse().unwrap_or(others) };
+        let replicas = others.min(most).max(from.parse().unwrap_or(0));
+        self.set("index.number_of_replicas", replicas.to_string());
+    }
+
     /// As `GET _settings` shows them: nested, or flat with `flat_settings=true`; names limits what is shown.
     pub fn show(&self, flat: bool, names: Option<&[&str]>) -> Value {
         let shown = self.0.iter().filter(|(name, _)| {
@@ -183,6 +194,7 @@ impl Settings {
             ("index.translog.durability", "REQUEST"),
             ("index.translog.sync_interval", "5s"),
             ("index.translog.flush_threshold_size", flush),
+            ("index.merge.scheduler.auto_throttle", "true"),
             ("index.mapping.total_fields.limit", "1000"),
             ("index.blocks.write", "false"),
             ("index.codec", "default"),

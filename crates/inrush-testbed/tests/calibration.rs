@@ -1,5 +1,6 @@
 //! How closely the model reproduces a real node: OpenSearch 3.6.0 on 2 cores, documents of 135 bytes, one shard, no replica, each cell of
 //! the grid measured twice. The measured machine was shared, and single figures swing by 20 %.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
 
 use inrush_core::tune::{Fixed, Plan, Tuner};
 use inrush_testbed::sim::{Scenario, Unwatched, run};

@@ -1,4 +1,5 @@
 //! What the simulator promises, whatever it simulates.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
 
 use std::path::{Path, PathBuf};
 

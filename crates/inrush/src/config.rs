@@ -53,6 +53,8 @@ pub struct LoadConfig {
     pub verify: bool,
     /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
     pub replies: Replies,
+    /// What is changed on the index for the time of the load.
+    pub guard: GuardConfig,
     /// Where checkpoints are kept. Default: nowhere, and a load that was cut off cannot be resumed.
     pub state: Option<StateFolder>,
     /// Go on with the load that was cut off. Needs `state`, a checkpoint there, and the same options and sources. Default: no.
@@ -82,6 +84,7 @@ impl LoadConfig {
             trace: None,
             verify: true,
             replies: Replies::Items,
+            guard: GuardConfig::default(),
             state: None,
             resume: false,
         }
@@ -146,6 +149,12 @@ impl LoadConfig {
         if self.version.is_some() && matches!(self.action, Action::Update | Action::Upsert | Action::Create) {
             return Err("servers take an external version only with actions index and delete".to_owned());
         }
+        if self.guard.leave_settings && self.guard.replicas_off {
+            return Err("--replicas-off changes a setting, and --leave-settings leaves them all; choose one".to_owned());
+        }
+        if self.guard.replicas_off && self.index.fixed().is_none() {
+            return Err("--replicas-off needs one index, and --index has placeholders".to_owned());
+        }
         if self.replies == Replies::Summary
             && (!matches!(self.action, Action::Index | Action::Create)
                 || self.pipeline.is_some()
@@ -163,6 +172,21 @@ impl LoadConfig {
         }
         Ok(())
     }
+}
+
+/// What is changed on the index for the time of the load, written down before and put back afterwards. By default that depends
+/// on the size of the job: see `inrush_core::guard::policy::wanted`. Only where all documents go to one index; of a data
+/// stream, the backing index that is written to when the load begins.
+#[derive(Clone, Debug, Default)]
+pub struct GuardConfig {
+    /// Change nothing.
+    pub leave_settings: bool,
+    /// No replicas during the load, whatever its size.
+    pub replicas_off: bool,
+    /// Somebody has said that `replicas_off` is meant for an index with documents, too. It has to be green then.
+    pub replicas_off_confirmed: bool,
+    /// Folder for a record of what is changed, besides the one in the cluster. Default: `inrush` in the XDG state folder.
+    pub state: Option<PathBuf>,
 }
 
 /// How an index that is missing is made.

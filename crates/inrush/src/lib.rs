@@ -39,6 +39,11 @@
 //! # }
 //! ```
 
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod checkpoint;
 pub mod cluster;
 mod compare;
@@ -46,6 +51,7 @@ pub mod config;
 mod dead_letter;
 pub mod doctor;
 mod error;
+mod guard;
 mod ids;
 mod loader;
 pub mod node;
@@ -61,8 +67,12 @@ mod verify;
 
 pub use dead_letter::Failure;
 pub use error::LoadError;
+pub use guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
 pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 pub use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, Position};
 pub use loader::{Loader, LoaderBuilder, PushLoad, RunningLoad, StopHandle};
 pub use progress::{Phase, Progress};
-pub use report::{PlanReport, Report, SourceReport, Status, ThisRun, Verified, VerifiedState};
+pub use report::{
+    PlanReport, Report, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified,
+    VerifiedState,
+};

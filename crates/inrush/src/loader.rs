@@ -17,10 +17,11 @@ use crate::cluster::{Created, Target, TargetKind, index, stats};
 use crate::config::{IdFrom, IndexCreation, LoadConfig, Replies};
 use crate::dead_letter::{DeadLetterWriter, Failure};
 use crate::error::LoadError;
+use crate::guard;
 use crate::ids::Ids;
 use crate::progress::{Phase, Progress};
 use crate::reader::{self, Gate};
-use crate::report::{PlanReport, Report, SourceReport, Status, ThisRun, Verified};
+use crate::report::{PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified};
 use crate::run::{Event, Finished, Run};
 use crate::send::BulkEndpoint;
 use crate::source::push::{self, Closed, Document, PushOptions};
@@ -149,7 +150,7 @@ impl Loader {
         let run_id = run_id();
         let config = self.config;
         if config.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
-            let why = "--id-from position needs documents that come in the same order each time, which these do not;                        --id-from content does not ask for it";
+            let why = "--id-from position needs documents that come in the same order each time, which these do not; give --id-from content";
             return Err(LoadError::Usage(why.to_owned()));
         }
         let opened = checkpoint::open(&config, source.as_ref())?;
@@ -258,11 +259,26 @@ impl Loader {
             count_before: config.verify,
             checkpointer,
             counts_before: earlier.map(|earlier| earlier.before_each).unwrap_or_default(),
+            refresh_early: None,
         };
         let (verify, drain_max) = (config.verify, config.limits.drain_max);
         let task = tokio::spawn(async move {
+            let mut run = run;
+            let guard = match &prepared.guard {
+                Some(plan) => Some(guard::Running::start(Arc::clone(&transport), plan.clone(), &run_id).await),
+                None => None,
+            };
+            run.refresh_early = guard.as_ref().and_then(|guard| guard.refresh_early.clone());
             let finished = run.run().await;
-            let end = End { transport, prepared, names, run_id, warnings, started, verify, drain_max, progress };
+            let settings = match guard {
+                Some(guard) => {
+                    progress.send_modify(|p| p.phase = Phase::PuttingBack);
+                    guard.release().await
+                }
+                None => SettingsReport::new(SettingsRestored::Unchanged, "left as they are".to_owned()),
+            };
+            let end =
+                End { transport, prepared, names, run_id, warnings, started, verify, drain_max, progress, settings };
             end.report(finished).await
         });
         Ok(RunningLoad { stop: StopHandle { events: sender }, progress: watched, failures: Some(failures), task })
@@ -386,6 +402,8 @@ struct Prepared {
     target: Option<Target>,
     /// Documents that the index held, or why they could not be counted.
     before: Result<u64, String>,
+    /// What the settings guard looks after, if anything.
+    guard: Option<guard::Plan>,
 }
 
 impl Prepared {
@@ -406,6 +424,7 @@ async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>)
         index: fixed.map(str::to_owned),
         recreate: config.create.recreate,
         replicas: fixed.and_then(|name| config.create.for_index(name).replicas),
+        settings: fixed.and_then(|name| config.create.for_index(name).settings),
         pipeline: config.pipeline.clone(),
         bytes_expected: bytes,
         action: config.action,
@@ -419,10 +438,12 @@ async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>)
         target = Some(index::resolve(transport, name).await?);
     }
     let mut before = Ok(0);
+    let mut made = false;
     if let (Some(name), Some(found)) = (fixed, &target) {
         match &found.kind {
             TargetKind::Missing { .. } if !found.is_data_stream() => {
                 let created = index::create(transport, name, &config.create.for_index(name)).await?;
+                made = created == Created::New;
                 if created == Created::Existing {
                     target = Some(index::resolve(transport, name).await?);
                 }
@@ -445,7 +466,8 @@ async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>)
             };
         }
     }
-    Ok(Prepared { preflight, target, before })
+    let guard = guard::plan(transport, config, target.as_ref(), made, bytes).await?;
+    Ok(Prepared { preflight, target, before, guard })
 }
 
 impl IndexCreation {
@@ -485,6 +507,7 @@ struct End {
     /// How long an interrupted load may take to verify.
     drain_max: Duration,
     progress: watch::Sender<Progress>,
+    settings: SettingsReport,
 }
 
 impl End {
@@ -541,7 +564,9 @@ impl End {
         if status == Status::Complete {
             status = if tally.counts.docs_not_in() > 0 {
                 Status::Incomplete
-            } else if verified.state == crate::report::VerifiedState::No {
+            } else if verified.state == crate::report::VerifiedState::No
+                || self.settings.restored == SettingsRestored::No
+            {
                 Status::CheckFailed
             } else {
                 Status::Complete
@@ -582,6 +607,7 @@ impl End {
                 why: flow.plan_why(),
             },
             verified,
+            settings: self.settings,
             errors: tally.errors(),
             indices: tally.indices,
             counts: tally.counts,
@@ -617,7 +643,7 @@ fn http_options(config: &LoadConfig) -> HttpOptions {
 }
 
 /// Twelve hexadecimal digits that no other run of this machine has.
-fn run_id() -> String {
+pub(crate) fn run_id() -> String {
     format!("{:012x}", seed() & 0xffff_ffff_ffff)
 }
 

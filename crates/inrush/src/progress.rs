@@ -43,6 +43,8 @@ pub enum Phase {
     Paused(String),
     /// Reading has ended early, and why; what is under way is waited for.
     Draining(String),
+    /// Putting the settings of the index back.
+    PuttingBack,
     /// Counting what is in the index.
     Verifying,
     /// The report is there.

@@ -31,6 +31,8 @@ pub struct Report {
     pub plan: PlanReport,
     /// Whether the index holds what the counts say.
     pub verified: Verified,
+    /// What was changed on the index for the load, and whether it was put back.
+    pub settings: SettingsReport,
     /// By index that took documents.
     pub indices: BTreeMap<String, IndexCounts>,
     /// Errors of dead letters by kind, the most frequent first.
@@ -131,6 +133,50 @@ pub enum VerifiedState {
     /// Nobody asked.
     #[serde(rename = "off")]
     Off,
+}
+
+/// What a load changed on its index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SettingsReport {
+    /// Whether they are as they were.
+    pub restored: SettingsRestored,
+    /// By the setting's name.
+    pub changed: BTreeMap<String, SettingChange>,
+    /// In words.
+    pub detail: String,
+}
+
+impl SettingsReport {
+    /// Without changes.
+    pub fn new(restored: SettingsRestored, detail: String) -> Self {
+        SettingsReport { restored, changed: BTreeMap::new(), detail }
+    }
+}
+
+/// One setting that was changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SettingChange {
+    /// What it was; null: not set.
+    pub from: Option<String>,
+    /// What it was for the time of the load.
+    pub to: String,
+}
+
+/// Whether the settings of the index are as they were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum SettingsRestored {
+    /// They were changed and put back.
+    #[serde(rename = "yes")]
+    Yes,
+    /// They were not changed.
+    #[serde(rename = "unchanged")]
+    Unchanged,
+    /// Other loads into the index hold them; the last one puts them back.
+    #[serde(rename = "passed on")]
+    PassedOn,
+    /// They could not be put back. Exit status 4 if nothing worse happened.
+    #[serde(rename = "no")]
+    No,
 }
 
 impl Report {

@@ -69,6 +69,8 @@ pub(crate) struct Run {
     pub(crate) checkpointer: Option<Checkpointer>,
     /// What earlier runs of a resumed load counted before the first document of ours, by index that a placeholder named.
     pub(crate) counts_before: BTreeMap<String, Option<u64>>,
+    /// An index to refresh beside the last requests, because it is refreshed rarely during the load.
+    pub(crate) refresh_early: Option<String>,
 }
 
 /// What the loop leaves behind.
@@ -171,6 +173,7 @@ impl Run {
             }
             Event::SourceEnd { blocks, result } => {
                 intake.blocks = Some(blocks);
+                self.refresh_early();
                 if let Err(error) = result {
                     self.fail(now, format!("cannot read on: {error}"));
                 }
@@ -326,6 +329,15 @@ impl Run {
             let result = ensure_index(&transport, &create, &name, count).await.map_err(|e| e.to_string());
             let _ = sender.send(Event::Index { name, result });
         });
+    }
+
+    /// What is refreshed while the last requests are under way is not waited for at the end.
+    fn refresh_early(&mut self) {
+        if let Some(index) = self.refresh_early.take() {
+            let transport = Arc::clone(&self.transport);
+            // The one at the end counts; whether this one succeeds does not.
+            tokio::spawn(async move { stats::refresh(&transport, &index).await });
+        }
     }
 
     fn compare(&self, request: u64, items: Vec<Item>) {

@@ -87,9 +87,29 @@ async fn check(distribution: Distribution) {
         report.errors
     );
 
+    diagnose(&node, &title).await;
+
     node.stop().await.unwrap();
     std::fs::remove_dir_all(folder).unwrap();
-    println!("{title}: loaded with and without ids, refused documents are dead letters");
+    println!(
+        "{title}: loaded with and without ids, refused documents are dead letters; the doctor finds what was left"
+    );
+}
+
+/// The doctor gets all its questions answered, and finds what a crashed loader would have left on an index.
+async fn diagnose(node: &OwnedNode, title: &str) {
+    let transport = Transport::new(&[node.url()], Credentials::None, &HttpOptions::default()).unwrap();
+    let left = serde_json::json!({"index": {"refresh_interval": "-1", "translog": {"durability": "async"}}});
+    let (status, reply) = transport.put_json("/with-ids/_settings", &left).await.unwrap();
+    assert_eq!(status, 200, "{title}: {reply}");
+    let found = inrush::doctor::examine(&transport, Some("with-ids")).await.unwrap();
+    assert_eq!(found.not_checked, Vec::<String>::new(), "{title}");
+    let ids: Vec<&str> = found.findings.iter().map(|finding| finding.id).collect();
+    assert!(["refresh_off", "translog_async"].iter().all(|id| ids.contains(id)), "{title}: {ids:?}");
+    let other = inrush::doctor::examine(&transport, Some("without-ids")).await.unwrap();
+    assert!(other.findings.iter().all(|finding| finding.id != "refresh_off"), "{title}: {:?}", other.findings);
+    let missing = inrush::doctor::examine(&transport, Some("nope")).await.unwrap_err();
+    assert_eq!(missing.status(), Some(404), "{title}: {missing}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,6 +182,9 @@ async fn a_node_that_rejects_items() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// Documents of a load through the proxy.
+const DOCS: u64 = 50_000;
+
 /// The rates of a busy cluster behind a shaky network: items that are rejected, and connections that break after the work was
 /// done. Nothing is lost; with ids nothing is there twice, and without them no more than the report says.
 #[tokio::test(flavor = "multi_thread")]
@@ -172,7 +195,7 @@ async fn rejected_items_and_connections_that_break() {
             let name = format!("rejects-{percent}-{}", if with_ids { "ids" } else { "no-ids" });
             let proxy = proxy(&node, f64::from(percent)).await;
             let (config, _folder) = proxied(&node, &proxy, &name, with_ids);
-            let report = load(&config, documents(100_000, 100_000)).await;
+            let report = load(&config, documents(DOCS, DOCS)).await;
             everything_is_there(&node, &name, &report, with_ids).await;
             at_the_wanted_rates(&proxy, f64::from(percent), &report);
         }
@@ -190,12 +213,12 @@ async fn a_crash_on_top_of_all_that() {
         let name = if with_ids { "crash-ids" } else { "crash-no-ids" };
         let proxy = proxy(&node, 30.0).await;
         let (config, _folder) = proxied(&node, &proxy, name, with_ids);
-        let source = common::Lines::new(documents(100_000, 100_000));
+        let source = common::Lines::new(documents(DOCS, DOCS));
         let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
         load.progress().wait_for(|p| p.docs_settled > 10_000).await.unwrap();
         node.kill().unwrap();
         let at = load.progress().borrow().docs_settled;
-        assert!(at < 100_000, "the load was over before the crash");
+        assert!(at < DOCS, "the load was over before the crash");
         node.restart().await.unwrap();
         let report = load.finish().await;
         println!("{name}: killed after {at} documents");
@@ -224,17 +247,17 @@ fn proxied(node: &OwnedNode, proxy: &Proxy, index: &str, with_ids: bool) -> (Loa
     (config, folder)
 }
 
-/// Of [`documents`] 0 to 100,000, as the node has them.
+/// Of [`DOCS`] documents, as the node has them.
 async fn everything_is_there(node: &OwnedNode, index: &str, report: &Report, with_ids: bool) {
     let counts = &report.counts;
     assert!(counts.add_up(), "{report:?}");
-    assert_eq!((counts.docs_read, counts.docs_dead_lettered), (100_000, 0), "{report:?}");
+    assert_eq!((counts.docs_read, counts.docs_dead_lettered), (DOCS, 0), "{report:?}");
     assert_eq!(report.failure, None, "{report:?}");
     let numbers = numbers(node, index).await;
     assert_eq!(count(node, index).await, numbers.len() as u64);
     let distinct: BTreeSet<u64> = numbers.iter().copied().collect();
-    assert_eq!(distinct.len(), 100_000, "lost");
-    let twice = numbers.len() as u64 - 100_000;
+    assert_eq!(distinct.len() as u64, DOCS, "lost");
+    let twice = numbers.len() as u64 - DOCS;
     if with_ids {
         assert_eq!((twice, report.status), (0, Status::Complete), "{report:?}");
         assert_eq!(report.verified.state, VerifiedState::Yes, "{:?}", report.verified);
@@ -266,7 +289,7 @@ async fn numbers(node: &OwnedNode, index: &str) -> Vec<u64> {
     let mut numbers = Vec::new();
     let mut from = -1;
     // By ranges of the number: a document that is there twice never falls between two pages.
-    while from < 100_000 {
+    while from < DOCS as i64 {
         let range = json!({"range": {"n": {"gt": from, "lte": from + 4_000}}});
         let query = json!({"size": 10_000, "_source": false, "docvalue_fields": ["n"], "query": range});
         let path = format!("/{index}/_search?filter_path=hits.hits.fields.n");

@@ -77,6 +77,18 @@ fn all_strings_and_a_schema_overrule_the_guess() {
 }
 
 #[test]
+fn cells_that_stand_for_nothing_are_absent_fields() {
+    let text = "n,day,text\n1,NA,NA\nNA,2024-01-02,\\N\n\"NA\",\\N,na\nNA,NA,NA\n";
+    let nulls = || vec!["NA".to_owned(), "\\N".to_owned()];
+    let expected = [json!({"n": 1}), json!({"day": "2024-01-02"}), json!({"text": "na"}), json!({})];
+    let (outcome, warnings) = read(text, CsvOptions { nulls: nulls(), ..CsvOptions::default() });
+    assert_eq!(documents(&outcome), expected);
+    assert_eq!(warnings.list(), [], "they say nothing about a column's type");
+    let (outcome, _) = read(text, CsvOptions { nulls: nulls(), ..schema("n:integer,day:date") });
+    assert_eq!(documents(&outcome), expected, "and fit every declared one");
+}
+
+#[test]
 fn a_cell_against_its_declared_type_is_a_reject() {
     let text = "id,n,day\na,1,2024-01-01\nb,x\"y,2024-01-01\nc,,2024-02-30\nd,007,2024-01-02\n";
     let (outcome, warnings) = read(text, schema("n:integer,day:date"));

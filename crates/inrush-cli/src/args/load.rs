@@ -81,6 +81,9 @@ pub(crate) struct SourceArgs {
     /// CSV: every column is a string, but those that --schema names
     #[arg(long)]
     pub(crate) all_strings: bool,
+    /// CSV: cells with this content count as empty, as in NA or \N: the field is absent; repeated for several
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub(crate) null: Vec<String>,
     /// Character set of the sources, as in latin1 or windows-1252. Default: UTF-8, or what a byte order mark says
     #[arg(long, value_name = "NAME")]
     pub(crate) charset: Option<String>,
@@ -138,6 +141,18 @@ pub(crate) struct IndexArgs {
     /// Delete the index first, with all its documents; asks, unless --yes is given
     #[arg(long)]
     pub(crate) recreate: bool,
+    /// Leave the settings of the index as they are. By default a large load (256 MiB of sources or more) into an empty
+    /// index has no replicas, and a very large one (1 GiB) refreshes, flushes and merges less; all of it is put back
+    #[arg(long)]
+    pub(crate) leave_settings: bool,
+    /// No replicas during the load, whatever its size; an index with documents has to be green, and asks, unless --yes
+    /// is given
+    #[arg(long)]
+    pub(crate) replicas_off: bool,
+    /// Folder for a record of the settings that are changed, besides the one in the cluster. Default: inrush in
+    /// XDG_STATE_HOME or ~/.local/state
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) state: Option<PathBuf>,
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,

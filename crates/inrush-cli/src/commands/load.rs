@@ -26,9 +26,10 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     let output = job.args.output.clone();
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
-    let config = options::config(&job, &Surroundings::of_process())?;
+    let mut config = options::config(&job, &Surroundings::of_process())?;
     let source = open_source(&job.args.source, config.limits.document_bytes_max)?;
     confirm_recreate(&job.args.index, &config)?;
+    confirm_replicas_off(&job.args.index, &mut config)?;
 
     // From here on a signal is ours; before, it ends the process as usual, prompts included.
     let mut signals = Signals::new()?;
@@ -80,12 +81,33 @@ fn confirm_recreate(args: &IndexArgs, config: &LoadConfig) -> Result<()> {
         return Ok(());
     }
     let name = config.index.as_str();
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    if !somebody_is_there() {
         let message = format!("--recreate deletes {name} with all its documents, and there is nobody to ask");
         return Err(UsageError::new(message).hint("add --yes if that is meant").into());
     }
     let at = config.to.first().map_or("the local node", String::as_str);
-    let _ = write!(std::io::stderr(), "Delete index {name} at {at} with all its documents? [y/N] ");
+    confirm(&format!("Delete index {name} at {at} with all its documents?"))
+}
+
+/// An index with documents keeps its replicas unless somebody says otherwise. Where nobody can be asked, the load is refused
+/// once it is known that there are documents.
+fn confirm_replicas_off(args: &IndexArgs, config: &mut LoadConfig) -> Result<()> {
+    if args.replicas_off && !args.yes && !args.recreate && somebody_is_there() {
+        let name = config.index.as_str();
+        confirm(&format!(
+            "If {name} holds documents, a node that is lost during the load takes some along. Replicas off?"
+        ))?;
+        config.guard.replicas_off_confirmed = true;
+    }
+    Ok(())
+}
+
+fn somebody_is_there() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+fn confirm(question: &str) -> Result<()> {
+    let _ = write!(std::io::stderr(), "{question} [y/N] ");
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
     if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {

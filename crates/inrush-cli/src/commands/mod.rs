@@ -3,3 +3,4 @@
 pub(crate) mod doctor;
 pub(crate) mod load;
 pub(crate) mod node;
+pub(crate) mod recover;

@@ -58,7 +58,7 @@ pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
     let mut parts = Vec::new();
     match &progress.phase {
         Phase::Loading | Phase::Done => {}
-        phase @ (Phase::Starting | Phase::Verifying) => parts.push(phase_name(phase).to_owned()),
+        phase @ (Phase::Starting | Phase::PuttingBack | Phase::Verifying) => parts.push(phase_name(phase).to_owned()),
         phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
     }
     parts.push(format!("{} docs", units::count(progress.docs_settled)));
@@ -91,6 +91,7 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
         Phase::Loading => "loading",
         Phase::Paused(_) => "paused",
         Phase::Draining(_) => "stopping",
+        Phase::PuttingBack => "putting settings back",
         Phase::Verifying => "verifying",
         Phase::Done => "done",
     }

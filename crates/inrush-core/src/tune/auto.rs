@@ -36,7 +36,7 @@ impl Default for Gentle {
 }
 
 /// Documents that may be rejected without a reaction, as a part of all.
-const REJECTED: f64 = 0.005;
+const REJECTED: f64 = 0.0025;
 /// Below this growth of the wall time nothing queues, and the plan may double.
 const IDLE: f64 = 1.15;
 /// The same during the fast start, where a window is one round and less exact.
@@ -61,6 +61,13 @@ const CHANGE_PAUSE: Duration = Duration::from_secs(3);
 /// So long an unloaded request should take at first, seconds: much shorter ones cost more than they hold, much longer ones make
 /// everything slow to learn.
 const WALL_SECONDS: f64 = 0.1;
+/// Below it the wall time may grow more than otherwise, seconds.
+const LATENCY_SECONDS: f64 = 0.1;
+/// After so long a stall counts half.
+const STALL_HALF_LIFE_SECONDS: f64 = 20.0;
+/// How much the wall time may grow further with each stall that counts, and how many do.
+const PER_STALL: f64 = 0.6;
+const STALLS_MOST: f64 = 8.0;
 /// Smallest gain of another batch size that counts.
 const WORTH: f64 = 1.02;
 
@@ -79,6 +86,8 @@ pub struct Auto {
     delay: Option<Delay>,
     loss: Loss,
     last_end: Time,
+    /// Stalls so far, those of long ago counting less, as of the last one.
+    stalls: (f64, Time),
     /// Usual wall time, seconds.
     wall: f64,
     /// Mean body of the last window, bytes.
@@ -182,6 +191,7 @@ impl Auto {
             delay: None,
             loss: Loss::new(tolerated),
             last_end: Time::START,
+            stalls: (0.0, Time::START),
             wall: 0.0,
             body: 0.0,
             rate: None,
@@ -209,8 +219,9 @@ impl Auto {
         }
         self.decisions.push_back(Decision { at: now, from: self.plan, to, why });
         // Many small requests in place of few large ones: the large ones have to come back first.
-        self.rest_in_flight = (to.batch_bytes < self.plan.batch_bytes && to.in_flight > self.plan.in_flight)
-            .then(|| std::mem::replace(&mut to.in_flight, self.plan.in_flight));
+        let tight = self.under_way() * 1.5 > self.knobs.limit(self.loss.growth_limit(now));
+        let smaller = to.batch_bytes < self.plan.batch_bytes && to.in_flight > self.plan.in_flight;
+        self.rest_in_flight = (tight && smaller).then(|| std::mem::replace(&mut to.in_flight, self.plan.in_flight));
         self.plan = to;
         (self.smooth, self.windows) = (None, 0);
         self.window = Window::new(now);
@@ -228,9 +239,14 @@ impl Auto {
 
     /// How many times longer than unloaded a request should take. The more is under way, the less: that makes loaders that share a
     /// cluster, and so see the same growth, meet at the same bytes under way.
-    fn growth_target(&self) -> f64 {
+    fn growth_target(&self, now: Time) -> f64 {
         let target = 1.0 + 3.2 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
         let target = target.clamp(1.5, 5.0);
+        // Where a request is over in no time, some more of them disturb nobody and even out servers' swings.
+        let unloaded = self.delay.map_or(LATENCY_SECONDS, |delay| delay.unloaded(self.body));
+        let target = target * (LATENCY_SECONDS / unloaded).clamp(1.0, 1.6);
+        // While one node stands still, what waits for the others is all that there is to do.
+        let target = target * (1.0 + PER_STALL * self.recent_stalls(now).min(STALLS_MOST));
         // Each loader keeps so much under way as if it were alone; who has more than all others together yields.
         let target = match self.share {
             share if share > 0.7 => target,
@@ -273,7 +289,7 @@ impl Auto {
         match &self.phase {
             Phase::Start | Phase::Drain { .. } => samples >= n.max(2),
             Phase::Hold => samples >= (2 * n).max(4) && lasted >= Duration::from_millis(250),
-            Phase::Trial(_) => samples >= n.max(4) && lasted >= Duration::from_millis(400),
+            Phase::Trial(_) => samples >= (2 * n).max(4) && lasted >= Duration::from_millis(500),
         }
     }
 
@@ -350,14 +366,14 @@ impl Auto {
             (self.rate, self.best) = (None, None);
             return self.decide(now, back, why);
         }
-        let target = self.growth_target();
+        let target = self.growth_target(now);
         if comparable > JUMP * target && now.since(self.drained) > Duration::from_secs(2) {
             return self.begin_drain(now, wall, growth, Cause::Slower);
         }
         let ratio = target / comparable;
         let used = window.in_flight() > 0.8 * f64::from(self.plan.in_flight);
         let limit = self.loss.growth_limit(now);
-        let clean = window.rejected_ratio() < REJECTED / 5.0;
+        let clean = window.rejected_ratio() < REJECTED / 2.0;
         let grow = ratio > 1.1 && used && clean;
         let to = if grow {
             let factor = if growth < IDLE { 2.0 } else { ratio.sqrt() };
@@ -487,7 +503,7 @@ impl Auto {
             None => (BUSY * as_busy * factor / delay.growth(wall, body)).clamp(1.0, 2.0),
             Some(_) => 1.0,
         };
-        let pressure = pressure.min(self.loss.growth_limit(now) / self.under_way()).max(1.0);
+        let pressure = pressure.min(self.loss.growth_limit(now) / self.under_way());
         let first = self.knobs.more(&self.plan, pressure);
         let arms = [first, self.knobs.resized(&first, factor, alone)];
         let better = self.knobs.more(&other, (as_busy * factor).max(1.0));
@@ -504,7 +520,7 @@ impl Auto {
             self.resize.later(now);
             return self.decide(now, current, "the source is the limit: nothing can be compared".to_owned());
         }
-        let rate = window.rate();
+        let rate = window.completed_rate(now);
         let verdict = trial.handle(rate, window.error());
         let (current, other, plan) = (trial.current, trial.better, trial.plan());
         match verdict {
@@ -538,6 +554,12 @@ impl Auto {
         }
     }
 
+    /// Stalls, those of long ago counting less.
+    fn recent_stalls(&self, now: Time) -> f64 {
+        let (stalls, last) = self.stalls;
+        stalls * 0.5_f64.powf(now.since(last).as_secs_f64() / STALL_HALF_LIFE_SECONDS)
+    }
+
     /// Nothing came back for much longer than usual: a merge, a garbage collection, or a change; the next windows will tell.
     fn is_stall(&self, now: Time) -> bool {
         self.wall > 0.0 && now.since(self.last_end).as_secs_f64() > (3.0 * self.wall).max(0.5)
@@ -553,6 +575,7 @@ impl Tuner for Auto {
         let stalled = self.is_stall(now);
         self.last_end = now;
         if stalled {
+            self.stalls = (self.recent_stalls(now) + 1.0, now);
             self.window = Window::new(now);
         }
         if sample.outcome == Outcome::TooLarge {

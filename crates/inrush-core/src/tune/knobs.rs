@@ -91,7 +91,12 @@ impl Knobs {
 
     /// Whether there is no room below memory and `limit` for one more request of this size.
     pub(super) fn is_full(&self, plan: &Plan, limit: f64) -> bool {
-        Knobs::under_way(plan) + plan.batch_bytes as f64 > limit.min(self.bounds.memory as f64)
+        Knobs::under_way(plan) + plan.batch_bytes as f64 > self.limit(limit)
+    }
+
+    /// The most bytes under way, below `limit`.
+    pub(super) fn limit(&self, limit: f64) -> f64 {
+        limit.min(self.bounds.memory as f64)
     }
 
     /// So many times as many requests of the same size.

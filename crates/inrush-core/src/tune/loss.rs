@@ -28,12 +28,16 @@ pub(super) enum Verdict {
 
 /// Rejections are judged by a cumulative sum (Page 1954) of the likelihood of `LIKELY` times the tolerated part against the tolerated
 /// part itself: chance losses add little, an overflowing queue is known after a few requests.
-const LIKELY: f64 = 10.0;
-const ALARM: f64 = 3.0;
+const LIKELY: f64 = 6.0;
+const ALARM: f64 = 5.0;
 /// Attempts without alarm after which a cut has helped.
 const CLEAN_SAMPLES: u32 = 100;
-/// Above it rejections are never taken for somebody else's, as a part of the documents.
-const AMBIENT_MOST: f64 = 0.15;
+/// Attempts since the first cut that it takes to say that cuts do not help.
+const DOUBT_SAMPLES: u32 = 40;
+/// Above it whole requests that were refused or lost are never taken for bad luck, and items that found a queue full never for
+/// somebody else's doing, as a part of the documents.
+const AMBIENT_MOST: f64 = 0.12;
+const AMBIENT_ITEMS_MOST: f64 = 0.03;
 
 #[derive(Debug)]
 pub(super) struct Loss {
@@ -51,6 +55,8 @@ pub(super) struct Loss {
     cuts: u32,
     /// Bytes under way and the rejected part at the first of them.
     first: (f64, f64),
+    /// Rejected attempts, in parts, and all attempts since then.
+    since_first: (f64, u32),
     ceiling: Option<f64>,
     retry_at: Time,
     retry_after: Duration,
@@ -68,6 +74,7 @@ impl Loss {
             samples: 0,
             cuts: 0,
             first: (0.0, 0.0),
+            since_first: (0.0, 0),
             ceiling: None,
             retry_at: Time::START,
             retry_after: RETRY_FIRST,
@@ -103,12 +110,19 @@ impl Loss {
             self.first = (under_way, ratio);
         }
         self.cuts += 1;
+        let (lost, attempts) = self.since_first;
+        let since_first = lost / f64::from(attempts.max(1));
+        let enough = attempts >= DOUBT_SAMPLES;
+        if self.cuts == 1 {
+            self.since_first = (0.0, 0);
+        }
         (self.from, self.score, self.ratio, self.samples) = (now, 0.0, 0.0, 0);
-        if self.cuts > CUTS_UNTIL_DOUBT && ratio > 0.7 * self.first.1 && ratio < AMBIENT_MOST {
+        let most = if sample.outcome == Outcome::Answered { AMBIENT_ITEMS_MOST } else { AMBIENT_MOST };
+        if self.cuts > CUTS_UNTIL_DOUBT && enough && since_first > 0.4 * self.first.1 && since_first < most {
             self.cuts = 0;
             self.ceiling = None;
-            self.ambient = Some((ratio, now));
-            return Some(Verdict::Restore { under_way: self.first.0, ratio });
+            self.ambient = Some((since_first, now));
+            return Some(Verdict::Restore { under_way: self.first.0, ratio: since_first });
         }
         if sample.outcome != Outcome::Lost {
             self.set_ceiling(now, under_way);

@@ -20,6 +20,8 @@ pub(super) struct Window {
     wall_squares: f64,
     in_flight: u64,
     source_limited: u32,
+    /// Accepted by attempts that ended since then, whenever they were sent.
+    completed_bytes: u64,
 }
 
 impl Window {
@@ -36,11 +38,13 @@ impl Window {
             wall_squares: 0.0,
             in_flight: 0,
             source_limited: 0,
+            completed_bytes: 0,
         }
     }
 
     /// Adds an attempt. Returns whether it belongs here.
     pub(super) fn add(&mut self, sample: &Sample) -> bool {
+        self.completed_bytes += sample.accepted_bytes();
         if sample.sent < self.from {
             return false;
         }
@@ -102,6 +106,12 @@ impl Window {
             return 0.0;
         }
         self.in_flight() * self.accepted_bytes as f64 / self.wall_seconds
+    }
+
+    /// The same from what was completed until `now`. Slow attempts are not under-represented by those that are still under way, as they
+    /// are in [`Window::rate`], which matters where plans of different sizes are compared; bursts make it coarse over short windows.
+    pub(super) fn completed_rate(&self, now: Time) -> f64 {
+        self.completed_bytes as f64 / now.since(self.from).as_secs_f64().max(1e-6)
     }
 
     /// The part of the documents that was rejected or lost, 0 to 1.

@@ -54,21 +54,21 @@ pub(super) fn root(cluster: &Cluster, around: &Surroundings) -> ApiReply {
     }))
 }
 
-pub(super) fn health(cluster: &Cluster) -> ApiReply {
+pub(super) fn health(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsError> {
     let mut primaries = 0;
     let mut unassigned = 0;
-    for index in cluster.indices.values() {
+    for index in expand(cluster, expression)?.iter().filter_map(|name| cluster.indices.get(name)) {
         let shards = index.number_of_shards() as usize;
         primaries += shards;
         unassigned += shards * index.copies().saturating_sub(cluster.nodes);
     }
     let status = if unassigned == 0 { "green" } else { "yellow" };
-    ApiReply::ok(json!({
+    Ok(ApiReply::ok(json!({
         "cluster_name": cluster.flavor.product.to_string(), "status": status, "timed_out": false,
         "number_of_nodes": cluster.nodes, "number_of_data_nodes": cluster.nodes,
         "active_primary_shards": primaries, "active_shards": primaries, "relocating_shards": 0,
         "initializing_shards": 0, "unassigned_shards": unassigned, "number_of_pending_tasks": 0,
-    }))
+    })))
 }
 
 /// Modules as the distribution has them that the conformance suite is run against.

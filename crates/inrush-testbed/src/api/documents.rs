@@ -187,6 +187,10 @@ pub(super) fn write(
         _ if request.param("op_type") == Some("create") => Action::Create,
         _ => Action::Index,
     };
+    let (seq_no, term) = (request.param("if_seq_no"), request.param("if_primary_term"));
+    if seq_no.is_some() != term.is_some() {
+        return Err(EsError::validation("ifSeqNo is set, but primary term is [0]"));
+    }
     let op = Op {
         action,
         index: index.to_owned(),
@@ -198,7 +202,8 @@ pub(super) fn write(
             Some("external_gte") => VersionType::ExternalGte,
             _ => VersionType::Internal,
         },
-        if_seq_no: request.param("if_seq_no").and_then(|seq_no| seq_no.parse().ok()),
+        // The primary term is always 1 here; no document has the sequence number that stands for another one.
+        if_seq_no: seq_no.and_then(|seq_no| seq_no.parse().ok()).map(|n| if term == Some("1") { n } else { u64::MAX }),
         pipeline: request.param("pipeline").map(str::to_owned),
         require_alias: request.flag("require_alias"),
         source: request.body.clone(),

@@ -9,7 +9,7 @@ use crate::error::EsError;
 use crate::model::Cluster;
 use crate::pattern;
 use crate::pipeline::Pipeline;
-use crate::settings::Settings;
+use crate::settings::{Settings, nest};
 
 pub(super) fn get(cluster: &Cluster, expression: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let names = expand(cluster, expression)?;
@@ -77,11 +77,15 @@ pub(super) fn put_settings(cluster: &mut Cluster, expression: &str, request: &Ap
     if !given.keys().all(|name| name.starts_with("index.blocks.")) {
         check_metadata(cluster, &names, true)?;
     }
+    if let Some(name) = given.keys().find(|name| cluster.refused_settings.contains(*name)) {
+        return Err(EsError::validation(&format!("the fake cluster was told to refuse [{name}]")));
+    }
     let flavor = cluster.flavor.clone();
     for name in names {
         if let Some(index) = cluster.indices.get_mut(&name) {
             let label = format!("{name}/{}", index.uuid);
             index.settings.update(&flavor, given.clone(), &label, index.open)?;
+            index.settings.expand_replicas(cluster.nodes);
         }
     }
     Ok(ApiReply::acknowledged())
@@ -364,6 +368,13 @@ pub(super) fn template(
             Ok(ApiReply::ok(json!({"index_templates": found})))
         }
     }
+}
+
+/// What a new index of this name would be made with, without its mapping.
+pub(super) fn simulate_index(cluster: &Cluster, name: &str) -> ApiReply {
+    let template = cluster.template_for(name).and_then(|(_, template)| template.get("template").cloned());
+    let settings = Settings::parse(template.unwrap_or_default().get("settings").unwrap_or(&json!({})));
+    ApiReply::ok(json!({"template": {"settings": nest(settings.iter())}, "overlapping": []}))
 }
 
 pub(super) fn data_streams(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsError> {

@@ -21,6 +21,7 @@ case_table! {
     static_setting "a static setting of an open index is refused, and so is an unknown one";
     meta_is_replaced "_meta of a mapping survives, is replaced as a whole, and leaves properties alone";
     field_type_stays "a field's type cannot be changed";
+    template_is_simulated "_simulate_index tells the settings that a new index takes from its template";
     data_stream "a data stream takes create only, and writes to a backing index" modules [super::DATA_STREAMS];
 }
 
@@ -260,6 +261,21 @@ async fn field_type_stays(t: &Target) -> Check {
     let reply = t.json("PUT", &format!("/{name}/_mapping"), json!({"properties": {"z": {"type": "text"}}})).await?;
     expect_status(&reply, 400)?;
     equal("reason", &reply.json()["error"]["reason"], json!("mapper [z] cannot be changed from type [long] to [text]"))
+}
+
+async fn template_is_simulated(t: &Target) -> Check {
+    let name = t.name("simulated");
+    let settings = json!({"default_pipeline": "a", "index": {"final_pipeline": "b"}});
+    let template = json!({"index_patterns": [format!("{name}*")], "priority": 500, "template": {"settings": settings}});
+    let template_path = format!("/_index_template/{name}-template");
+    expect_status(&t.json("PUT", &template_path, template).await?, 200)?;
+    let path = format!("/_index_template/_simulate_index/{name}-1?filter_path=template.settings.index.*_pipeline");
+    let simulated = t.json("POST", &path, json!(null)).await;
+    t.json("DELETE", &template_path, json!(null)).await?;
+    let simulated = simulated?;
+    expect_status(&simulated, 200)?;
+    let expected = json!({"template": {"settings": {"index": {"default_pipeline": "a", "final_pipeline": "b"}}}});
+    equal("pipelines", &simulated.json(), expected)
 }
 
 async fn data_stream(t: &Target) -> Check {

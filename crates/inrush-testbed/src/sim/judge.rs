@@ -133,10 +133,17 @@ fn shared_time(scenario: &Scenario) -> (f64, f64) {
     (from, to)
 }
 
-/// Jain's index over loaders while all of them run.
+/// Jain's index over loaders while all of them run. One that cannot take its share, because its source or its processor is the limit, is
+/// left out where at least two others remain.
 fn fairness(scenario: &Scenario, run: &Record) -> f64 {
     let (from, to) = shared_time(scenario);
-    let rates = || (0..scenario.loaders.len()).map(|loader| run.loader_throughput(loader, from, to));
-    let squares = rates().map(|rate| rate * rate).sum::<f64>();
-    if squares == 0.0 { 0.0 } else { rates().sum::<f64>().powi(2) / (squares * scenario.loaders.len() as f64) }
+    let rates = |all: bool| -> Vec<f64> {
+        let loaders = scenario.loaders.iter().enumerate();
+        let free = loaders.filter(|(_, l)| all || (l.source_mb_per_second, l.cpu_mb_per_second) == (None, None));
+        free.map(|(loader, _)| run.loader_throughput(loader, from, to)).collect()
+    };
+    let free = rates(false);
+    let rates = if free.len() < 2 { rates(true) } else { free };
+    let squares = rates.iter().map(|rate| rate * rate).sum::<f64>();
+    if squares == 0.0 { 0.0 } else { rates.iter().sum::<f64>().powi(2) / (squares * rates.len() as f64) }
 }

@@ -23,6 +23,8 @@ pub struct Needs {
     pub recreate: bool,
     /// Replicas it will be made with, where that was said.
     pub replicas: Option<u32>,
+    /// Settings it will be made with, where there are some.
+    pub settings: Option<Value>,
     /// The ingest pipeline that requests name.
     pub pipeline: Option<String>,
     /// Bytes of documents that are coming, where that can be told.
@@ -117,17 +119,51 @@ async fn check_target(
             "the user may not look at {name} (view_index_metadata): blocks, pipelines and mapping were not checked"
         ));
     }
-    let Some(index) = target.write_index().filter(|_| !needs.recreate) else { return Ok(()) };
-    check_open(index)?;
-    warnings.extend(fields_warning(index));
+    let (index, default, last) = match target.write_index().filter(|_| !needs.recreate) {
+        Some(index) => {
+            check_open(index)?;
+            warnings.extend(fields_warning(index));
+            // That a data stream rolls over is what it is for.
+            warnings.extend(policy_warning(index).filter(|_| !target.is_data_stream()));
+            (&index.name, index.default_pipeline.clone(), index.final_pipeline.clone())
+        }
+        None if needs.recreate || matches!(target.kind, TargetKind::Missing { .. }) => {
+            let (default, last) = pipelines_of_new(transport, &target.name, needs.settings.as_ref()).await?;
+            (&target.name, default, last)
+        }
+        None => return Ok(()),
+    };
     // The pipeline that a request names replaces the index's default one, never the final one.
-    let default = index.default_pipeline.as_deref().filter(|_| needs.pipeline.is_none());
-    let named_by = |setting: &str| format!("which index.{setting} of {} names", index.name);
+    let default = default.filter(|_| needs.pipeline.is_none());
+    let named_by = |setting: &str| format!("which index.{setting} of {index} names");
     let (default, last) = tokio::join!(
-        check_pipeline(transport, default, named_by("default_pipeline")),
-        check_pipeline(transport, index.final_pipeline.as_deref(), named_by("final_pipeline")),
+        check_pipeline(transport, default.as_deref(), named_by("default_pipeline")),
+        check_pipeline(transport, last.as_deref(), named_by("final_pipeline")),
     );
     default.and(last)
+}
+
+/// The default and the final pipeline of an index that is yet to be made: its own settings win over those of its template.
+async fn pipelines_of_new(
+    transport: &Transport,
+    name: &str,
+    settings: Option<&Value>,
+) -> Result<(Option<String>, Option<String>), ClusterError> {
+    let name = path_segment(name);
+    let path = format!("/_index_template/_simulate_index/{name}?filter_path=template.settings.index.*_pipeline");
+    let template = match transport.demand("looking up index templates", Method::POST, &path, None).await {
+        Ok(body) => body,
+        Err(error) if error.cannot_be_asked() => Value::Null,
+        Err(error) => return Err(error),
+    };
+    let find = |setting: &str| {
+        // Settings are written nested, flat, or without `index`.
+        let ways = ["/index/", "/index.", "/"].map(|prefix| format!("{prefix}{setting}"));
+        let own = settings.and_then(|settings| ways.iter().find_map(|way| settings.pointer(way)));
+        let found = own.or_else(|| template.pointer(&format!("/template/settings/index/{setting}")));
+        found.and_then(Value::as_str).map(str::to_owned)
+    };
+    Ok((find("default_pipeline"), find("final_pipeline")))
 }
 
 fn check_open(index: &IndexInfo) -> Result<(), ClusterError> {
@@ -158,6 +194,13 @@ fn fields_warning(index: &IndexInfo) -> Option<String> {
             if full { "documents with a new field will fail" } else { "documents with many new fields will fail" };
         format!("{name} has {fields} of {limit} fields (index.mapping.total_fields.limit): {consequence}")
     })
+}
+
+fn policy_warning(index: &IndexInfo) -> Option<String> {
+    let (name, policy) = (&index.name, index.policy.as_ref()?);
+    Some(format!(
+        "the policy {policy} manages {name}: if it rolls over, shrinks or deletes it during the load, documents fail or are lost; pause it first: POST {name}/_ilm/remove (OpenSearch: POST _plugins/_ism/remove/{name}), and add it again afterwards"
+    ))
 }
 
 /// An error if the pipeline is surely not there.
@@ -265,6 +308,7 @@ mod tests {
             default_pipeline: None,
             final_pipeline: None,
             refresh_interval: None,
+            policy: None,
         }
     }
 
@@ -290,6 +334,13 @@ mod tests {
         assert_eq!(warning(899), None);
         assert!(warning(900).unwrap().contains("many new fields"));
         assert!(warning(1000).unwrap().contains("a new field will fail"));
+    }
+
+    #[test]
+    fn a_policy_that_may_act_during_the_load_is_warned_of() {
+        assert_eq!(policy_warning(&index()), None);
+        let warning = policy_warning(&IndexInfo { policy: Some("hot-warm".into()), ..index() }).unwrap();
+        assert!(warning.contains("the policy hot-warm manages trips"), "{warning}");
     }
 
     #[test]

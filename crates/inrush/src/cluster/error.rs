@@ -91,7 +91,7 @@ impl ClusterError {
         matches!(self.status(), Some(400 | 403 | 404 | 405 | 410 | 500 | 501))
     }
 
-    pub(super) fn from_status(what: &str, status: u16, body: &Value) -> Self {
+    pub(crate) fn from_status(what: &str, status: u16, body: &Value) -> Self {
         let what = what.to_owned();
         let reason = match reason(body) {
             Some(reason) => format!(": {reason}"),

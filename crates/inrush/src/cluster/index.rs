@@ -128,6 +128,8 @@ pub struct IndexInfo {
     pub final_pipeline: Option<String>,
     /// `index.refresh_interval`, where it was set.
     pub refresh_interval: Option<String>,
+    /// The policy that manages the index (ILM, ISM), where its settings name one.
+    pub policy: Option<String>,
 }
 
 /// Finds out what `name` stands for.
@@ -355,6 +357,13 @@ fn index_info(name: &str, body: &Value) -> Result<IndexInfo, ClusterError> {
         default_pipeline: pipeline("default_pipeline"),
         final_pipeline: pipeline("final_pipeline"),
         refresh_interval: text("refresh_interval"),
+        policy: [
+            "lifecycle/name",
+            "plugins/index_state_management/policy_id",
+            "opendistro/index_state_management/policy_id",
+        ]
+        .into_iter()
+        .find_map(text),
     })
 }
 
@@ -432,7 +441,7 @@ mod tests {
     fn an_index_with_all_that_matters() {
         let mut body = index(json!({}));
         body["settings"]["index"] = json!({
-            "uuid": "u1", "number_of_shards": "3", "number_of_replicas": "1", "refresh_interval": "-1",
+            "uuid": "u1", "number_of_shards": "3", "number_of_replicas": "1", "refresh_interval": "-1", "lifecycle": {"name": "rolling"},
             "blocks": {"write": "true", "read_only": "false"}, "verified_before_close": "true",
             "mapping": {"total_fields": {"limit": "2000"}}, "default_pipeline": "p", "final_pipeline": "_none",
         });
@@ -455,6 +464,7 @@ mod tests {
                 default_pipeline: Some("p".into()),
                 final_pipeline: None,
                 refresh_interval: Some("-1".into()),
+                policy: Some("rolling".into()),
             }
         );
         let TargetKind::Index(plain) = kind("t", json!({"t": index(json!({}))})).unwrap() else { panic!("an index") };

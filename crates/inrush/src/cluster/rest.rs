@@ -58,19 +58,19 @@ impl Default for Retries {
 const TRIES_FOR: Duration = Duration::from_secs(10);
 
 /// An answer and how often the question was asked.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub(super) response: Response,
     pub(super) tries: u32,
 }
 
 impl Answer {
-    pub(super) fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         self.response.status
     }
 
     /// The body as JSON. The body of an error status may be anything (a gateway's HTML): it is then a JSON string
     /// of its beginning, or null if there is none.
-    pub(super) fn json(&self, what: &str) -> Result<Value, ClusterError> {
+    pub(crate) fn json(&self, what: &str) -> Result<Value, ClusterError> {
         let body = &self.response.body;
         match serde_json::from_slice(body) {
             Ok(value) => Ok(value),
@@ -117,7 +117,7 @@ impl Transport {
 
     /// Asks, and again where the question surely did not arrive or where the cluster says that it cannot answer now. A
     /// reader's question is also repeated where its answer was lost.
-    pub(super) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, HttpError> {
+    pub(crate) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, HttpError> {
         let reads = method == Method::GET;
         let mut request = Request::new(method, path);
         if let Some(body) = body {

@@ -1,6 +1,6 @@
 //! What slows a cluster or an index down for loading, found by reading only.
 //!
-//! [`ask`] puts a few questions, each of which may be refused; [`nodes`], [`shards`] and [`settings`] judge the answers. Thresholds are
+//! A few questions are put, each of which may be refused; rules about nodes, shards and settings judge the answers. Thresholds are
 //! those of the servers' own documentation where there are some, and named beside the rule.
 
 mod ask;

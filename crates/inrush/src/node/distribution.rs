@@ -36,6 +36,9 @@ pub struct Distribution {
 /// Where OpenSearch's makers publish archives that bring their own Java.
 const ARCHIVES: &str = "https://artifacts.opensearch.org/releases/bundle/opensearch";
 
+/// Temporary files as old as this belong to nobody any more.
+const LEFT_OVER_MIN: Duration = Duration::from_secs(24 * 3600);
+
 /// How long a server may be silent while something is downloaded.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
@@ -133,6 +136,7 @@ impl Distribution {
     fn by_maven(&self, cache: &Path, zip: &Path) -> Result<(), String> {
         let cannot = |e: io::Error| format!("cannot write to {}: {e}", cache.display());
         std::fs::create_dir_all(cache).map_err(cannot)?;
+        sweep(cache, LEFT_OVER_MIN);
         let folder = tempfile::tempdir_in(cache).map_err(cannot)?;
         let output = Command::new("mvn")
             .args(["-q", "-B", "-Dstyle.color=never", "dependency:copy"])
@@ -174,6 +178,7 @@ impl Distribution {
             let sums = sums.map_err(|e| cannot(&sums_url, &e))?;
             let expected = sums.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
             std::fs::create_dir_all(cache).map_err(cannot_write)?;
+            sweep(cache, LEFT_OVER_MIN);
             let mut file = tempfile::NamedTempFile::new_in(cache).map_err(cannot_write)?;
             let mut sum = Sha512::new();
             let mut response = get(&url).await?;
@@ -217,6 +222,7 @@ fn root_cause(error: &dyn std::error::Error) -> String {
 fn unpack(home: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let parent = home.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;
+    sweep(parent, LEFT_OVER_MIN);
     let folder = tempfile::tempdir_in(parent)?;
     fill(folder.path())?;
     open_to_all(folder.path())?;
@@ -230,6 +236,21 @@ fn unpack(home: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result
     match std::fs::rename(&top, home) {
         Err(_) if home.join("bin").is_dir() => Ok(()),
         other => other,
+    }
+}
+
+/// Deletes what downloads and unpacking left behind that were killed, hundreds of megabytes each time. What cannot be deleted does no
+/// further harm.
+fn sweep(folder: &Path, age_min: Duration) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        let is_temporary = entry.file_name().to_string_lossy().starts_with(".tmp");
+        let age = entry.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|time| time.elapsed().ok());
+        if is_temporary && age.is_some_and(|age| age >= age_min) {
+            let _ = match entry.path().is_dir() {
+                true => std::fs::remove_dir_all(entry.path()),
+                false => std::fs::remove_file(entry.path()),
+            };
+        }
     }
 }
 
@@ -351,6 +372,20 @@ mod tests {
         .unwrap();
         let mode = |path: &str| std::fs::metadata(home.join(path)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("bin"), mode("bin/opensearch"), mode("README")), (0o755, 0o755, 0o644));
+    }
+
+    #[test]
+    fn what_was_left_behind_is_deleted_when_it_is_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path(".tmpAbC/lib")).unwrap();
+        std::fs::write(path(".tmpDeF"), "half of a download").unwrap();
+        std::fs::write(path("opensearch-3.6.0.zip"), "").unwrap();
+        let there = || std::fs::read_dir(folder.path()).unwrap().count();
+        sweep(folder.path(), LEFT_OVER_MIN);
+        assert_eq!(there(), 3, "somebody may be writing to them");
+        sweep(folder.path(), Duration::ZERO);
+        assert!(there() == 1 && path("opensearch-3.6.0.zip").is_file());
     }
 
     #[test]

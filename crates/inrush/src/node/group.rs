@@ -66,8 +66,8 @@ pub(super) fn process_start(pid: u32) -> Option<u64> {
 }
 
 /// The system's run since it was last started; nothing where it does not say.
-pub(super) fn boot() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+pub(super) fn boot() -> Option<String> {
+    Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
 
 /// What `/proc/PID/stat` says of a process (proc(5)).

@@ -13,7 +13,7 @@ use super::distribution::Distribution;
 use super::error::NodeError;
 use super::group::{boot, process_start};
 use super::process::{self, NodeSpec, START_MAX, is_ready, last_words, launch, ready, tail};
-use super::{group, java};
+use super::{folders, group, java};
 
 /// What is started where nothing else is asked for, the first one that the Java of this machine can run.
 const VERSIONS: [&str; 2] = ["3.6.0", "2.19.6"];
@@ -91,9 +91,10 @@ pub struct NodeState {
     pub pid: u32,
     /// When the process began, in the system's own unit: a number that was used again by another process differs here.
     pub started: u64,
-    /// Which run of the system that was: a container that starts with it gives the same numbers at nearly the same times.
+    /// Which run of the system that was, where it says: a container that starts with it gives the same numbers at nearly the same
+    /// times.
     #[serde(default)]
-    pub boot: String,
+    pub boot: Option<String>,
     /// Where it answers.
     pub url: String,
     /// OpenSearch's version.
@@ -254,7 +255,7 @@ pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
     }
     if clean {
         let data = node.map_or_else(|| folder(name).join("data"), |node| node.data);
-        process::delete_data(&data).map_err(NodeError::io(format!("cannot delete {}", data.display())))?;
+        folders::delete_data(&data).map_err(NodeError::io(format!("cannot delete {}", data.display())))?;
     }
     Ok(running.is_some())
 }
@@ -367,7 +368,7 @@ fn write(name: &str, node: &NodeState) -> io::Result<()> {
 
 /// Whether the very process that was started is still there.
 fn is_alive(node: &NodeState) -> bool {
-    node.boot == boot() && process_start(node.pid) == Some(node.started)
+    (node.boot.is_none() || node.boot == boot()) && process_start(node.pid) == Some(node.started)
 }
 
 #[cfg(test)]
@@ -390,7 +391,8 @@ mod tests {
         let started = process_start(own).unwrap();
         assert!(is_alive(&node(started, boot())));
         assert!(!is_alive(&node(started + 1, boot())));
-        assert!(!is_alive(&node(started, "another run of the system".into())));
+        assert!(is_alive(&node(started, None)));
+        assert!(!is_alive(&node(started, Some("another run of the system".into()))));
         assert_eq!(process_start(u32::MAX), None);
     }
 

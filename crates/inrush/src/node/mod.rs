@@ -6,6 +6,7 @@
 mod configuration;
 mod distribution;
 mod error;
+mod folders;
 mod group;
 mod http;
 mod java;

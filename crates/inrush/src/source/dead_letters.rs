@@ -6,6 +6,7 @@ use base64::Engine as _;
 use bytes::Bytes;
 use inrush_core::block::Record;
 use inrush_core::{Action, DocBlock, DocMeta, Reject};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -19,7 +20,7 @@ pub(super) struct DeadLetterDecode {
     pub(super) record_bytes_max: usize,
 }
 
-/// An entry, as far as it matters for loading it again; `error` and `position` do not.
+/// An entry, as far as it matters for loading it again; `position` does not.
 #[derive(Deserialize)]
 struct Entry<'a> {
     #[serde(borrow, default, deserialize_with = "some_raw")]
@@ -32,6 +33,9 @@ struct Entry<'a> {
     action: Option<ActionLine>,
     #[serde(default)]
     doc_as_upsert: bool,
+    /// What it says does not matter; but every letter has one, and few other files do.
+    #[serde(default)]
+    error: Option<IgnoredAny>,
 }
 
 /// A document may be `null`, and then it is there.
@@ -125,6 +129,9 @@ fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
         Ok(entry) => entry,
         Err(error) => return damaged(error.to_string()),
     };
+    if entry.error.is_none() {
+        return damaged("it has no `error`; expected the file of an earlier load's --dead-letters".to_owned());
+    }
     if let Some(action) = entry.action {
         *meta = action.meta(entry.doc_as_upsert);
     }
@@ -242,6 +249,15 @@ mod tests {
         assert_eq!((block.record(0), block.record(1)), (&b"{\"half\":"[..], &b"{}"[..]));
         assert!(block.rejects[1].reason.contains("expected one of `document`"));
         assert_eq!(block.records[1].line, 2);
+    }
+
+    #[test]
+    fn documents_are_no_dead_letters() {
+        let block = decode("{\"document\":{\"a\":1}}\n{\"a\":1}\n");
+        assert_eq!(block.rejects.len(), 2);
+        for reject in &block.rejects {
+            assert!(reject.reason.contains("it has no `error`; expected the file of"), "{}", reject.reason);
+        }
     }
 
     /// A document as it stands in a source: JSON, nearly JSON, or any bytes, in one line.

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,7 +100,7 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
             SourceSpec::Stdin if std::mem::replace(&mut stdin_seen, true) => {
                 return Err(SourceError::new("-", "stdin is given twice, and can be read only once"));
             }
-            SourceSpec::Stdin => add(Location::Stdin, None),
+            SourceSpec::Stdin => add(Location::Stdin, stdin_len()),
             SourceSpec::Path(path) => {
                 for path in expand(path)? {
                     let bytes = file_len(&path)?;
@@ -324,6 +325,14 @@ fn stdin() -> std::io::Result<(File, bool)> {
     let file = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let regular = file.metadata().is_ok_and(|meta| meta.is_file());
     Ok((file, regular))
+}
+
+/// What is left to read of a regular file on stdin, as in `inrush load - < FILE`; bytes.
+fn stdin_len() -> Option<u64> {
+    let (mut file, regular) = stdin().ok()?;
+    // The copy shares its place in the file with stdin.
+    let read = regular.then(|| file.stream_position().ok())??;
+    Some(file.metadata().ok()?.len().saturating_sub(read))
 }
 
 impl OpenFile {

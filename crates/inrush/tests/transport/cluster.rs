@@ -218,6 +218,8 @@ async fn what_would_spoil_the_load_is_found_before_it() {
     put(&transport, "/closed", json!({})).await;
     transport.post_json("/closed/_close", None).await.unwrap();
     put(&transport, "/piped", json!({"settings": {"default_pipeline": "gone"}})).await;
+    let template = json!({"index_patterns": ["new-*"], "template": {"settings": {"default_pipeline": "gone", "final_pipeline": "lost"}}});
+    put(&transport, "/_index_template/pipes", template).await;
     put(&transport, "/full", json!({"settings": {"index.mapping.total_fields.limit": 1}, "mappings": {"properties": {"a": {"type": "long"}}}})).await;
     put(&transport, "/behind", json!({"aliases": {"alias": {}}})).await;
 
@@ -230,6 +232,15 @@ async fn what_would_spoil_the_load_is_found_before_it() {
         message.contains("pipeline gone (which index.default_pipeline of piped names) does not exist"),
         "{message}"
     );
+    let message = refusal(&transport, needs("new-1")).await;
+    assert!(message.contains("pipeline gone (which index.default_pipeline of new-1 names)"), "{message}");
+    let settings = |settings: Value| Needs { settings: Some(settings), ..needs("new-1") };
+    let message = refusal(&transport, settings(json!({"index": {"default_pipeline": "_none"}}))).await;
+    assert!(message.contains("pipeline lost (which index.final_pipeline of new-1 names)"), "{message}");
+    let message = refusal(&transport, settings(json!({"index.default_pipeline": "away"}))).await;
+    assert!(message.contains("pipeline away"), "{message}");
+    let message = refusal(&transport, Needs { recreate: true, ..needs("new-1") }).await;
+    assert!(message.contains("pipeline gone"), "{message}");
     let message = refusal(&transport, Needs { pipeline: Some("none".into()), ..needs("new") }).await;
     assert!(message.contains("pipeline none (which the requests are to name)"), "{message}");
     let message = refusal(&transport, Needs { bytes_expected: Some(100 << 30), ..needs("new") }).await;
@@ -239,6 +250,7 @@ async fn what_would_spoil_the_load_is_found_before_it() {
 
     let full = preflight(&transport, &needs("full")).await.unwrap();
     assert!(full.warnings[0].contains("1 of 1 fields"), "{:?}", full.warnings);
+    preflight(&transport, &settings(json!({"default_pipeline": "_none", "final_pipeline": "_none"}))).await.unwrap();
     // What is made anew may be as it likes now, and another pipeline takes the default one's place.
     preflight(&transport, &Needs { recreate: true, ..needs("blocked") }).await.unwrap();
     preflight(&transport, &Needs { pipeline: Some("_none".into()), ..needs("piped") }).await.unwrap();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use inrush_core::block::Record;
 use inrush_core::{DocBlock, Reject};
 
+use super::is_null;
 use super::scan::{Dialect, Row, RowSink, scan_rows};
 use super::value::{ColumnType, push_string, push_value};
 use crate::source::buffer::BufferPool;
@@ -38,6 +39,8 @@ impl Column {
 /// Turns rows into documents.
 pub(super) struct CsvDecode {
     pub(super) columns: Vec<Column>,
+    /// Contents that count as empty.
+    pub(super) nulls: Vec<String>,
     pub(super) dialect: Dialect,
     /// Offset in the source of the first row that is data.
     pub(super) data_start: u64,
@@ -162,7 +165,8 @@ impl RowSink for Writer<'_> {
             self.out.push(b'{');
         }
         // An empty cell is an absent field; too many cells are noticed at the end of the row.
-        let Some(column) = self.decode.columns.get(index).filter(|_| !contents.is_empty()) else { return };
+        let CsvDecode { columns, nulls, .. } = self.decode;
+        let Some(column) = columns.get(index).filter(|_| !is_null(nulls, contents)) else { return };
         let out = &mut self.out;
         out.extend_from_slice(&column.prefix);
         if column.column_type == ColumnType::String {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::is_null;
 use super::scan::{Dialect, Row, RowSink, scan_rows};
 use super::value::{ColumnType, narrowest};
 
@@ -35,8 +36,15 @@ pub(super) fn first_row(data: &[u8], dialect: Dialect) -> Option<FirstRow> {
 
 /// The type of each of `columns` columns, from at most `rows_max` rows; `None` where all cells are empty. Rows with
 /// another number of cells say nothing.
-pub(super) fn infer(data: &[u8], dialect: Dialect, columns: usize, rows_max: usize) -> Vec<Option<ColumnType>> {
-    let mut sink = Observe { row: vec![Seen::default(); columns], all: vec![Seen::default(); columns], rows_max };
+pub(super) fn infer(
+    data: &[u8],
+    dialect: Dialect,
+    columns: usize,
+    rows_max: usize,
+    nulls: &[String],
+) -> Vec<Option<ColumnType>> {
+    let mut sink =
+        Observe { row: vec![Seen::default(); columns], all: vec![Seen::default(); columns], rows_max, nulls };
     if rows_max > 0 {
         scan_rows(data, dialect, &mut sink);
     }
@@ -72,16 +80,17 @@ impl Seen {
     }
 }
 
-struct Observe {
+struct Observe<'a> {
     row: Vec<Seen>,
     all: Vec<Seen>,
     rows_max: usize,
+    nulls: &'a [String],
 }
 
-impl RowSink for Observe {
+impl RowSink for Observe<'_> {
     fn cell(&mut self, index: usize, contents: &[u8]) {
         if let Some(seen) = self.row.get_mut(index) {
-            *seen = if contents.is_empty() { Seen::default() } else { Seen::of(narrowest(contents)) };
+            *seen = if is_null(self.nulls, contents) { Seen::default() } else { Seen::of(narrowest(contents)) };
         }
     }
 
@@ -134,7 +143,10 @@ mod tests {
     const COMMA: Dialect = Dialect { separator: b',', quote: Some(b'"') };
 
     fn types(data: &str, columns: usize, rows_max: usize) -> Vec<&'static str> {
-        infer(data.as_bytes(), COMMA, columns, rows_max).into_iter().map(|t| t.map_or("-", ColumnType::name)).collect()
+        infer(data.as_bytes(), COMMA, columns, rows_max, &[])
+            .into_iter()
+            .map(|t| t.map_or("-", ColumnType::name))
+            .collect()
     }
 
     #[test]

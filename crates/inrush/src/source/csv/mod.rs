@@ -36,6 +36,8 @@ pub struct CsvOptions {
     pub schema: Vec<(String, ColumnType)>,
     /// Every column that is not in `schema` is a string.
     pub all_strings: bool,
+    /// Cells with exactly these contents, quoted or not, count as empty: `NA`, `\\N`, `null`. Default: none. Empty cells are absent fields.
+    pub nulls: Vec<String>,
     /// Rows that types are guessed from, at most. Default 10,000.
     pub infer_rows: usize,
     /// Bytes that types are guessed from, at most. Default 4 MiB.
@@ -65,6 +67,7 @@ impl Default for CsvOptions {
             header: Header::FirstRow,
             schema: Vec::new(),
             all_strings: false,
+            nulls: Vec::new(),
             infer_rows: 10_000,
             infer_bytes: 4 << 20,
         }
@@ -115,6 +118,12 @@ impl CsvOptions {
     fn declared(&self, name: &str) -> Option<ColumnType> {
         self.schema.iter().rev().find(|(column, _)| column == name).map(|&(_, column_type)| column_type)
     }
+}
+
+/// Whether a cell stands for nothing.
+#[inline]
+fn is_null(nulls: &[String], cell: &[u8]) -> bool {
+    cell.is_empty() || nulls.iter().any(|null| null.as_bytes() == cell)
 }
 
 /// A file of cells whose columns are known.
@@ -172,7 +181,7 @@ pub(super) fn prepare(
     }
     let data = &sample[data_start..];
     let rows_max = if options.all_strings { 0 } else { options.infer_rows };
-    let inferred = infer(data, dialect, names.len(), rows_max);
+    let inferred = infer(data, dialect, names.len(), rows_max, &options.nulls);
     let columns = names
         .into_iter()
         .zip(inferred)
@@ -187,6 +196,7 @@ pub(super) fn prepare(
         .collect();
     let mut decoder = CsvDecode {
         columns,
+        nulls: options.nulls.clone(),
         dialect,
         data_start: context.first_byte + data_start as u64,
         record_bytes_max: context.record_bytes_max,

@@ -1,0 +1,27 @@
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::{AuthArgs, OutputArgs};
+
+/// `inrush recover`.
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    /// Indices, by their own names. Default: all that loads have left
+    #[arg(value_name = "INDEX")]
+    pub(crate) indices: Vec<String>,
+    /// A node of the cluster; may be given several times. Default: the local node, if it runs
+    #[arg(long, value_name = "URL")]
+    pub(crate) to: Vec<String>,
+    /// Do not watch for a minute whether a load elsewhere still lives, but take it for dead. One that lives on this machine
+    /// is left alone all the same
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Folder with the records of loads on this machine. Default: inrush in XDG_STATE_HOME or ~/.local/state
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) state: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) auth: AuthArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}

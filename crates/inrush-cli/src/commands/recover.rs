@@ -1,0 +1,119 @@
+//! `inrush recover`.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use inrush::node::{self, State};
+use inrush::transport::{HttpOptions, NodeUrl, Transport};
+use inrush::{RecoverOptions, Recovered, RecoveredState, recover};
+use serde_json::json;
+
+use crate::args::RecoverArgs;
+use crate::auth::{self, Surroundings};
+use crate::failure::{ExitStatus, UsageError};
+use crate::logging::{self, Stderr};
+use crate::options;
+
+/// The exit status where something could not be put back: what a load ends with as well.
+const NOT_PUT_BACK: u8 = 4;
+
+/// Puts back, says so, and returns the exit status.
+pub(crate) async fn run(args: RecoverArgs) -> Result<u8> {
+    let RecoverArgs { indices, to, force, state, auth, output } = args;
+    let stderr = Stderr::new();
+    logging::start(&output.log, output.quiet, &stderr);
+    let urls = options::urls(&to)?;
+    let tls = auth::tls(&auth)?;
+    let credentials = auth::credentials(&auth, &urls, &Surroundings::of_process())?;
+    let nodes = match urls.is_empty() {
+        true => vec![local().await?],
+        false => urls.iter().map(NodeUrl::to_string).collect(),
+    };
+    let http = HttpOptions { tls, ..HttpOptions::default() };
+    let transport = Arc::new(Transport::new(&nodes, credentials, &http).map_err(auth::usage)?);
+    let default = RecoverOptions::default();
+    let watch = if force { Duration::ZERO } else { default.watch };
+    let watching = |names: &[&str]| {
+        if !output.quiet {
+            // Nobody reads stderr if this fails.
+            let _ = writeln!(
+                stderr.clone(),
+                "watching for up to {} s whether a load into {} still lives; --force takes it for dead",
+                watch.as_secs(),
+                names.join(", ")
+            );
+        }
+    };
+    let what = RecoverOptions { indices, watch, state };
+    let recovered = tokio::select! {
+        recovered = recover(transport, &what, watching) => recovered?,
+        _ = tokio::signal::ctrl_c() => return Ok(ExitStatus::Interrupted.code()),
+    };
+    let mut stdout = std::io::stdout().lock();
+    let text = if output.json { format!("{}\n", json!({ "indices": recovered })) } else { text(&recovered) };
+    if output.json || !output.quiet {
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
+            other => other.context("cannot print the result")?,
+        }
+    }
+    let failed = recovered.iter().any(|one| one.state == RecoveredState::NotRestored);
+    Ok(if failed { NOT_PUT_BACK } else { 0 })
+}
+
+/// The local node if it runs; one that does not run is not started for this.
+async fn local() -> Result<String> {
+    let status = node::status("default").await?;
+    match status.node {
+        Some(node) if status.state == State::Running => Ok(node.url),
+        _ => Err(UsageError::new("no cluster given with --to, and the local node does not run")
+            .hint("name the cluster with --to, or start the node with `inrush node start`")
+            .into()),
+    }
+}
+
+fn text(recovered: &[Recovered]) -> String {
+    if recovered.is_empty() {
+        return "nothing is left to be put back\n".to_owned();
+    }
+    let mut text = String::new();
+    for one in recovered {
+        let state = match one.state {
+            RecoveredState::Restored => "put back",
+            RecoveredState::InUse => "in use, left alone",
+            RecoveredState::NotRestored => "NOT put back",
+        };
+        text.push_str(&format!("{}: {state}: {}\n", one.index, one.detail));
+        for (name, change) in &one.changed {
+            let from = change.from.as_deref().unwrap_or("not set");
+            text.push_str(&format!("  {name}: {} for the load, {from} before it\n", change.to));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush::SettingChange;
+
+    use super::*;
+
+    #[test]
+    fn each_index_is_told_with_what_was_changed() {
+        assert_eq!(text(&[]), "nothing is left to be put back\n");
+        let change = SettingChange { from: None, to: "60s".into() };
+        let one = Recovered {
+            index: "docs".into(),
+            uuid: "u".into(),
+            state: RecoveredState::Restored,
+            changed: [("index.refresh_interval".to_owned(), change)].into(),
+            detail: "the settings are as they were".into(),
+        };
+        assert_eq!(
+            text(&[one]),
+            "docs: put back: the settings are as they were\n  index.refresh_interval: 60s for the load, not set before it\n"
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! Who of the holders of a lease is alive, judged by what one observer has seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::lease::{Lease, Phase, Version};
+use crate::time::Time;
+
+/// How often a holder shows that it is alive.
+pub const HEARTBEAT: Duration = Duration::from_secs(20);
+
+/// A holder whose counter did not rise for so long, as one observer saw it, is dead. Three heartbeats.
+pub const DEAD_AFTER: Duration = Duration::from_secs(60);
+
+/// What is known of a holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    Alive,
+    /// Not observed for long enough; known at this time at the latest.
+    UnknownUntil(Time),
+    Dead,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// The counter of a holder, or the version of a lease that somebody is putting back.
+    mark: u64,
+    since: Time,
+    changed: bool,
+}
+
+/// What one observer has seen, with its own monotonic clock. Clocks of different machines are never compared.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observer {
+    seen: BTreeMap<String, Seen>,
+    known_alive: BTreeSet<String>,
+    known_dead: BTreeSet<String>,
+    dead_after: Duration,
+    has_looked: bool,
+}
+
+impl Observer {
+    pub(super) fn new(dead_after: Duration) -> Self {
+        Observer { dead_after, ..Observer::default() }
+    }
+
+    /// Takes the word of somebody who can tell for sure, such as the system that ran the holder.
+    pub(super) fn know(&mut self, holder: &str, alive: bool) {
+        let (into, from) = match alive {
+            true => (&mut self.known_alive, &mut self.known_dead),
+            false => (&mut self.known_dead, &mut self.known_alive),
+        };
+        from.remove(holder);
+        into.insert(holder.to_owned());
+    }
+
+    /// Looks at a lease that was just read.
+    pub(super) fn look(&mut self, now: Time, lease: &Lease, version: Version) {
+        for (id, holder) in &lease.holders {
+            self.mark(now, id, holder.beat);
+        }
+        // Putting back takes a few requests and has no heartbeat; what moves is the document.
+        if let Phase::Restoring { by } = &lease.phase {
+            self.mark(now, &format!("restoring {by}"), version.seq_no);
+        }
+        self.has_looked = true;
+    }
+
+    fn mark(&mut self, now: Time, id: &str, mark: u64) {
+        match self.seen.get_mut(id) {
+            Some(seen) if seen.mark == mark => {}
+            Some(seen) => *seen = Seen { mark, since: now, changed: true },
+            None => {
+                // Whoever comes while we look is alive.
+                self.seen.insert(id.to_owned(), Seen { mark, since: now, changed: self.has_looked });
+            }
+        }
+    }
+
+    pub(super) fn holder(&self, now: Time, id: &str) -> Life {
+        self.life(now, id, id)
+    }
+
+    pub(super) fn restorer(&self, now: Time, id: &str) -> Life {
+        match self.life(now, id, &format!("restoring {id}")) {
+            // One step forward is no promise of the next.
+            Life::Alive if !self.known_alive.contains(id) => {
+                let since = self.seen.get(&format!("restoring {id}")).map_or(now, |seen| seen.since);
+                Life::UnknownUntil(since + self.dead_after)
+            }
+            life => life,
+        }
+    }
+
+    fn life(&self, now: Time, id: &str, key: &str) -> Life {
+        if self.known_dead.contains(id) {
+            return Life::Dead;
+        }
+        if self.known_alive.contains(id) {
+            return Life::Alive;
+        }
+        match self.seen.get(key) {
+            Some(seen) if seen.changed && seen.since == now => Life::Alive,
+            Some(seen) if now.since(seen.since) >= self.dead_after => Life::Dead,
+            Some(seen) if seen.changed => Life::Alive,
+            Some(seen) => Life::UnknownUntil(seen.since + self.dead_after),
+            None => Life::UnknownUntil(now + self.dead_after),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::lease::Holder;
+
+    fn lease(beat: u64) -> Lease {
+        let holders = BTreeMap::from([("a".to_owned(), Holder { beat })]);
+        Lease { index: "x".into(), phase: Phase::Held, changes: BTreeMap::new(), holders }
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::from_start(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn only_a_counter_that_rises_is_life() {
+        let version = Version { seq_no: 1, primary_term: 1 };
+        let mut observer = Observer::new(DEAD_AFTER);
+        observer.look(at(5), &lease(7), version);
+        assert_eq!(observer.holder(at(64), "a"), Life::UnknownUntil(at(65)));
+        assert_eq!(observer.holder(at(65), "a"), Life::Dead);
+        observer.look(at(66), &lease(8), version);
+        assert_eq!(observer.holder(at(100), "a"), Life::Alive);
+        observer.look(at(100), &lease(8), version);
+        assert_eq!(observer.holder(at(126), "a"), Life::Dead);
+        observer.know("a", true);
+        assert_eq!(observer.holder(at(1000), "a"), Life::Alive);
+        observer.know("a", false);
+        assert_eq!(observer.holder(at(66), "a"), Life::Dead);
+        assert_eq!(Observer::new(Duration::ZERO).holder(at(0), "b"), Life::UnknownUntil(at(0)));
+    }
+
+    #[test]
+    fn without_patience_whoever_is_seen_is_dead() {
+        let mut observer = Observer::new(Duration::ZERO);
+        observer.look(at(0), &lease(1), Version { seq_no: 1, primary_term: 1 });
+        assert_eq!(observer.holder(at(0), "a"), Life::Dead);
+    }
+}

@@ -1,0 +1,435 @@
+//! The state machine of one guard: of a load that holds the lease and leaves it, or of `recover`.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::time::Duration;
+
+use super::commands::{Command, Outcome, Over, Purpose, Puts, Reply};
+use super::holders::{DEAD_AFTER, Life, Observer};
+use super::lease::{Change, Changes, Holder, Lease, Phase, Settings, Standing, Version};
+use super::policy::{self, Job};
+use crate::time::Time;
+
+/// How often a guard that waits for a sign of life looks at the lease.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Which answer is waited for.
+#[derive(Clone, Debug)]
+enum Stage {
+    /// The lease.
+    Look,
+    /// Whether there was no lease before ours.
+    Claim { lease: Lease },
+    /// The settings, to say what they were.
+    Survey { lease: Lease, version: Version },
+    /// Whether our share is in the lease.
+    Enter { lease: Lease, settings: Settings },
+    /// Whether the settings were changed for the load.
+    Apply { puts: Puts },
+    /// None: the lease is held.
+    Active,
+    /// The lease, for a heartbeat.
+    BeatLook,
+    /// Whether the heartbeat is in the lease.
+    Beat,
+    /// Whether our share is out of the lease.
+    Part { holders: usize },
+    /// Whether putting back is ours.
+    Take { lease: Lease },
+    /// The settings, to put back what is not as it was.
+    Compare { lease: Option<(Lease, Version)> },
+    /// Whether the settings were put back.
+    Restore { lease: Option<(Lease, Version)>, puts: Puts, foreign: Vec<String> },
+    /// Whether the lease is deleted.
+    Clear { foreign: Vec<String> },
+    /// Whether the lease holds what was refused.
+    Keep { refused: BTreeMap<String, String> },
+    /// The end of a wait.
+    Wait,
+    /// None: it has ended.
+    Over,
+}
+
+/// The guard of one index, for one load or one recovery.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    me: String,
+    index: String,
+    job: Job,
+    purpose: Purpose,
+    observer: Observer,
+    beat: u64,
+    stage: Stage,
+    command: Option<Command>,
+    /// What we may have changed ourselves: such a value is never taken for an original, even where the lease is lost.
+    known: Changes,
+    /// Whether the lease may have been written by us.
+    written: bool,
+    refused: BTreeMap<String, String>,
+    problem: Option<String>,
+    outcome: Option<Outcome>,
+}
+
+impl Guard {
+    /// The guard of a load into `index`, by an id that no other load has.
+    pub fn hold(me: String, index: String, job: Job) -> Self {
+        Guard::new(me, index, job, Purpose::Hold, DEAD_AFTER)
+    }
+
+    /// Puts back what others left on `index`. Holders of whom nothing is heard for `patience` are dead (default
+    /// [`DEAD_AFTER`]; zero takes all of them for dead at once). `known` is what a local record says that was changed.
+    pub fn recover(me: String, index: String, patience: Duration, known: Changes) -> Self {
+        Guard { known, ..Guard::new(me, index, Job::default(), Purpose::Recover, patience) }
+    }
+
+    fn new(me: String, index: String, job: Job, purpose: Purpose, dead_after: Duration) -> Self {
+        Guard {
+            me,
+            index,
+            job,
+            purpose,
+            observer: Observer::new(dead_after),
+            beat: 0,
+            stage: Stage::Look,
+            command: Some(Command::ReadLease),
+            known: Changes::new(),
+            written: false,
+            refused: BTreeMap::new(),
+            problem: None,
+            outcome: None,
+        }
+    }
+
+    /// What is to be done next; nothing while an answer is waited for, the lease is held, or it has ended.
+    pub fn poll(&mut self) -> Option<Command> {
+        let command = self.command.take();
+        self.written |= matches!(command, Some(Command::WriteLease { .. }));
+        command
+    }
+
+    /// Whether the lease is held and the settings are changed, as far as the server takes them.
+    pub fn is_active(&self) -> bool {
+        matches!(self.stage, Stage::Active)
+    }
+
+    /// How it ended, once it has.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+
+    /// What was changed, by this load or another that shares the lease, but for what was refused.
+    pub fn changes(&self) -> impl Iterator<Item = (&String, &Change)> {
+        self.known.iter().filter(|(name, _)| !self.refused.contains_key(*name))
+    }
+
+    /// Settings that the server did not let us change for the load, and why.
+    pub fn refused(&self) -> &BTreeMap<String, String> {
+        &self.refused
+    }
+
+    /// Why the lease could not be held.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// Takes the word of somebody who can tell for sure whether a holder lives.
+    pub fn know_holder(&mut self, holder: &str, alive: bool) {
+        self.observer.know(holder, alive);
+    }
+
+    /// A heartbeat is due. Nothing happens unless the lease is held and nothing else is under way.
+    pub fn handle_heartbeat(&mut self) {
+        if matches!(self.stage, Stage::Active) {
+            self.ask(Stage::BeatLook, Command::ReadLease);
+        }
+    }
+
+    /// The load has ended: the settings are put back, after the answer that is waited for.
+    pub fn handle_stop(&mut self) {
+        if self.purpose != Purpose::Hold {
+            return;
+        }
+        self.purpose = Purpose::Leave;
+        match self.stage {
+            Stage::Active => self.look(),
+            // Not asked yet, so nothing is under way.
+            _ if self.command.is_some() => self.look(),
+            _ => {}
+        }
+    }
+
+    /// What came of the command that [`Guard::poll`] gave out last.
+    pub fn handle(&mut self, now: Time, reply: Reply) {
+        let stage = mem::replace(&mut self.stage, Stage::Over);
+        if let Reply::Lease(Some((lease, version))) = &reply {
+            self.observer.look(now, lease, *version);
+        }
+        if self.purpose == Purpose::Hold {
+            self.handle_holding(stage, reply);
+        } else {
+            self.handle_leaving(now, stage, reply);
+        }
+    }
+
+    fn handle_holding(&mut self, stage: Stage, reply: Reply) {
+        match (stage, reply) {
+            (Stage::Look, Reply::Lease(found)) => self.join(found),
+            (Stage::Claim { lease }, Reply::Written(version)) => {
+                self.ask(Stage::Survey { lease, version }, Command::ReadSettings);
+            }
+            (Stage::Survey { lease, version }, Reply::Settings(settings)) => self.survey(lease, version, settings),
+            (Stage::Enter { lease, settings }, Reply::Written(_)) => self.entered(lease, &settings),
+            (Stage::Apply { puts }, Reply::Put) => self.applied(puts, None),
+            (Stage::Apply { puts }, Reply::Refused(why)) => self.applied(puts, Some(why)),
+            // It may have been done, and the lease says what it was before.
+            (Stage::Apply { puts }, Reply::Failed(why)) => {
+                self.refused.extend(puts.now.into_keys().map(|name| (name, why.clone())));
+                self.stage = Stage::Active;
+            }
+            (Stage::BeatLook, Reply::Lease(found)) => match found {
+                Some((mut lease, version)) if lease.holders.contains_key(&self.me) => {
+                    lease.holders.insert(self.me.clone(), self.next_beat());
+                    self.ask(Stage::Beat, Command::WriteLease { lease, over: Over::Version(version) });
+                }
+                // Taken for dead, or the lease was deleted by hand.
+                lost => self.join(lost),
+            },
+            (Stage::Beat, Reply::Written(_)) => self.stage = Stage::Active,
+            (Stage::Beat, Reply::Conflict) => self.ask(Stage::BeatLook, Command::ReadLease),
+            // The next one may come through.
+            (Stage::BeatLook | Stage::Beat, _) => self.stage = Stage::Active,
+            (_, Reply::Conflict) => self.look(),
+            (_, reply) => {
+                self.problem = Some(problem(reply));
+                self.purpose = Purpose::Leave;
+                self.look();
+            }
+        }
+    }
+
+    fn handle_leaving(&mut self, now: Time, stage: Stage, reply: Reply) {
+        match (stage, reply) {
+            (Stage::Look, Reply::Lease(found)) => self.leave(now, found),
+            (Stage::Wait, _) | (Stage::Part { .. } | Stage::Take { .. }, Reply::Conflict) => self.look(),
+            (Stage::Part { holders }, Reply::Written(_)) => self.finish(Outcome::PassedOn { holders }),
+            (Stage::Take { lease }, Reply::Written(version)) => {
+                self.ask(Stage::Compare { lease: Some((lease, version)) }, Command::ReadSettings);
+            }
+            (Stage::Compare { lease }, Reply::Settings(settings)) => self.compare(lease, &settings),
+            (Stage::Compare { lease } | Stage::Restore { lease, .. }, Reply::Gone) => self.clear(lease, Vec::new()),
+            (Stage::Restore { lease, puts, foreign }, Reply::Put) => self.restored(lease, puts, foreign, None),
+            (Stage::Restore { lease, puts, foreign }, Reply::Refused(why)) => {
+                self.restored(lease, puts, foreign, Some(why));
+            }
+            (Stage::Clear { foreign }, Reply::Deleted) => self.finish(Outcome::Restored { foreign }),
+            (Stage::Keep { refused }, Reply::Written(_)) => self.finish(Outcome::NotRestored { refused }),
+            (Stage::Clear { .. } | Stage::Keep { .. }, Reply::Conflict) => self.look(),
+            // The load ended while it was joining: the lease says how far that came.
+            (
+                Stage::Claim { .. }
+                | Stage::Survey { .. }
+                | Stage::Enter { .. }
+                | Stage::Apply { .. }
+                | Stage::BeatLook
+                | Stage::Beat,
+                _,
+            ) => self.look(),
+            (Stage::Look, _) if !self.written && self.known.is_empty() && self.purpose == Purpose::Leave => {
+                self.finish(Outcome::Nothing);
+            }
+            (_, reply) => self.finish(Outcome::Unknown(problem(reply))),
+        }
+    }
+
+    /// Takes a share: alone, beside others, or from somebody who is putting back and will see that by a conflict.
+    fn join(&mut self, found: Option<(Lease, Version)>) {
+        match found {
+            None => {
+                // Only then are the settings read: what another loader has changed is written down before, so whatever
+                // we find while the lease has no changes is nobody's but the user's.
+                let holders = BTreeMap::from([(self.me.clone(), self.next_beat())]);
+                let index = self.index.clone();
+                let lease = Lease { index, phase: Phase::Held, changes: Changes::new(), holders };
+                self.ask(Stage::Claim { lease: lease.clone() }, Command::WriteLease { lease, over: Over::Nothing });
+            }
+            Some((lease, version)) => self.ask(Stage::Survey { lease, version }, Command::ReadSettings),
+        }
+    }
+
+    fn survey(&mut self, lease: Lease, version: Version, settings: Settings) {
+        // The settings as they were before any of us.
+        let mut before = settings.clone();
+        for (name, change) in self.known.iter().chain(&lease.changes) {
+            if change.standing(name, &settings) == Standing::Applied {
+                match &change.original {
+                    Some(original) => before.set.insert(name.clone(), original.clone()),
+                    None => before.set.remove(name),
+                };
+            }
+        }
+        let mut next = Lease { phase: Phase::Held, ..lease.clone() };
+        for (name, applied) in policy::wanted(&self.job, &before) {
+            let original = before.set.get(name).cloned();
+            next.changes.entry(name.to_owned()).or_insert(Change { original, applied });
+        }
+        if !next.holders.contains_key(&self.me) {
+            next.holders.insert(self.me.clone(), self.next_beat());
+        }
+        if next == lease {
+            return self.entered(lease, &settings);
+        }
+        let stage = Stage::Enter { lease: next.clone(), settings };
+        self.ask(stage, Command::WriteLease { lease: next, over: Over::Version(version) });
+    }
+
+    fn entered(&mut self, lease: Lease, settings: &Settings) {
+        let to_apply = |(name, change): (&String, &Change)| {
+            (change.standing(name, settings) == Standing::Original)
+                .then(|| (name.clone(), Some(change.applied.clone())))
+        };
+        let values: BTreeMap<_, _> = lease.changes.iter().filter_map(to_apply).collect();
+        self.known.extend(lease.changes);
+        if values.is_empty() {
+            self.stage = Stage::Active;
+            return;
+        }
+        let command = Command::Put { values: values.clone(), changes: self.known.clone() };
+        self.ask(Stage::Apply { puts: Puts::new(values) }, command);
+    }
+
+    fn applied(&mut self, mut puts: Puts, refused: Option<String>) {
+        if puts.advance(refused) {
+            let command = Command::Put { values: puts.now.clone(), changes: self.known.clone() };
+            return self.ask(Stage::Apply { puts }, command);
+        }
+        self.refused = puts.refused;
+        // Whoever was taken for dead in between is to notice at once.
+        self.ask(Stage::BeatLook, Command::ReadLease);
+    }
+
+    fn leave(&mut self, now: Time, found: Option<(Lease, Version)>) {
+        let Some((mut lease, version)) = found else {
+            if self.known.is_empty() {
+                return self.finish(Outcome::Nothing);
+            }
+            // Somebody has put back and deleted the lease, or only deleted it: we still know what it was.
+            return self.ask(Stage::Compare { lease: None }, Command::ReadSettings);
+        };
+        let lives: Vec<Life> = match &lease.phase {
+            Phase::Restoring { by } if *by == self.me => {
+                return self.ask(Stage::Compare { lease: Some((lease, version)) }, Command::ReadSettings);
+            }
+            Phase::Restoring { by } => vec![self.observer.restorer(now, by)],
+            Phase::Held => {
+                lease.holders.keys().filter(|id| **id != self.me).map(|id| self.observer.holder(now, id)).collect()
+            }
+        };
+        let living = lives.iter().filter(|life| **life != Life::Dead).count();
+        if living == 0 {
+            return self.take(lease, version);
+        }
+        let holders = if lease.phase == Phase::Held { living } else { 0 };
+        match self.purpose {
+            Purpose::Hold | Purpose::Leave if lease.holders.remove(&self.me).is_some() => {
+                self.ask(Stage::Part { holders }, Command::WriteLease { lease, over: Over::Version(version) });
+            }
+            Purpose::Hold | Purpose::Leave => self.finish(Outcome::PassedOn { holders }),
+            Purpose::Recover => match lives.iter().filter_map(until).max() {
+                // One that lives is enough: it will put back.
+                Some(until) if !lives.contains(&Life::Alive) => {
+                    self.ask(Stage::Wait, Command::Wait { until: until.min(now + LOOK_EVERY) });
+                }
+                _ => self.finish(Outcome::PassedOn { holders }),
+            },
+        }
+    }
+
+    /// Makes it ours to put back. Whoever else tries finds a conflict.
+    fn take(&mut self, lease: Lease, version: Version) {
+        let lease = Lease { phase: Phase::Restoring { by: self.me.clone() }, holders: BTreeMap::new(), ..lease };
+        let stage = Stage::Take { lease: lease.clone() };
+        self.ask(stage, Command::WriteLease { lease, over: Over::Version(version) });
+    }
+
+    fn compare(&mut self, lease: Option<(Lease, Version)>, settings: &Settings) {
+        let changes = lease.as_ref().map_or(&self.known, |(lease, _)| &lease.changes);
+        let standing =
+            |wanted: Standing| changes.iter().filter(move |(name, change)| change.standing(name, settings) == wanted);
+        let values: BTreeMap<_, _> =
+            standing(Standing::Applied).map(|(name, change)| (name.clone(), change.original.clone())).collect();
+        // What was refused for the load was never ours.
+        let foreign = standing(Standing::Foreign).map(|(name, _)| name.clone()).collect();
+        if values.is_empty() {
+            return self.clear(lease, foreign);
+        }
+        let command = Command::Put { values: values.clone(), changes: changes.clone() };
+        self.ask(Stage::Restore { lease, puts: Puts::new(values), foreign }, command);
+    }
+
+    fn restored(
+        &mut self,
+        lease: Option<(Lease, Version)>,
+        mut puts: Puts,
+        foreign: Vec<String>,
+        refused: Option<String>,
+    ) {
+        if puts.advance(refused) {
+            let changes = lease.as_ref().map_or(&self.known, |(lease, _)| &lease.changes).clone();
+            let command = Command::Put { values: puts.now.clone(), changes };
+            return self.ask(Stage::Restore { lease, puts, foreign }, command);
+        }
+        let refused = puts.refused;
+        match lease {
+            _ if refused.is_empty() => self.clear(lease, foreign),
+            // Without holders, so that anyone can try again at once.
+            Some((mut lease, version)) => {
+                lease.phase = Phase::Held;
+                lease.changes.retain(|name, _| refused.contains_key(name));
+                let command = Command::WriteLease { lease, over: Over::Version(version) };
+                self.ask(Stage::Keep { refused }, command);
+            }
+            None => self.finish(Outcome::NotRestored { refused }),
+        }
+    }
+
+    fn clear(&mut self, lease: Option<(Lease, Version)>, foreign: Vec<String>) {
+        match lease {
+            Some((_, version)) => self.ask(Stage::Clear { foreign }, Command::DeleteLease { version }),
+            None => self.finish(Outcome::Restored { foreign }),
+        }
+    }
+
+    fn look(&mut self) {
+        self.ask(Stage::Look, Command::ReadLease);
+    }
+
+    fn ask(&mut self, stage: Stage, command: Command) {
+        self.stage = stage;
+        self.command = Some(command);
+    }
+
+    fn finish(&mut self, outcome: Outcome) {
+        self.stage = Stage::Over;
+        self.outcome = Some(outcome);
+    }
+
+    fn next_beat(&mut self) -> Holder {
+        self.beat += 1;
+        Holder { beat: self.beat }
+    }
+}
+
+fn until(life: &Life) -> Option<Time> {
+    match life {
+        Life::UnknownUntil(until) => Some(*until),
+        Life::Alive | Life::Dead => None,
+    }
+}
+
+fn problem(reply: Reply) -> String {
+    match reply {
+        Reply::Failed(why) | Reply::Refused(why) => why,
+        Reply::Gone => "the index is gone".to_owned(),
+        other => format!("an answer that does not fit what was asked: {other:?}"),
+    }
+}

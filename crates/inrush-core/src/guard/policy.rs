@@ -1,0 +1,213 @@
+//! Which settings are changed for the time of a load, and why. All of it is in [`wanted`], so that it can be measured and
+//! changed in one place.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::lease::Settings;
+
+/// `index.refresh_interval`.
+pub const REFRESH: &str = "index.refresh_interval";
+/// `index.number_of_replicas`.
+pub const REPLICAS: &str = "index.number_of_replicas";
+/// `index.auto_expand_replicas`.
+pub const AUTO_EXPAND: &str = "index.auto_expand_replicas";
+/// `index.write.wait_for_active_shards`.
+pub const WAIT_FOR_ACTIVE: &str = "index.write.wait_for_active_shards";
+/// `index.translog.flush_threshold_size`.
+pub const FLUSH_THRESHOLD: &str = "index.translog.flush_threshold_size";
+/// `index.merge.scheduler.auto_throttle`.
+pub const MERGE_THROTTLE: &str = "index.merge.scheduler.auto_throttle";
+
+/// From so many bytes of sources on, an empty index is filled without replicas: 256 MiB. Below it, copying the finished index
+/// to a replica afterwards has costs of its own (a recovery begins seconds later) and little is saved.
+pub const REPLICAS_BYTES_MIN: u64 = 256 << 20;
+
+/// From so many bytes of sources on, refreshes, flushes and merges are changed: 1 GiB.
+///
+/// Measured on one node: without refreshes 600,000 small documents (80 MB) were searchable 25 % later, because the one
+/// refresh at the end runs on one thread after the load instead of beside it; 2,000,000 (270 MB) were equal, with no
+/// merges instead of 4 to 8 s of them. So a load has to be clearly longer than that to gain.
+pub const LARGE_BYTES_MIN: u64 = 1 << 30;
+
+/// The refresh interval of a large load. Not -1: segments of a minute are large enough to save the merges, and then no
+/// refresh at the end has more than a minute of documents before it.
+const REFRESH_LARGE: &str = "60s";
+const REFRESH_LARGE_SECONDS: u64 = 60;
+
+/// What a threshold below is raised to. Lower than that of newer servers (10 GB), which then stays.
+const FLUSH_LARGE: &str = "1gb";
+const FLUSH_LARGE_BYTES: u64 = 1 << 30;
+
+/// What is known of a load before it begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    /// Bytes of the sources, where that is known. A load of unknown size is treated as a small one: it may be a trickle that
+    /// lasts for days, during which replicas and refreshes matter.
+    pub bytes_total: Option<u64>,
+    /// The index holds nothing yet.
+    pub empty: bool,
+    /// Somebody said that replicas are to be off.
+    pub replicas_off: bool,
+    /// Nodes that can hold replicas; with one, replicas have no place anyway.
+    pub data_nodes: Option<u64>,
+}
+
+impl Job {
+    fn at_least(&self, bytes: u64) -> bool {
+        self.bytes_total.is_some_and(|total| total >= bytes)
+    }
+
+    /// Whether this load changes nothing, whatever the settings are.
+    pub fn changes_nothing(&self) -> bool {
+        !self.replicas_off && !self.at_least(REPLICAS_BYTES_MIN.min(LARGE_BYTES_MIN))
+    }
+}
+
+/// The values that `job` is to run with, by setting, as far as they differ from what is set.
+pub fn wanted(job: &Job, settings: &Settings) -> BTreeMap<&'static str, String> {
+    let mut wanted = BTreeMap::new();
+    if job.at_least(LARGE_BYTES_MIN) {
+        // What is longer already, or off, stays.
+        if interval(settings.effective(REFRESH)).is_some_and(|now| now < Duration::from_secs(REFRESH_LARGE_SECONDS)) {
+            wanted.insert(REFRESH, REFRESH_LARGE.to_owned());
+        }
+        // Never lower than it is; one that cannot be read is left.
+        if settings.effective(FLUSH_THRESHOLD).and_then(bytes).is_some_and(|now| now < FLUSH_LARGE_BYTES) {
+            wanted.insert(FLUSH_THRESHOLD, FLUSH_LARGE.to_owned());
+        }
+        // The throttle makes merges wait that the load then waits for.
+        if settings.effective(MERGE_THROTTLE) != Some("false") {
+            wanted.insert(MERGE_THROTTLE, "false".to_owned());
+        }
+    }
+    if replicas_off(job, settings) {
+        if settings.set.get(AUTO_EXPAND).is_some_and(|on| on != "false") {
+            // It would set the replicas again at once.
+            wanted.insert(AUTO_EXPAND, "false".to_owned());
+        }
+        if settings.effective(REPLICAS) != Some("0") {
+            wanted.insert(REPLICAS, "0".to_owned());
+        }
+        // Writes would wait for copies that are not there any more.
+        if !wanted.is_empty() && settings.effective(WAIT_FOR_ACTIVE).is_some_and(needs_replicas) {
+            wanted.insert(WAIT_FOR_ACTIVE, "1".to_owned());
+        }
+    }
+    wanted
+}
+
+/// Each replica indexes every document again, so without them a load is up to as many times faster; a node that is lost
+/// meanwhile takes its documents along, so an index that holds something keeps them unless somebody said otherwise.
+fn replicas_off(job: &Job, settings: &Settings) -> bool {
+    // With segment replication replicas do not index; little would be won.
+    let replicas_index = settings.effective("index.replication.type") != Some("SEGMENT");
+    let have_a_place = job.data_nodes != Some(1);
+    job.replicas_off || (job.empty && replicas_index && have_a_place && job.at_least(REPLICAS_BYTES_MIN))
+}
+
+fn needs_replicas(copies: &str) -> bool {
+    copies.parse::<u32>().is_ok_and(|copies| copies > 1)
+}
+
+/// Settings that are only right together, in the order in which they are changed one by one where the server refuses them
+/// all at once.
+pub(super) const GROUPS: [&[&str]; 4] =
+    [&[AUTO_EXPAND, REPLICAS, WAIT_FOR_ACTIVE], &[REFRESH], &[FLUSH_THRESHOLD], &[MERGE_THROTTLE]];
+
+/// An interval as the servers write it; `None` for none at all (`-1`, `0`) and for what cannot be read. Not set: 1 s.
+fn interval(text: Option<&str>) -> Option<Duration> {
+    let text = text.unwrap_or("1s");
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let amount: f64 = number.parse().ok().filter(|amount: &f64| *amount > 0.0)?;
+    let seconds = match &text[number.len()..] {
+        "nanos" => 1e-9,
+        "micros" => 1e-6,
+        "ms" | "" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(amount * seconds).ok()
+}
+
+/// A size as the servers write it; `None` for what cannot be read.
+fn bytes(text: &str) -> Option<u64> {
+    let text = text.to_ascii_lowercase();
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let amount: f64 = number.parse().ok().filter(|amount: &f64| *amount >= 0.0)?;
+    let shift = match &text[number.len()..] {
+        "" | "b" => 0,
+        "k" | "kb" => 10,
+        "m" | "mb" => 20,
+        "g" | "gb" => 30,
+        "t" | "tb" => 40,
+        "p" | "pb" => 50,
+        _ => return None,
+    };
+    Some((amount * (1_u64 << shift) as f64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LARGE: Job =
+        Job { bytes_total: Some(LARGE_BYTES_MIN), empty: false, replicas_off: false, data_nodes: Some(3) };
+
+    fn check(job: Job, set: &[(&str, &str)], defaults: &[(&str, &str)], expected: &[(&str, &str)]) {
+        let map = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let settings = Settings { set: map(set), defaults: map(defaults) };
+        let found = wanted(&job, &settings);
+        let found: Vec<(&str, &str)> = found.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        assert_eq!(found, expected, "{job:?} {set:?}");
+    }
+
+    #[test]
+    fn small_loads_and_those_of_unknown_size_leave_everything() {
+        for bytes_total in [None, Some(REPLICAS_BYTES_MIN - 1)] {
+            let job = Job { bytes_total, empty: true, ..LARGE };
+            check(job, &[(REPLICAS, "1")], &[], &[]);
+            assert!(job.changes_nothing());
+        }
+        assert!(!LARGE.changes_nothing());
+        assert!(!Job { replicas_off: true, ..Job::default() }.changes_nothing());
+    }
+
+    #[test]
+    fn large_loads_refresh_flush_and_merge_less_and_never_more() {
+        let flush = [(FLUSH_THRESHOLD, "512mb")];
+        let all = [(MERGE_THROTTLE, "false"), (REFRESH, "60s"), (FLUSH_THRESHOLD, "1gb")];
+        check(LARGE, &[], &flush, &all);
+        check(LARGE, &[(REFRESH, "5s"), (REPLICAS, "1")], &flush, &all);
+        for refresh in ["-1", "60s", "1h", "2m", "what"] {
+            check(LARGE, &[(REFRESH, refresh)], &flush, &[all[0], all[2]]);
+        }
+        for size in ["10gb", "1gb", "2048mb", "-1", "what"] {
+            check(LARGE, &[(FLUSH_THRESHOLD, size), (MERGE_THROTTLE, "false")], &flush, &all[1..2]);
+        }
+        check(LARGE, &[(REFRESH, "0")], &[(FLUSH_THRESHOLD, "10gb")], &all[..1]);
+    }
+
+    #[test]
+    fn replicas_are_off_where_nothing_can_be_lost_or_somebody_says_so() {
+        let job = Job { bytes_total: Some(REPLICAS_BYTES_MIN), empty: true, ..LARGE };
+        let off = [(REPLICAS, "0")];
+        check(job, &[(REPLICAS, "1")], &[], &off);
+        check(Job { empty: false, ..job }, &[(REPLICAS, "1")], &[], &[]);
+        check(Job { data_nodes: Some(1), ..job }, &[(REPLICAS, "1")], &[], &[]);
+        check(job, &[(REPLICAS, "1"), ("index.replication.type", "SEGMENT")], &[], &[]);
+        check(job, &[(REPLICAS, "0")], &[], &[]);
+        check(job, &[(REPLICAS, "0"), (WAIT_FOR_ACTIVE, "2")], &[], &[]);
+        let said = Job { replicas_off: true, ..Job::default() };
+        check(
+            said,
+            &[(REPLICAS, "2"), (AUTO_EXPAND, "0-all"), (WAIT_FOR_ACTIVE, "2")],
+            &[],
+            &[(AUTO_EXPAND, "false"), (REPLICAS, "0"), (WAIT_FOR_ACTIVE, "1")],
+        );
+        check(said, &[(REPLICAS, "2"), (WAIT_FOR_ACTIVE, "all")], &[], &off);
+    }
+}

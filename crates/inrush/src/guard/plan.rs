@@ -1,0 +1,106 @@
+//! Whether the settings of an index are looked after during a load, and what has to be known for that.
+
+use std::path::PathBuf;
+
+use http::Method;
+use inrush_core::guard::Job;
+use serde_json::Value;
+
+use super::state;
+use crate::cluster::{ClusterError, IndexInfo, Target, index, stats};
+use crate::config::LoadConfig;
+use crate::error::LoadError;
+use crate::transport::{Transport, path_segment};
+
+/// What the guard is to look after.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) index: String,
+    pub(crate) uuid: String,
+    pub(crate) job: Job,
+    /// Where this machine keeps its records.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// Decides before the first document. `created`: the index was made just now.
+///
+/// # Errors
+/// [`LoadError::Usage`] and [`ClusterError`] where replicas are to be off on an index that should keep them.
+pub(crate) async fn plan(
+    transport: &Transport,
+    config: &LoadConfig,
+    target: Option<&Target>,
+    created: bool,
+    bytes_total: Option<u64>,
+) -> Result<Option<Plan>, LoadError> {
+    let guard = &config.guard;
+    let mut job = Job { bytes_total, replicas_off: guard.replicas_off, ..Job::default() };
+    let (Some(name), Some(target)) = (config.index.fixed(), target) else { return Ok(None) };
+    if guard.leave_settings || job.changes_nothing() {
+        return Ok(None);
+    }
+    let made;
+    let write = match target.write_index() {
+        Some(write) => write,
+        None if created => {
+            made = index::resolve(transport, name).await?;
+            let Some(write) = made.write_index() else { return Ok(None) };
+            write
+        }
+        None => {
+            tracing::warn!("{name} cannot be looked at yet, so its settings are left as they are during the load");
+            return Ok(None);
+        }
+    };
+    job.data_nodes = data_nodes(transport).await;
+    let documents = if created { 0 } else { documents(transport, write).await? };
+    job.empty = documents == 0;
+    if guard.replicas_off && documents > 0 && write.replicas > 0 {
+        check_replicas_off(transport, write, documents, guard.replicas_off_confirmed).await?;
+    }
+    let folder = guard.state.clone().or_else(state::default_folder);
+    Ok(Some(Plan { index: write.name.clone(), uuid: write.uuid.clone(), job, folder }))
+}
+
+async fn documents(transport: &Transport, index: &IndexInfo) -> Result<u64, ClusterError> {
+    let counted = match stats::refresh(transport, &index.name).await {
+        Ok(_) => stats::count(transport, &index.name).await,
+        Err(error) => Err(error),
+    };
+    match counted {
+        // Whoever may not count has to take it for full.
+        Err(error) if error.status() == Some(403) => Ok(u64::MAX),
+        counted => counted,
+    }
+}
+
+/// Without replicas, a node that is lost takes its documents along.
+async fn check_replicas_off(
+    transport: &Transport,
+    index: &IndexInfo,
+    documents: u64,
+    confirmed: bool,
+) -> Result<(), LoadError> {
+    let name = &index.name;
+    if !confirmed {
+        return Err(LoadError::Usage(format!(
+            "{name} holds {documents} documents, and without replicas a node that is lost takes some of them along; add --yes if --replicas-off is meant"
+        )));
+    }
+    let path = format!("/_cluster/health/{}?filter_path=status", path_segment(name));
+    let health = transport.demand("asking for the health of the index", Method::GET, &path, None).await?;
+    let status = health.get("status").and_then(Value::as_str).unwrap_or("unknown");
+    if status == "green" {
+        return Ok(());
+    }
+    let problem = format!(
+        "its health is {status}, and --replicas-off on an index with documents wants green: a copy that is dropped could be the good one"
+    );
+    Err(ClusterError::Target { name: name.clone(), problem }.into())
+}
+
+async fn data_nodes(transport: &Transport) -> Option<u64> {
+    let path = "/_cluster/health?filter_path=number_of_data_nodes";
+    let body = transport.demand("asking for data nodes", Method::GET, path, None).await.ok()?;
+    body.get("number_of_data_nodes")?.as_u64()
+}

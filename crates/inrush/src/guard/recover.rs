@@ -1,0 +1,199 @@
+//! Putting back what loads left that have crashed, from any machine, beside any load.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use inrush_core::Time;
+use inrush_core::guard::{Changes, Command, DEAD_AFTER, Guard, Lease, Outcome, Phase, Reply};
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use super::store::{self, Store};
+use super::{PATIENCE_AT_THE_END, passed_on, state};
+use crate::cluster::ClusterError;
+use crate::report::SettingChange;
+use crate::transport::Transport;
+
+/// What is to be recovered, and how.
+#[derive(Clone, Debug)]
+pub struct RecoverOptions {
+    /// Only these indices. Default: all that loads have left.
+    pub indices: Vec<String>,
+    /// How long a load is watched for a sign of life before it is taken for dead. Default 60 s. Zero takes everyone for dead
+    /// of whom this machine does not know better: what a load that lives after all has changed is then put back in the middle
+    /// of it, and changed again by its next heartbeat.
+    pub watch: Duration,
+    /// Where loads of this machine left their records. Default: `inrush` in the XDG state folder.
+    pub state: Option<PathBuf>,
+}
+
+impl Default for RecoverOptions {
+    fn default() -> Self {
+        RecoverOptions { indices: Vec::new(), watch: DEAD_AFTER, state: None }
+    }
+}
+
+/// What became of the settings of one index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Recovered {
+    /// The index.
+    pub index: String,
+    /// Its UUID.
+    pub uuid: String,
+    /// How it ended.
+    pub state: RecoveredState,
+    /// What a load had written down: value before, value for the load.
+    pub changed: BTreeMap<String, SettingChange>,
+    /// In words.
+    pub detail: String,
+}
+
+/// How the recovery of one index ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoveredState {
+    /// The settings are as they were.
+    Restored,
+    /// A load that lives holds them, or somebody else is putting them back: left alone.
+    InUse,
+    /// Some could not be put back; they stay written down.
+    NotRestored,
+}
+
+/// Lists what loads have left on a cluster and puts it back. Loads that live are left alone. `watching` is told once, with the
+/// names of the indices for which a sign of life is waited for.
+///
+/// # Errors
+/// Where it cannot be found out what was left.
+pub async fn recover(
+    transport: Arc<Transport>,
+    options: &RecoverOptions,
+    mut watching: impl FnMut(&[&str]),
+) -> Result<Vec<Recovered>, ClusterError> {
+    let folder = options.state.clone().or_else(state::default_folder);
+    let chosen = |index: &str| options.indices.is_empty() || options.indices.iter().any(|one| one == index);
+    let mut left: BTreeMap<String, Left> = BTreeMap::new();
+    for (uuid, lease) in store::leases(&transport).await? {
+        if chosen(&lease.index) {
+            left.insert(uuid, Left::leased(lease));
+        }
+    }
+    for (holder, record) in folder.iter().flat_map(|folder| state::left_behind(folder)) {
+        if chosen(&record.index) {
+            let one = left.entry(record.uuid).or_insert_with(|| Left::unleased(record.index));
+            one.known.extend(record.changes);
+            one.records.push(holder);
+        }
+    }
+    let unsure: Vec<&str> = left
+        .values()
+        .filter(|left| {
+            !options.watch.is_zero() && left.lease.as_ref().is_some_and(|lease| is_unsure(lease, folder.as_deref()))
+        })
+        .map(|left| left.index.as_str())
+        .collect();
+    if !unsure.is_empty() {
+        watching(&unsure);
+    }
+    let run_id = crate::loader::run_id();
+    let mut tasks = JoinSet::new();
+    for (number, (uuid, left)) in left.into_iter().enumerate() {
+        let store = Store { transport: Arc::clone(&transport), index: left.index.clone(), uuid };
+        let me = format!("{run_id}-{number}");
+        tasks.spawn(one(me, store, left, options.watch, folder.clone()));
+    }
+    let mut done: Vec<Recovered> = tasks.join_all().await.into_iter().flatten().collect();
+    done.sort_by(|a, b| a.index.cmp(&b.index));
+    Ok(done)
+}
+
+/// What is known of one index.
+struct Left {
+    index: String,
+    lease: Option<Lease>,
+    known: Changes,
+    /// Loads of this machine whose records go when all is put back.
+    records: Vec<String>,
+}
+
+impl Left {
+    fn leased(lease: Lease) -> Self {
+        Left { index: lease.index.clone(), lease: Some(lease), known: Changes::new(), records: Vec::new() }
+    }
+
+    fn unleased(index: String) -> Self {
+        Left { index, lease: None, known: Changes::new(), records: Vec::new() }
+    }
+}
+
+/// Whether it has to be watched who lives.
+fn is_unsure(lease: &Lease, folder: Option<&Path>) -> bool {
+    let lives = |holder: &String| folder.and_then(|folder| state::lives(folder, holder));
+    match &lease.phase {
+        Phase::Restoring { by } => lives(by).is_none(),
+        Phase::Held => {
+            let known: Vec<Option<bool>> = lease.holders.keys().map(lives).collect();
+            !known.contains(&Some(true)) && known.contains(&None)
+        }
+    }
+}
+
+/// Nothing for an index of which there is nothing to say: of another cluster, or as it was.
+async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Option<PathBuf>) -> Option<Recovered> {
+    let Left { index, lease, known, records } = left;
+    let changes = lease.as_ref().map_or_else(|| known.clone(), |lease| lease.changes.clone());
+    let leased = lease.is_some();
+    let mut guard = Guard::recover(me, index.clone(), watch, known);
+    let started = Instant::now();
+    let mut gone = false;
+    while let Some(command) = guard.poll() {
+        if let Command::Wait { until } = &command {
+            let until = started + until.since_start();
+            tokio::time::sleep_until(until.into()).await;
+        }
+        let reply = store.obey(&command, PATIENCE_AT_THE_END).await;
+        gone |= reply == Reply::Gone;
+        if let (Reply::Lease(Some((lease, _))), Some(folder)) = (&reply, &folder) {
+            let restorer = match &lease.phase {
+                Phase::Restoring { by } => Some(by),
+                Phase::Held => None,
+            };
+            for holder in lease.holders.keys().chain(restorer) {
+                if let Some(alive) = state::lives(folder, holder) {
+                    guard.know_holder(holder, alive);
+                }
+            }
+        }
+        guard.handle(Time::from_start(started.elapsed()), reply);
+    }
+    let (state, detail) = match guard.outcome() {
+        // The index of a local record is of another cluster, or was deleted.
+        _ if gone && !leased => return None,
+        Some(Outcome::Restored { .. }) if gone => (RecoveredState::Restored, "the index is gone".to_owned()),
+        Some(Outcome::Nothing) => (RecoveredState::Restored, "somebody else has put them back".to_owned()),
+        Some(Outcome::Restored { foreign }) if foreign.is_empty() => {
+            (RecoveredState::Restored, "the settings are as they were".to_owned())
+        }
+        Some(Outcome::Restored { foreign }) => (
+            RecoveredState::Restored,
+            format!("the settings are as they were; somebody else has set {}, which was left", foreign.join(", ")),
+        ),
+        Some(Outcome::PassedOn { holders }) => (RecoveredState::InUse, passed_on(&index, *holders)),
+        Some(Outcome::NotRestored { refused }) => {
+            let refused: Vec<String> = refused.iter().map(|(name, why)| format!("{name}: {why}")).collect();
+            (RecoveredState::NotRestored, refused.join("; "))
+        }
+        Some(Outcome::Unknown(why)) => (RecoveredState::NotRestored, why.clone()),
+        None => (RecoveredState::NotRestored, "the recovery did not end".to_owned()),
+    };
+    if let (RecoveredState::Restored, Some(folder)) = (state, &folder) {
+        for holder in records {
+            state::remove(folder, &holder);
+        }
+    }
+    let change =
+        |(name, c): (String, inrush_core::guard::Change)| (name, SettingChange { from: c.original, to: c.applied });
+    Some(Recovered { index, uuid: store.uuid, state, changed: changes.into_iter().map(change).collect(), detail })
+}

@@ -1,0 +1,200 @@
+//! What a guard asks of the cluster: its lease, and the settings of its index.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use inrush_core::guard::{Command, Lease, Over, Reply, Settings, Version};
+use serde_json::{Map, Value, json};
+
+use crate::cluster::{ClusterError, CreateIndex, index};
+use crate::transport::{Transport, path_segment};
+
+/// The index with one document for each index that is looked after.
+pub const GUARD_INDEX: &str = "inrush-guard";
+
+/// How long to wait before a question that the cluster could not answer now is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The lease and the settings of one index.
+#[derive(Clone)]
+pub(super) struct Store {
+    pub(super) transport: Arc<Transport>,
+    pub(super) index: String,
+    pub(super) uuid: String,
+}
+
+impl Store {
+    /// Does what the guard says. Where the cluster cannot answer now, it is asked again for as long as `patience`: every
+    /// command may be repeated, because the lease is compared and set.
+    pub(super) async fn obey(&self, command: &Command, patience: Duration) -> Reply {
+        let asked_at = Instant::now();
+        loop {
+            match self.try_once(command).await {
+                Ok(reply) => return reply,
+                Err(error) if is_passing(&error) && asked_at.elapsed() < patience => {
+                    tracing::debug!("the settings guard asks again: {error}");
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) => return Reply::Failed(error.to_string()),
+            }
+        }
+    }
+
+    async fn try_once(&self, command: &Command) -> Result<Reply, ClusterError> {
+        match command {
+            Command::ReadLease => Ok(Reply::Lease(self.read_lease().await?)),
+            Command::ReadSettings => self.read_settings().await,
+            Command::WriteLease { lease, over } => self.write_lease(lease, *over).await,
+            Command::DeleteLease { version } => self.delete_lease(*version).await,
+            Command::Put { values, .. } => self.put(values).await,
+            // Whoever has a clock waits.
+            Command::Wait { .. } => Ok(Reply::Due),
+        }
+    }
+
+    fn document(&self, query: &str) -> String {
+        format!("/{GUARD_INDEX}/_doc/{}{query}", path_segment(&self.uuid))
+    }
+
+    async fn read_lease(&self) -> Result<Option<(Lease, Version)>, ClusterError> {
+        let what = format!("reading the lease of {}", self.index);
+        // By id it is read from the shard, whatever was refreshed.
+        let answer = self.transport.ask(Method::GET, &self.document(""), None).await?;
+        let body = answer.json(&what)?;
+        match answer.status() {
+            200 => Ok(Some((lease(&what, &body)?, version(&what, &body)?))),
+            404 => Ok(None),
+            status => Err(ClusterError::from_status(&what, status, &body)),
+        }
+    }
+
+    async fn write_lease(&self, lease: &Lease, over: Over) -> Result<Reply, ClusterError> {
+        let what = format!("writing the lease of {} to {GUARD_INDEX}", self.index);
+        let query = match over {
+            Over::Nothing => {
+                self.ensure_index().await?;
+                "?op_type=create".to_owned()
+            }
+            Over::Version(version) => at(version),
+        };
+        let document = serde_json::to_value(lease)
+            .map_err(|error| ClusterError::Reply { what: what.clone(), problem: error.to_string() })?;
+        let answer = self.transport.ask(Method::PUT, &self.document(&query), Some(&document)).await?;
+        let body = answer.json(&what)?;
+        match answer.status() {
+            200..=299 => Ok(Reply::Written(version(&what, &body)?)),
+            409 => Ok(Reply::Conflict),
+            status => Err(ClusterError::from_status(&what, status, &body)),
+        }
+    }
+
+    async fn ensure_index(&self) -> Result<(), ClusterError> {
+        let settings = json!({"index": {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": true}});
+        let mappings = json!({"dynamic": false});
+        let how = CreateIndex { settings: Some(settings), mappings: Some(mappings), ..CreateIndex::default() };
+        index::create(&self.transport, GUARD_INDEX, &how).await.map(|_| ())
+    }
+
+    async fn delete_lease(&self, version: Version) -> Result<Reply, ClusterError> {
+        let what = format!("deleting the lease of {}", self.index);
+        let answer = self.transport.ask(Method::DELETE, &self.document(&at(version)), None).await?;
+        match answer.status() {
+            200..=299 => Ok(Reply::Deleted),
+            404 | 409 => Ok(Reply::Conflict),
+            status => Err(ClusterError::from_status(&what, status, &answer.json(&what)?)),
+        }
+    }
+
+    async fn read_settings(&self) -> Result<Reply, ClusterError> {
+        let what = format!("reading the settings of {}", self.index);
+        let path = format!("/{}/_settings?flat_settings=true&include_defaults=true", path_segment(&self.index));
+        let answer = self.transport.ask(Method::GET, &path, None).await?;
+        let body = answer.json(&what)?;
+        match answer.status() {
+            200..=299 => {}
+            404 => return Ok(Reply::Gone),
+            status => return Err(ClusterError::from_status(&what, status, &body)),
+        }
+        let Some(index) = body.get(&self.index) else { return Ok(Reply::Gone) };
+        let set = flat(index.get("settings"));
+        // Made anew: its settings are nobody's but its owner's.
+        if set.get("index.uuid") != Some(&self.uuid) {
+            return Ok(Reply::Gone);
+        }
+        Ok(Reply::Settings(Settings { set, defaults: flat(index.get("defaults")) }))
+    }
+
+    async fn put(&self, values: &BTreeMap<String, Option<String>>) -> Result<Reply, ClusterError> {
+        let what = format!("changing the settings of {}", self.index);
+        let path = format!("/{}/_settings", path_segment(&self.index));
+        let answer = self.transport.ask(Method::PUT, &path, Some(&json!(values))).await?;
+        let body = answer.json(&what)?;
+        match answer.status() {
+            200..=299 => Ok(Reply::Put),
+            404 => Ok(Reply::Gone),
+            status => {
+                let error = ClusterError::from_status(&what, status, &body);
+                // Blocks (403, and 429 at the flood stage) and values that are not allowed.
+                if is_passing(&error) || status >= 500 { Err(error) } else { Ok(Reply::Refused(error.to_string())) }
+            }
+        }
+    }
+}
+
+/// All leases of the cluster, by the UUIDs of their indices. None where nothing was ever looked after.
+pub(super) async fn leases(transport: &Transport) -> Result<Vec<(String, Lease)>, ClusterError> {
+    let what = format!("looking for leases in {GUARD_INDEX}");
+    let refreshed = transport.ask(Method::POST, &format!("/{GUARD_INDEX}/_refresh"), None).await?;
+    match refreshed.status() {
+        200..=299 => {}
+        404 => return Ok(Vec::new()),
+        status => return Err(ClusterError::from_status(&what, status, &refreshed.json(&what)?)),
+    }
+    let path = format!("/{GUARD_INDEX}/_search");
+    let body = transport.demand(&what, Method::POST, &path, Some(&json!({"size": 10_000}))).await?;
+    let hits = body.pointer("/hits/hits").and_then(Value::as_array).cloned().unwrap_or_default();
+    let one = |hit: Value| {
+        let id = hit.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        lease(&what, &hit).map(|lease| (id, lease))
+    };
+    hits.into_iter().map(one).collect()
+}
+
+fn at(version: Version) -> String {
+    format!("?if_seq_no={}&if_primary_term={}", version.seq_no, version.primary_term)
+}
+
+fn version(what: &str, body: &Value) -> Result<Version, ClusterError> {
+    let number = |key: &str| {
+        body.get(key)
+            .and_then(Value::as_u64)
+            .ok_or_else(|| ClusterError::Reply { what: what.to_owned(), problem: format!("no number at {key}") })
+    };
+    Ok(Version { seq_no: number("_seq_no")?, primary_term: number("_primary_term")? })
+}
+
+fn lease(what: &str, body: &Value) -> Result<Lease, ClusterError> {
+    let source = body.get("_source").cloned().unwrap_or_default();
+    serde_json::from_value(source).map_err(|error| ClusterError::Reply {
+        what: what.to_owned(),
+        problem: format!("no lease of this version of inrush: {error}"),
+    })
+}
+
+fn flat(settings: Option<&Value>) -> BTreeMap<String, String> {
+    let settings: Option<&Map<String, Value>> = settings.and_then(Value::as_object);
+    let text = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+    settings.into_iter().flatten().filter_map(text).collect()
+}
+
+/// Whether the same question may be answered a little later. A block is none of these, whatever its status.
+fn is_passing(error: &ClusterError) -> bool {
+    match error {
+        ClusterError::Http(_) => true,
+        ClusterError::Refused { status: 502..=504, .. } => true,
+        ClusterError::Refused { status: 429, reason, .. } => !reason.contains("cluster_block_exception"),
+        _ => false,
+    }
+}

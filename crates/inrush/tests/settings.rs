@@ -1,0 +1,309 @@
+//! The settings guard and its recovery, against the fake cluster.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{Lines, config, documents};
+use inrush::config::LoadConfig;
+use inrush::source::push::Document;
+use inrush::source::{Chunk, Source, SourceError};
+use inrush::transport::{Credentials, HttpOptions, Transport};
+use inrush::{
+    GUARD_INDEX, LoadError, Loader, PushLoad, RecoverOptions, Recovered, RecoveredState, SettingsRestored, Status,
+    recover,
+};
+use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use serde_json::json;
+
+const REPLICAS: &str = "index.number_of_replicas";
+const REFRESH: &str = "index.refresh_interval";
+
+/// Lines that claim to be a large job.
+struct Large(Lines);
+
+impl Source for Large {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        self.0.next_chunk(bytes)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        Some(2 << 30)
+    }
+}
+
+fn large(count: u64) -> Large {
+    Large(Lines::new(documents(count, count)))
+}
+
+async fn fake() -> FakeCluster {
+    let fake = FakeCluster::start(FakeConfig { nodes: 2, ..FakeConfig::default() }).await.unwrap();
+    fake.cluster().create_index("docs", &json!({"settings": {"auto_expand_replicas": "0-all"}})).unwrap();
+    fake
+}
+
+/// A load that switches replicas off, whatever its size.
+fn replicas_off(fake: &FakeCluster) -> (LoadConfig, tempfile::TempDir) {
+    let (mut config, folder) = config(fake.urls(), "docs");
+    config.guard.replicas_off = true;
+    config.guard.state = Some(folder.path().join("state"));
+    (config, folder)
+}
+
+fn settings(fake: &FakeCluster) -> [Option<String>; 3] {
+    [REPLICAS, "index.auto_expand_replicas", REFRESH].map(|name| fake.setting("docs", name))
+}
+
+fn text(values: [Option<&str>; 3]) -> [Option<String>; 3] {
+    values.map(|value| value.map(str::to_owned))
+}
+
+const BEFORE: [Option<&str>; 3] = [Some("1"), Some("0-all"), None];
+const DURING: [Option<&str>; 3] = [Some("0"), Some("false"), None];
+
+fn leases(fake: &FakeCluster) -> usize {
+    fake.documents(GUARD_INDEX).len()
+}
+
+/// Begins to feed a load, and returns when its first document is in.
+async fn begin(config: LoadConfig) -> PushLoad {
+    let load = Loader::new(config).unwrap().sender().await.unwrap();
+    load.send(Document { body: "{\"n\":1}".into(), ..Document::default() }).await.unwrap();
+    load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
+    load
+}
+
+async fn put_back(fake: &FakeCluster, state: &Path, watch: Duration) -> Vec<Recovered> {
+    let transport = Arc::new(Transport::new(&fake.urls(), Credentials::None, &HttpOptions::default()).unwrap());
+    let options = RecoverOptions { watch, state: Some(state.to_owned()), ..RecoverOptions::default() };
+    recover(transport, &options, |_| {}).await.unwrap()
+}
+
+const WATCH: Duration = Duration::from_secs(60);
+
+/// Begins a load and ends it as a crash does: its tasks and its lock are gone, nothing is said to the cluster.
+async fn crash(config: LoadConfig) {
+    let crashed = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let load = runtime.block_on(begin(config));
+        drop(runtime);
+        drop(load);
+    });
+    tokio::task::spawn_blocking(|| crashed.join().unwrap()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_load_into_an_empty_index_changes_settings_and_puts_them_back() {
+    let fake = fake().await;
+    let (mut config, folder) = config(fake.urls(), "docs");
+    config.guard.state = Some(folder.path().join("state"));
+    let report = Loader::new(config).unwrap().run(large(500)).await.unwrap();
+    assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 500), "{report:?}");
+    assert_eq!(report.settings.restored, SettingsRestored::Yes, "{:?}", report.settings);
+    assert_eq!(report.settings.changed.len(), 5, "{:?}", report.settings);
+    assert_eq!(
+        (report.settings.changed[REFRESH].from.as_deref(), &*report.settings.changed[REFRESH].to),
+        (None, "60s")
+    );
+    assert_eq!(settings(&fake), text(BEFORE));
+    assert_eq!(leases(&fake), 0);
+    assert_eq!(std::fs::read_dir(folder.path().join("state")).unwrap().count(), 0);
+    // Changed once, all at once, and put back in the same way.
+    let puts = fake.requests().iter().filter(|r| r.method == "PUT" && r.path == "/docs/_settings").count();
+    assert_eq!(puts, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn small_loads_and_those_that_are_to_leave_settings_ask_for_nothing() {
+    let fake = fake().await;
+    let (config, _folder) = config(fake.urls(), "docs");
+    let report = common::load(&config, documents(10, 10)).await;
+    assert_eq!(report.settings.restored, SettingsRestored::Unchanged);
+    let mut leave = config.clone();
+    leave.guard.leave_settings = true;
+    Loader::new(leave).unwrap().run(large(10)).await.unwrap();
+    assert!(fake.requests().iter().all(|r| !r.path.contains(GUARD_INDEX) && r.path != "/docs/_settings"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_are_put_back_on_success_on_an_error_and_on_an_interrupt() {
+    for end in ["success", "error", "interrupt"] {
+        let fake = fake().await;
+        let (config, _folder) = replicas_off(&fake);
+        let load = Loader::new(config).unwrap().start(Box::new(Lines::new(documents(50_000, 50_000)))).await.unwrap();
+        load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
+        assert_eq!(settings(&fake), text(DURING), "{end}");
+        let status = match end {
+            "error" => {
+                fake.set_faults(Faults::new([Rule::new(Fault::RequestForbidden).path("_bulk")]));
+                Status::Failed
+            }
+            "interrupt" => {
+                load.stop_handle().stop();
+                Status::Interrupted
+            }
+            _ => Status::Complete,
+        };
+        let report = load.finish().await;
+        assert_eq!((report.status, report.settings.restored), (status, SettingsRestored::Yes), "{report:?}");
+        assert_eq!(settings(&fake), text(BEFORE), "{end}");
+        assert_eq!(leases(&fake), 0);
+        fake.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_loads_the_last_one_puts_back() {
+    let fake = fake().await;
+    let (mut first, _a) = replicas_off(&fake);
+    let (mut second, _b) = replicas_off(&fake);
+    // Each finds the documents of the other.
+    (first.verify, second.verify) = (false, false);
+    second.guard.replicas_off_confirmed = true;
+    let first = begin(first).await;
+    let second = begin(second).await;
+    let report = first.finish().await;
+    assert_eq!((report.status, report.settings.restored), (Status::Complete, SettingsRestored::PassedOn), "{report:?}");
+    assert_eq!(settings(&fake), text(DURING));
+    let report = second.finish().await;
+    assert_eq!(report.settings.restored, SettingsRestored::Yes, "{report:?}");
+    assert_eq!(settings(&fake), text(BEFORE));
+    assert_eq!(leases(&fake), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_is_recovered_by_this_machine_at_once_and_by_another_one() {
+    let fake = fake().await;
+    for here in [true, false] {
+        let (mut config, folder) = replicas_off(&fake);
+        config.guard.replicas_off_confirmed = true;
+        crash(config.clone()).await;
+        assert_eq!(settings(&fake), text(DURING));
+        let recovered = match here {
+            true => put_back(&fake, &folder.path().join("state"), WATCH).await,
+            false => put_back(&fake, &folder.path().join("elsewhere"), Duration::ZERO).await,
+        };
+        assert_eq!(recovered.len(), 1);
+        assert_eq!((recovered[0].index.as_str(), recovered[0].state), ("docs", RecoveredState::Restored));
+        assert_eq!(recovered[0].changed[REPLICAS].from.as_deref(), Some("1"));
+        assert_eq!(settings(&fake), text(BEFORE));
+        assert_eq!(leases(&fake), 0);
+        assert_eq!(put_back(&fake, &folder.path().join("state"), WATCH).await.len(), usize::from(!here));
+        assert_eq!(put_back(&fake, &folder.path().join("state"), WATCH).await, []);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_next_load_takes_over_what_a_crashed_one_left() {
+    let fake = fake().await;
+    let (mut config, _folder) = replicas_off(&fake);
+    config.guard.replicas_off_confirmed = true;
+    crash(config.clone()).await;
+    let report = begin(config).await.finish().await;
+    assert_eq!(report.settings.restored, SettingsRestored::Yes, "{report:?}");
+    assert_eq!(settings(&fake), text(BEFORE));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_leaves_a_load_that_lives_alone() {
+    let fake = fake().await;
+    let (config, folder) = replicas_off(&fake);
+    let load = begin(config).await;
+    for watch in [WATCH, Duration::ZERO] {
+        let recovered = put_back(&fake, &folder.path().join("state"), watch).await;
+        assert_eq!(recovered[0].state, RecoveredState::InUse, "{recovered:?}");
+        assert_eq!(settings(&fake), text(DURING));
+    }
+    assert_eq!(load.finish().await.settings.restored, SettingsRestored::Yes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_written_down_here_helps_where_the_lease_is_lost() {
+    let fake = fake().await;
+    let (config, folder) = replicas_off(&fake);
+    crash(config).await;
+    fake.cluster().indices.remove(GUARD_INDEX);
+    assert_eq!(put_back(&fake, &folder.path().join("elsewhere"), Duration::ZERO).await, []);
+    let recovered = put_back(&fake, &folder.path().join("state"), WATCH).await;
+    assert_eq!(recovered[0].state, RecoveredState::Restored, "{recovered:?}");
+    assert_eq!(settings(&fake), text(BEFORE));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_cannot_be_put_back_are_told_and_recovered_later() {
+    let fake = fake().await;
+    let (config, folder) = replicas_off(&fake);
+    let load = begin(config).await;
+    fake.cluster().refused_settings.insert(REPLICAS.to_owned());
+    let report = load.finish().await;
+    assert_eq!((report.status, report.settings.restored), (Status::CheckFailed, SettingsRestored::No));
+    assert_eq!(report.exit_code(), 4);
+    assert!(report.settings.detail.contains("inrush recover docs"), "{:?}", report.settings);
+    let again = put_back(&fake, &folder.path().join("state"), WATCH).await;
+    assert_eq!(again[0].state, RecoveredState::NotRestored);
+    fake.cluster().refused_settings.clear();
+    let again = put_back(&fake, &folder.path().join("state"), WATCH).await;
+    assert_eq!(again[0].state, RecoveredState::Restored);
+    assert_eq!(settings(&fake), text(BEFORE));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replica_counts_that_are_refused_leave_the_rest() {
+    let fake = fake().await;
+    fake.cluster().refused_settings.insert(REPLICAS.to_owned());
+    let (mut config, folder) = config(fake.urls(), "docs");
+    config.guard.state = Some(folder.path().join("state"));
+    let report = Loader::new(config).unwrap().run(large(50)).await.unwrap();
+    assert_eq!((report.status, report.settings.restored), (Status::Complete, SettingsRestored::Yes), "{report:?}");
+    assert!(report.settings.changed.contains_key(REFRESH) && !report.settings.changed.contains_key(REPLICAS));
+    assert!(report.settings.detail.contains("could not be changed"), "{:?}", report.settings);
+    assert_eq!(settings(&fake), text(BEFORE));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_place_to_write_it_down_nothing_is_changed() {
+    let fake = fake().await;
+    fake.cluster().denied_indices.push(GUARD_INDEX.to_owned());
+    let (config, _folder) = replicas_off(&fake);
+    let load = begin(config).await;
+    assert_eq!(settings(&fake), text(BEFORE));
+    let report = load.finish().await;
+    assert_eq!((report.status, report.settings.restored), (Status::Complete, SettingsRestored::Unchanged));
+    assert!(report.settings.detail.contains("403"), "{:?}", report.settings);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_sets_during_the_load_stays() {
+    let fake = fake().await;
+    let (config, _folder) = replicas_off(&fake);
+    let load = begin(config).await;
+    fake.cluster().indices.get_mut("docs").unwrap().settings.set(REPLICAS, "3");
+    fake.cluster().indices.get_mut("docs").unwrap().settings.set(REFRESH, "17s");
+    let report = load.finish().await;
+    assert!(report.settings.detail.contains("somebody else has set index.number_of_replicas"), "{:?}", report.settings);
+    assert_eq!(fake.setting("docs", REFRESH).as_deref(), Some("17s"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_of_an_index_with_documents_go_only_if_that_is_meant_and_safe() {
+    let fake = fake().await;
+    let (mut config, _folder) = replicas_off(&fake);
+    config.guard.replicas_off = false;
+    common::load(&config, documents(10, 10)).await;
+    config.guard.replicas_off = true;
+    let error = Loader::new(config.clone()).unwrap().run(large(1)).await.unwrap_err();
+    assert!(matches!(&error, LoadError::Usage(why) if why.contains("--yes")), "{error}");
+    config.guard.replicas_off_confirmed = true;
+    let report = Loader::new(config.clone()).unwrap().run(large(1)).await.unwrap();
+    assert_eq!(report.settings.restored, SettingsRestored::Yes);
+    fake.cluster().indices.get_mut("docs").unwrap().settings.set(REPLICAS, "2");
+    let error = Loader::new(config).unwrap().run(large(1)).await.unwrap_err();
+    assert!(error.to_string().contains("wants green"), "{error}");
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Runs the commands of README.md as they stand there, against a local node of its own; only the addresses are replaced. Of `make` it
+# asks whether the target exists.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+readme=$PWD/README.md
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}
+cargo build --locked --quiet -p inrush-cli
+export PATH=$CARGO_TARGET_DIR/debug:$PATH
+
+# The node's user has to reach it, which a temporary folder of root's often cannot be.
+work=$(mktemp -d /var/tmp/inrush-readme.XXXXXX)
+chmod 755 "$work"
+export INRUSH_NODE_ROOT=$work/node
+finish() {
+  inrush node stop --clean >/dev/null 2>&1 || true
+  rm -rf "$work"
+}
+trap finish EXIT
+make=(make -C "$PWD" --dry-run)
+cd "$work"
+
+# What the commands read.
+mkdir logs
+for n in 1 2 3; do echo "{\"message\":\"hello $n\"}"; done | tee logs/a.ndjson.zst | gzip >dump.gz
+command -v zstd >/dev/null && zstd -q -f logs/a.ndjson.zst -o compressed && mv compressed logs/a.ndjson.zst
+echo c2VjcmV0OmtleQ== >key
+chmod 600 key
+printf 'customer_no,name\n0001,Ada\n0002,Grace\n' >customers.csv
+printf 'from,to,miles\nJFK,LAX,2475\nEWR,SFO,NA\n' >trips.csv
+printf 'GET /\nGET /favicon.ico\n' >access.log
+echo '{"error":{"status":429,"type":"t","reason":"r"},"position":{},"action":{"index":{}},"document":{"message":"again"}}' \
+  >inrush-dead-letters-0123456789ab.ndjson
+printf 'sources = ["customers.csv"]\nindex = "customers-by-job"\nid = "customer_no"\n' >job.toml
+
+url=$(inrush node start)
+ran=0
+while IFS= read -r command; do
+  echo "README: $command" >&2
+  case $command in
+    make\ *) "${make[@]}" "${command#make }" >/dev/null ;;
+    *)
+      command=${command//https:\/\/search:9200/$url}
+      command=${command//http:\/\/localhost:9200/$url}
+      bash -euo pipefail -c "$command" >output 2>&1 </dev/null || {
+        status=$?
+        # Findings are an answer: a small machine has a few.
+        if [[ $command == "inrush doctor"* && $status = 4 ]]; then
+          ran=$((ran + 1))
+          continue
+        fi
+        cat output >&2
+        echo "README: ended with $status" >&2
+        exit 1
+      }
+      ;;
+  esac
+  ran=$((ran + 1))
+done < <(awk '
+  /^```sh/ { sh = 1; next }
+  /^```console/ { console = 1; next }
+  /^```/ { sh = console = 0; next }
+  console && sub(/^\$ /, "") { print }
+  sh { sub(/ +#.*/, ""); if (length) print }
+' "$readme")
+[ "$ran" -ge 10 ] || {
+  echo "README: found only $ran commands" >&2
+  exit 1
+}
+echo "README: $ran commands ran"
