@@ -9,6 +9,7 @@ mod json_file;
 mod logging;
 mod options;
 mod progress;
+mod state;
 mod summary;
 mod units;
 
