@@ -45,7 +45,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
         leave_settings: to.leave_settings,
         replicas_off: to.replicas_off,
         replicas_off_confirmed: to.yes,
-        state: to.state.clone(),
+        state: resume.state.clone(),
     };
     config.dead_letters = match (&errors.dead_letters, &source.job) {
         (Some(path), _) => DeadLetters::File(path.clone()),

@@ -149,10 +149,6 @@ pub(crate) struct IndexArgs {
     /// is given
     #[arg(long)]
     pub(crate) replicas_off: bool,
-    /// Folder for a record of the settings that are changed, besides the one in the cluster. Default: inrush in
-    /// XDG_STATE_HOME or ~/.local/state
-    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
-    pub(crate) state: Option<PathBuf>,
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
@@ -291,7 +287,8 @@ pub(crate) struct ResumeArgs {
     /// ids the documents of the last moments may be there twice, and are counted
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Folder for checkpoints. Default: $XDG_STATE_HOME/inrush, else ~/.local/state/inrush
+    /// Folder for checkpoints, and for records of settings that are changed, besides those in the cluster. Default: inrush in
+    /// XDG_STATE_HOME or ~/.local/state
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
 }
