@@ -1,12 +1,16 @@
 //! The controller that `inrush load` uses unless both knobs are fixed.
 
+mod compare;
+mod drain;
+mod steer;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::delay::Delay;
 use super::knobs::Knobs;
 use super::loss::{self, Loss};
-use super::trial::{self, Trial};
+use super::trial::Trial;
 use super::window::Window;
 use super::{Bounds, Decision, Outcome, Plan, Sample, Tuner};
 use crate::time::Time;
@@ -37,39 +41,8 @@ impl Default for Gentle {
 
 /// Documents that may be rejected without a reaction, as a part of all.
 const REJECTED: f64 = 0.0025;
-/// Below this growth of the wall time nothing queues, and the plan may double.
-const IDLE: f64 = 1.15;
-/// The same during the fast start, where a window is one round and less exact.
-const IDLE_AT_START: f64 = 1.3;
-/// A window that is slower than the last ones by this factor, twice in a row, says that the cluster has changed.
-const CHANGED: f64 = 0.75;
-/// How many times more than keeps the cluster busy is under way when sizes are compared.
-const BUSY: f64 = 1.6;
-/// Measuring the unloaded wall time costs two or three wall times at half the rate: it is done no more often than this.
-const DRAIN_EVERY_WALLS: f64 = 30.0;
-/// Where little under way takes as long as this part of what it takes with much, nothing of ours queued.
-const NO_QUEUE: f64 = 0.88;
-const SURELY_NO_QUEUE: f64 = 0.93;
-/// Where it takes less than this part, the queue was mostly ours.
-const OWN_QUEUE: f64 = 0.7;
-/// Where the wall time is so many times the target, it is measured anew before anything else.
-const JUMP: f64 = 1.4;
-/// Less than this part of what fewer requests brought says that the summit lies behind.
-const SUMMIT: f64 = 0.94;
 /// See [`Auto::change_pause`].
 const CHANGE_PAUSE: Duration = Duration::from_secs(3);
-/// So long an unloaded request should take at first, seconds: much shorter ones cost more than they hold, much longer ones make
-/// everything slow to learn.
-const WALL_SECONDS: f64 = 0.1;
-/// Below it the wall time may grow more than otherwise, seconds.
-const LATENCY_SECONDS: f64 = 0.1;
-/// After so long a stall counts half.
-const STALL_HALF_LIFE_SECONDS: f64 = 20.0;
-/// How much the wall time may grow further with each stall that counts, and how many do.
-const PER_STALL: f64 = 0.6;
-const STALLS_MOST: f64 = 8.0;
-/// Smallest gain of another batch size that counts.
-const WORTH: f64 = 1.02;
 
 /// See [`super`] and docs/tuner.md.
 pub struct Auto {
@@ -237,31 +210,19 @@ impl Auto {
         Knobs::under_way(&self.plan)
     }
 
-    /// How many times longer than unloaded a request should take. The more is under way, the less: that makes loaders that share a
-    /// cluster, and so see the same growth, meet at the same bytes under way.
-    fn growth_target(&self, now: Time) -> f64 {
-        let target = 1.0 + 3.2 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
-        let target = target.clamp(1.5, 5.0);
-        // Where a request is over in no time, some more of them disturb nobody and even out servers' swings.
-        let unloaded = self.delay.map_or(LATENCY_SECONDS, |delay| delay.unloaded(self.body));
-        let target = target * (LATENCY_SECONDS / unloaded).clamp(1.0, 1.6);
-        // While one node stands still, what waits for the others is all that there is to do.
-        let target = target * (1.0 + PER_STALL * self.recent_stalls(now).min(STALLS_MOST));
-        // Each loader keeps so much under way as if it were alone; who has more than all others together yields.
-        let target = match self.share {
-            share if share > 0.7 => target,
-            share if share > 0.5 => (target / share * (0.5 / share).powi(2)).max(target.min(1.8)),
-            share => target * 2.0 * (0.5 / share).powf(1.5),
-        };
-        self.gentle.map_or(target, |gentle| target.min(gentle.latency_growth))
-    }
-
-    fn handle_loss(&mut self, now: Time, verdict: loss::Verdict) {
-        let base = match std::mem::replace(&mut self.phase, Phase::Hold) {
+    /// Ends what is being tried. Returns the plan that stands.
+    fn interrupt(&mut self) -> Plan {
+        // Without any answer yet there is nothing to hold.
+        let next = if self.delay.is_some() { Phase::Hold } else { Phase::Start };
+        match std::mem::replace(&mut self.phase, next) {
             Phase::Drain { back, .. } => back,
             Phase::Trial(trial) => trial.current,
             Phase::Start | Phase::Hold => self.plan,
-        };
+        }
+    }
+
+    fn handle_loss(&mut self, now: Time, verdict: loss::Verdict) {
+        let base = self.interrupt();
         self.resize.later(now);
         self.rate = None;
         let (to, why) = match verdict {
@@ -305,265 +266,6 @@ impl Auto {
             Phase::Trial(_) => self.tried(now, &window),
         }
     }
-
-    fn start(&mut self, now: Time, window: &Window, wall: f64) {
-        let body = window.body();
-        let Some(delay) = &mut self.delay else {
-            self.delay = Some(Delay::new(wall, body));
-            let to = self.knobs.sized(&self.plan, WALL_SECONDS / wall);
-            let why = format!("{} take {:.0} ms each", Knobs::words(&self.plan), wall * 1e3);
-            return self.decide(now, to, why);
-        };
-        if delay.is_far_from(body) {
-            delay.measured(wall, body);
-        }
-        delay.lower(wall, body);
-        let growth = delay.growth(wall, body);
-        if window.source_was_the_limit() {
-            return self.restart(now);
-        }
-        let to = self.knobs.grown(&self.plan, 2.0, self.loss.growth_limit(now));
-        if growth < IDLE_AT_START && to != self.plan {
-            let why = format!("nothing queues: {} take {:.0} ms each", Knobs::words(&self.plan), wall * 1e3);
-            return self.decide(now, to, why);
-        }
-        self.phase = Phase::Hold;
-        self.drain.soon(now);
-        self.resize.soon(now);
-        self.restart(now);
-    }
-
-    fn hold(&mut self, now: Time, window: &Window, wall: f64) {
-        let body = window.body();
-        let Some(delay) = &mut self.delay else { return };
-        delay.lower(wall, body);
-        let growth = delay.growth(wall, body);
-        let comparable = delay.comparable_growth(wall, body);
-        let rate = window.rate();
-        self.evidence = Evidence { rate, growth, wall, ..self.evidence.clone() };
-        if window.source_was_the_limit() {
-            return self.restart(now);
-        }
-        if self.has_changed(rate) && now.since(self.last_change) > self.change_pause {
-            self.last_change = now;
-            // Doubled for the case that nothing comes of it.
-            self.change_pause = (self.change_pause * 2).min(Duration::from_secs(60));
-            (self.rate, self.best) = (None, None);
-            self.drain.soon(now);
-            self.resize.soon(now);
-            self.loss.forget();
-            return self.begin_drain(now, wall, growth, Cause::Slower);
-        }
-        if let Some((under_way, before)) = self.lessened.take() {
-            let step = (under_way / self.under_way()).ln();
-            if (before / rate).ln() > (0.6 * step).max(0.05) {
-                return self.begin_drain(now, wall, growth, Cause::NoQueue);
-            }
-        }
-        if let Some(back) = self.past_summit(rate) {
-            let why = format!("{} brought more than {}", Knobs::words(&back), Knobs::words(&self.plan));
-            self.loss.set_ceiling(now, self.under_way());
-            (self.rate, self.best) = (None, None);
-            return self.decide(now, back, why);
-        }
-        let target = self.growth_target(now);
-        if comparable > JUMP * target && now.since(self.drained) > Duration::from_secs(2) {
-            return self.begin_drain(now, wall, growth, Cause::Slower);
-        }
-        let ratio = target / comparable;
-        let used = window.in_flight() > 0.8 * f64::from(self.plan.in_flight);
-        let limit = self.loss.growth_limit(now);
-        let clean = window.rejected_ratio() < REJECTED / 2.0;
-        let grow = ratio > 1.1 && used && clean;
-        let to = if grow {
-            let factor = if growth < IDLE { 2.0 } else { ratio.sqrt() };
-            self.knobs.grown(&self.plan, factor, limit)
-        } else if ratio < 1.0 / 1.1 {
-            self.knobs.lessened(&self.plan, ratio.sqrt())
-        } else {
-            self.plan
-        };
-        if to != self.plan {
-            let why = format!(
-                "a request takes {comparable:.1} times as long as on the idle cluster, {target:.1} is aimed at"
-            );
-            self.rate = None;
-            self.lessened = (!grow).then(|| (self.under_way(), rate));
-            return self.decide(now, to, why);
-        }
-        if grow && self.knobs.is_full(&self.plan, limit) && !self.full {
-            // Memory is the limit: smaller bodies, more of them, come back earlier.
-            self.full = true;
-            self.larger_next = false;
-            self.resize.soon(now);
-        }
-        if now >= self.drain.next && growth > IDLE {
-            return self.begin_drain(now, wall, growth, Cause::Due);
-        }
-        if now >= self.resize.next && clean {
-            return self.begin_trial(now, wall, body);
-        }
-        self.restart(now);
-    }
-
-    /// The plan with less under way that brought clearly more than what there is now, after three windows.
-    fn past_summit(&mut self, rate: f64) -> Option<Plan> {
-        self.smooth = Some(self.smooth.map_or(rate, |smooth| 0.6 * smooth + 0.4 * rate));
-        self.windows += 1;
-        let smooth = self.smooth.filter(|_| self.windows >= 3)?;
-        let best = self.best.get_or_insert((self.plan, smooth));
-        // What was best long ago counts a little less with every window: servers drift.
-        best.1 *= 0.998;
-        if smooth > best.1 {
-            *best = (self.plan, smooth);
-        }
-        let (plan, rate) = *best;
-        let more = Knobs::under_way(&self.plan) > 1.2 * Knobs::under_way(&plan);
-        (more && smooth < SUMMIT * rate).then_some(plan)
-    }
-
-    /// Two windows in a row that are much slower than the usual ones of this plan.
-    fn has_changed(&mut self, rate: f64) -> bool {
-        let usual = *self.rate.get_or_insert(rate);
-        if rate < usual * CHANGED {
-            self.slow_windows += 1;
-            return self.slow_windows >= 2;
-        }
-        self.slow_windows = 0;
-        self.rate = Some(0.7 * usual + 0.3 * rate);
-        false
-    }
-
-    fn begin_drain(&mut self, now: Time, loaded: f64, growth: f64, cause: Cause) {
-        let back = self.plan;
-        let little = self.knobs.drained(&back, growth);
-        self.drained = now;
-        self.drain.later(now);
-        self.drain.next = self.drain.next.max(now + Duration::from_secs_f64(DRAIN_EVERY_WALLS * loaded));
-        if little == back {
-            return self.restart(now);
-        }
-        self.phase = Phase::Drain { back, loaded, cause };
-        let because = match cause {
-            Cause::Due => "",
-            Cause::Slower => "the last windows were slower by a quarter or more: ",
-            Cause::NoQueue => "fewer requests cost throughput: ",
-        };
-        let why = format!("{because}measure how long a request takes with {} under way", little.in_flight);
-        self.decide(now, little, why);
-    }
-
-    fn drained(&mut self, now: Time, window: &Window, wall: f64) {
-        let Phase::Drain { back, loaded, cause } = std::mem::replace(&mut self.phase, Phase::Hold) else { return };
-        let body = window.body();
-        let Some(delay) = &mut self.delay else { return };
-        // Where little under way takes as long as much, the time is spent in no queue of ours.
-        let no_queue = wall > if matches!(cause, Cause::Due) { SURELY_NO_QUEUE } else { NO_QUEUE } * loaded;
-        let unloaded = delay.unloaded(body);
-        let left = Knobs::under_way(&self.plan) / Knobs::under_way(&back);
-        if wall > 1.3 * unloaded {
-            self.change_pause = CHANGE_PAUSE;
-        }
-        if no_queue {
-            // Unless it is very clear, step by step.
-            let at_most = if wall > SURELY_NO_QUEUE * loaded { f64::INFINITY } else { 2.0 * unloaded };
-            delay.measured(wall.min(at_most), body);
-            self.share = 1.0;
-            self.phase = Phase::Start;
-        } else if matches!(cause, Cause::Slower) && wall < OWN_QUEUE * loaded {
-            delay.measured(wall, body);
-            self.share = 1.0;
-        } else {
-            if wall < 1.3 * unloaded {
-                delay.measured(wall, body);
-            }
-            // Alone, the time falls to the unloaded one and no further, which makes the share seem a little smaller than it is.
-            let share = ((1.0 - wall / loaded) / (1.0 - left) / 0.85).clamp(0.15, 1.0);
-            // One measurement among many servers' hiccups is no proof of others.
-            self.share = (self.share * share).sqrt();
-        }
-        self.decide(now, back, format!("{:.0} ms with {} under way", wall * 1e3, self.plan.in_flight));
-    }
-
-    /// Compares bodies of double or half the size, with the same bytes under way: enough of them that fewer and larger requests
-    /// still keep the cluster busy.
-    fn begin_trial(&mut self, now: Time, wall: f64, body: f64) {
-        let factor = if self.larger_next { 2.0 } else { 0.5 };
-        let alone = self.share > 0.7;
-        let other = self.knobs.resized(&self.plan, factor, alone);
-        let factor = other.batch_bytes as f64 / self.plan.batch_bytes as f64;
-        let Some(delay) = self.delay.filter(|_| other != self.plan) else {
-            self.larger_next = !self.larger_next;
-            self.resize.later(now);
-            return self.restart(now);
-        };
-        // How many of the other requests keep the cluster as busy as these do, for each of these.
-        let as_busy = delay.unloaded(body * factor) / delay.unloaded(body) / factor;
-        let pressure = match self.gentle {
-            None => (BUSY * as_busy * factor / delay.growth(wall, body)).clamp(1.0, 2.0),
-            Some(_) => 1.0,
-        };
-        let pressure = pressure.min(self.loss.growth_limit(now) / self.under_way());
-        let first = self.knobs.more(&self.plan, pressure);
-        let arms = [first, self.knobs.resized(&first, factor, alone)];
-        let better = self.knobs.more(&other, (as_busy * factor).max(1.0));
-        let why = format!("compare {} with {}", Knobs::words(&arms[1]), Knobs::words(&arms[0]));
-        self.phase = Phase::Trial(Trial::new(self.plan, better, arms, WORTH));
-        self.decide(now, first, why);
-    }
-
-    fn tried(&mut self, now: Time, window: &Window) {
-        let Phase::Trial(trial) = &mut self.phase else { return };
-        if window.source_was_the_limit() {
-            let current = trial.current;
-            self.phase = Phase::Hold;
-            self.resize.later(now);
-            return self.decide(now, current, "the source is the limit: nothing can be compared".to_owned());
-        }
-        let rate = window.completed_rate(now);
-        let verdict = trial.handle(rate, window.error());
-        let (current, other, plan) = (trial.current, trial.better, trial.plan());
-        match verdict {
-            trial::Verdict::Open => self.decide(now, plan, "the comparison goes on".to_owned()),
-            trial::Verdict::Better { gain } => {
-                let why = format!(
-                    "{} gave {:.0} % more bytes per second than {}",
-                    Knobs::words(&other),
-                    (gain - 1.0) * 100.0,
-                    Knobs::words(&current)
-                );
-                self.evidence.size = Some(why.clone());
-                self.phase = Phase::Hold;
-                self.rate = None;
-                self.decide(now, other, why);
-                self.resize.soon(now);
-            }
-            trial::Verdict::NotBetter { gain } => {
-                let why = format!(
-                    "{} gave {:+.0} % bytes per second against {}",
-                    Knobs::words(&other),
-                    (gain - 1.0) * 100.0,
-                    Knobs::words(&current)
-                );
-                self.evidence.size = Some(why.clone());
-                self.phase = Phase::Hold;
-                self.larger_next = !self.larger_next;
-                self.resize.later(now);
-                self.decide(now, current, why);
-            }
-        }
-    }
-
-    /// Stalls, those of long ago counting less.
-    fn recent_stalls(&self, now: Time) -> f64 {
-        let (stalls, last) = self.stalls;
-        stalls * 0.5_f64.powf(now.since(last).as_secs_f64() / STALL_HALF_LIFE_SECONDS)
-    }
-
-    /// Nothing came back for much longer than usual: a merge, a garbage collection, or a change; the next windows will tell.
-    fn is_stall(&self, now: Time) -> bool {
-        self.wall > 0.0 && now.since(self.last_end).as_secs_f64() > (3.0 * self.wall).max(0.5)
-    }
 }
 
 impl Tuner for Auto {
@@ -579,10 +281,12 @@ impl Tuner for Auto {
             self.window = Window::new(now);
         }
         if sample.outcome == Outcome::TooLarge {
-            let to = self.knobs.limit_body(&self.plan, sample.bytes);
-            if !matches!(self.phase, Phase::Start) {
-                self.phase = Phase::Hold;
+            let starting = matches!(self.phase, Phase::Start);
+            let stands = self.interrupt();
+            if starting {
+                self.phase = Phase::Start;
             }
+            let to = self.knobs.limit_body(&stands, sample.bytes);
             return self.decide(now, to, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
         let under_way = self.under_way();

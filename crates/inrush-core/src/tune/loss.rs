@@ -100,7 +100,7 @@ impl Loss {
         let step = rejected * (likely / usual).ln() + (1.0 - rejected) * ((1.0 - likely) / (1.0 - usual)).ln();
         self.score = (self.score + step).max(0.0);
         if self.score < ALARM {
-            if self.samples % (4 * in_flight).max(CLEAN_SAMPLES) == 0 {
+            if self.samples.is_multiple_of((4 * in_flight).max(CLEAN_SAMPLES)) {
                 self.clean(now, under_way);
             }
             return None;

@@ -1,4 +1,10 @@
+//! The rules of the tuner by example, on a cluster of a few lines. How it does on clusters worth the name is judged by the simulator.
+
 mod model;
+
+use std::time::Duration;
+
+use proptest::prelude::*;
 
 use super::*;
 use model::{Cluster, Model};
@@ -9,112 +15,245 @@ fn bounds() -> Bounds {
     Bounds { batch_bytes: (64 << 10, 64 * MIB), batch_docs: u32::MAX, in_flight: (1, 128), memory: 64 * MIB }
 }
 
+fn auto_within(bounds: Bounds) -> Box<dyn Tuner> {
+    Box::new(Auto::new(AutoConfig { bounds, gentle: None }))
+}
+
 fn auto() -> Box<dyn Tuner> {
-    Box::new(Auto::new(AutoConfig { bounds: bounds(), gentle: None }))
+    auto_within(bounds())
 }
 
-/// Mebibytes a second of the best cell of a grid, run for itself.
-fn best_fixed(cluster: &Cluster) -> (f64, Plan) {
-    let mut best = (0.0, Plan { batch_bytes: 0, batch_docs: u32::MAX, in_flight: 0 });
-    for b in 0..=8 {
-        for n in [1, 2, 4, 8, 16, 32, 64, 128] {
-            let plan = Plan { batch_bytes: (256 << 10) << b, batch_docs: u32::MAX, in_flight: n };
-            if plan.batch_bytes * u64::from(n) > 64 * MIB {
-                continue;
-            }
-            let rate = Model::new(cluster.clone(), vec![Box::new(Fixed(plan))]).run_until(60.0)[0];
-            if rate > best.0 * 1.005 {
-                best = (rate, plan);
-            }
-        }
+fn model(cluster: &Cluster) -> Model {
+    Model::new(cluster.clone(), vec![auto()])
+}
+
+/// Mebibytes a second of the best of a grid of fixed plans.
+fn best_fixed(cluster: &Cluster) -> f64 {
+    let sizes = (0..=6).map(|doublings| (256 << 10) << doublings);
+    let plans = sizes.flat_map(|batch_bytes| [1, 2, 4, 8, 16, 32, 64, 128].map(|in_flight| (batch_bytes, in_flight)));
+    let plans = plans.filter(|&(batch_bytes, in_flight)| batch_bytes * u64::from(in_flight) <= 64 * MIB);
+    let rates = plans.map(|(batch_bytes, in_flight)| {
+        let plan = Plan { batch_bytes, batch_docs: u32::MAX, in_flight };
+        Model::new(cluster.clone(), vec![Box::new(Fixed(plan))]).run_until(20.0)[0]
+    });
+    rates.fold(0.0, f64::max)
+}
+
+/// After 10 s, of the best fixed plan.
+fn steady(cluster: &Cluster) -> f64 {
+    let mut model = model(cluster);
+    model.run_until(10.0);
+    model.run_until(60.0)[0] / best_fixed(cluster)
+}
+
+#[track_caller]
+fn at_least(ratio: f64, wanted: f64) {
+    assert!(ratio >= wanted, "{ratio:.3} is below {wanted}");
+}
+
+#[test]
+fn a_small_node_is_kept_busy() {
+    at_least(steady(&Cluster { threads: 2, ..Cluster::default() }), 0.95);
+}
+
+#[test]
+fn a_long_way_is_filled_within_seconds() {
+    let cluster = Cluster { delay: 0.2, threads: 16, ..Cluster::default() };
+    let best = best_fixed(&cluster);
+    let mut model = model(&cluster);
+    model.run_until(4.0);
+    at_least(model.run_until(10.0)[0] / best, 0.9);
+    at_least(model.run_until(60.0)[0] / best, 0.95);
+}
+
+#[test]
+fn a_thin_line_is_not_flooded() {
+    let cluster = Cluster { bandwidth: 1.2, ..Cluster::default() };
+    at_least(steady(&cluster), 0.95);
+    let mut model = model(&cluster);
+    model.run_until(60.0);
+    let plan = model.loaders[0].tuner.plan();
+    assert!(plan.batch_bytes * u64::from(plan.in_flight) <= 6 * MIB, "{plan:?}");
+}
+
+#[test]
+fn where_requests_are_dear_they_get_larger() {
+    let cluster = Cluster { per_request: 0.05, ..Cluster::default() };
+    let mut model = model(&cluster);
+    model.run_until(40.0);
+    assert!(model.loaders[0].tuner.plan().batch_bytes >= 3 * MIB, "{}", model.loaders[0].tuner.why());
+    at_least(model.run_until(60.0)[0] / best_fixed(&cluster), 0.9);
+}
+
+#[test]
+fn a_full_queue_is_remembered() {
+    let cluster = Cluster { queue: 12, ..Cluster::default() };
+    let mut model = model(&cluster);
+    model.run_until(10.0);
+    let before = (model.loaders[0].docs, model.loaders[0].rejected);
+    at_least(model.run_until(60.0)[0] / best_fixed(&cluster), 0.95);
+    let l = &model.loaders[0];
+    let rejected = (l.rejected - before.1) as f64 / (l.docs - before.0) as f64;
+    assert!(rejected < 0.01, "{rejected}");
+}
+
+#[test]
+fn a_body_that_was_too_large_is_never_sent_again() {
+    let mut model = Model::new(Cluster { body_limit: 3 * MIB / 4, ..Cluster::default() }, vec![auto()]);
+    model.run_until(60.0);
+    let decisions: Vec<Decision> = std::iter::from_fn(|| model.loaders[0].tuner.poll_decision()).collect();
+    let refused = decisions.iter().position(|d| d.why.contains("too large")).unwrap();
+    assert!(decisions[refused..].iter().all(|d| d.to.batch_bytes <= MIB), "{decisions:?}");
+    assert!(model.loaders[0].tuner.plan().batch_bytes <= 3 * MIB / 4);
+}
+
+#[test]
+fn a_slow_source_leads_to_no_growth() {
+    let mut model = Model::new(Cluster { source: 0.5, ..Cluster::default() }, vec![auto()]);
+    model.run_until(60.0);
+    let plan = model.loaders[0].tuner.plan();
+    assert!(plan.in_flight <= 2 && plan.batch_bytes <= 8 * MIB, "{plan:?}");
+}
+
+#[test]
+fn stalls_do_not_tear_the_plan_down() {
+    let mut model = model(&Cluster { stall: Some((30.0, 20.0, 3.0)), ..Cluster::default() });
+    model.run_until(10.0);
+    // Two stalls of 3 s in these 50 s.
+    at_least(model.run_until(60.0)[0] / (best_fixed(&Cluster::default()) * 44.0 / 50.0), 0.95);
+}
+
+#[test]
+fn a_change_is_followed_within_ten_seconds() {
+    type Step = (&'static str, fn(&mut Cluster));
+    let steps: [Step; 5] = [
+        ("threads gone", |c| c.threads = 2),
+        ("threads added", |c| c.threads = 8),
+        ("half as fast", |c| c.per_mib = 0.2),
+        ("twice as fast", |c| c.per_mib = 0.05),
+        ("a longer way", |c| c.delay += 0.1),
+    ];
+    for (name, step) in steps {
+        let mut model = model(&Cluster::default());
+        model.run_until(30.0);
+        step(&mut model.cluster);
+        let best = best_fixed(&model.cluster);
+        model.run_until(40.0);
+        let ratio = model.run_until(60.0)[0] / best;
+        assert!(ratio >= 0.9, "{name}: {ratio}");
     }
-    best
 }
 
-fn show(name: &str, m: &mut Model) {
-    let l = &mut m.loaders[0];
-    if std::env::var("V").is_ok_and(|v| name == v) {
-        while let Some(d) = l.tuner.poll_decision() {
-            println!(
-                "  {:7.3} {:3} x {:6} -> {:3} x {:6} {}",
-                d.at.since_start().as_secs_f64(),
-                d.from.in_flight,
-                d.from.batch_bytes >> 10,
-                d.to.in_flight,
-                d.to.batch_bytes >> 10,
-                d.why
-            );
+#[test]
+fn loaders_share() {
+    for loaders in [2, 4] {
+        let mut model = Model::new(Cluster::default(), (0..loaders).map(|_| auto()).collect());
+        model.run_until(20.0);
+        let rates = model.run_until(80.0);
+        let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), r| (sum + r, squares + r * r));
+        let jain = sum * sum / (squares * f64::from(loaders));
+        assert!(jain >= 0.8, "{loaders}: {jain} {rates:?}");
+        at_least(sum / best_fixed(&Cluster::default()), 0.9);
+    }
+}
+
+#[test]
+fn gentle_keeps_the_wall_time_low() {
+    let gentle = Gentle { latency_growth: 1.3, ..Gentle::default() };
+    let tuner = Auto::new(AutoConfig { bounds: bounds(), gentle: Some(gentle) });
+    let mut model = Model::new(Cluster { noise: 0.0, ..Cluster::default() }, vec![Box::new(tuner)]);
+    model.run_until(60.0);
+    // Four threads: more than five requests would queue for longer than was allowed.
+    assert!(model.loaders[0].tuner.plan().in_flight <= 6, "{}", model.loaders[0].tuner.why());
+}
+
+#[test]
+fn a_knob_that_is_fixed_stays() {
+    for fixed in [
+        Bounds { batch_bytes: (3 * MIB, 3 * MIB), ..bounds() },
+        Bounds { in_flight: (5, 5), ..bounds() },
+        Bounds { batch_bytes: (MIB, MIB), in_flight: (4, 4), ..bounds() },
+    ] {
+        let mut model = Model::new(Cluster::default(), vec![auto_within(fixed)]);
+        model.run_until(30.0);
+        while let Some(decision) = model.loaders[0].tuner.poll_decision() {
+            let (bytes, in_flight) = (decision.to.batch_bytes, decision.to.in_flight);
+            assert!((fixed.batch_bytes.0..=fixed.batch_bytes.1).contains(&bytes), "{decision:?}");
+            assert!((fixed.in_flight.0..=fixed.in_flight.1).contains(&in_flight), "{decision:?}");
         }
     }
 }
 
 #[test]
-fn play() {
-    let cases = [
-        ("small", Cluster::default()),
-        ("two threads", Cluster { threads: 2, ..Cluster::default() }),
-        ("wan", Cluster { delay: 0.2, ..Cluster::default() }),
-        ("wan wide", Cluster { delay: 0.2, threads: 32, ..Cluster::default() }),
-        ("many threads", Cluster { threads: 64, ..Cluster::default() }),
-        ("dear requests", Cluster { per_request: 0.05, ..Cluster::default() }),
-        ("slow link", Cluster { bandwidth: 1.2, ..Cluster::default() }),
-        ("slow wan", Cluster { bandwidth: 12.0, delay: 0.1, ..Cluster::default() }),
-        ("short queue", Cluster { queue: 12, ..Cluster::default() }),
-        ("stalls", Cluster { stall: Some((30.0, 20.0, 3.0)), ..Cluster::default() }),
-        ("noise", Cluster { noise: 0.8, ..Cluster::default() }),
-        ("body", Cluster { body_limit: 3 * MIB / 4, ..Cluster::default() }),
-    ];
-    for (name, cluster) in cases {
-        let (best, plan) = best_fixed(&cluster);
-        let mut m = Model::new(cluster, vec![auto()]);
-        let first = m.run_until(10.0)[0];
-        let rest = m.run_until(60.0)[0];
-        let l = &m.loaders[0];
-        println!(
-            "{name:14} best {best:7.1} {:3} x {:6} KiB | start {:.2} whole {:.2} steady {:.3} rejected {:.4} | {}",
-            plan.in_flight,
-            plan.batch_bytes >> 10,
-            first / best,
-            (first + 5.0 * rest) / 6.0 / best,
-            rest / best,
-            l.rejected as f64 / l.docs as f64,
-            l.tuner.why()
-        );
-        show(name, &mut m);
+fn decisions_form_a_chain_and_say_why() {
+    let mut model = model(&Cluster::default());
+    let mut plan = model.loaders[0].tuner.plan();
+    model.run_until(30.0);
+    while let Some(decision) = model.loaders[0].tuner.poll_decision() {
+        assert!(decision.why.len() > 10, "{decision:?}");
+        plan = decision.to;
     }
-    for loaders in [2, 4] {
-        for (name, cluster) in
-            [("small", Cluster::default()), ("wan", Cluster { delay: 0.1, threads: 16, ..Cluster::default() })]
-        {
-            let one = Model::new(cluster.clone(), vec![auto()]).run_until(60.0)[0];
-            let mut m = Model::new(cluster, (0..loaders).map(|_| auto()).collect());
-            m.run_until(10.0);
-            let r = m.run_until(60.0);
-            let sum: f64 = r.iter().sum();
-            let jain = sum * sum / (r.len() as f64 * r.iter().map(|x| x * x).sum::<f64>());
-            println!("{loaders} loaders on {name}: total {:.2} jain {jain:.3} {r:.1?}", sum / one);
-            for l in &m.loaders {
-                println!("    {}", l.tuner.why());
+    assert_eq!(plan, model.loaders[0].tuner.plan());
+    assert!(model.loaders[0].tuner.why().contains("MB/s"));
+}
+
+fn sample() -> impl Strategy<Value = (u64, Sample)> {
+    let outcome = prop_oneof![
+        8 => Just(Outcome::Answered),
+        1 => Just(Outcome::Refused),
+        1 => Just(Outcome::TooLarge),
+        1 => Just(Outcome::Lost)
+    ];
+    let numbers = (0u64..2000, 0u64..5_000, 1u64..(80 << 20), 0u32..1000, 0u32..1000, 0u32..300);
+    (outcome, numbers, any::<bool>()).prop_map(
+        |(outcome, (gap, wall, bytes, accepted, rejected, in_flight), limited)| {
+            let sample = Sample {
+                sent: Time::START,
+                wall: Duration::from_millis(wall),
+                took: None,
+                bytes,
+                docs: accepted + rejected,
+                accepted,
+                rejected,
+                outcome,
+                in_flight,
+                source_limited: limited && wall % 7 == 0,
+                node: 0,
+            };
+            (gap, sample)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever is reported, in whatever order: plans stay within the bounds, and the same calls give the same plans.
+    #[test]
+    fn plans_stay_within_the_bounds(samples in prop::collection::vec(sample(), 1..400)) {
+        let bounds = Bounds { batch_bytes: (1 << 16, 1 << 25), batch_docs: 9, in_flight: (2, 60), memory: 1 << 27 };
+        let (mut one, mut two) = (auto_within(bounds), auto_within(bounds));
+        let mut now = Time::START;
+        let mut body_limit = u64::MAX;
+        for (gap, sample) in samples {
+            now = now + Duration::from_millis(gap);
+            let sample = Sample { sent: now - sample.wall, ..sample };
+            if sample.outcome == Outcome::TooLarge {
+                body_limit = body_limit.min(sample.bytes);
             }
-            show(&format!("{loaders} {name}"), &mut m);
+            one.handle_sample(now, &sample);
+            two.handle_sample(now, &sample);
+            let plan = one.plan();
+            prop_assert_eq!(plan, two.plan());
+            prop_assert!(plan.batch_bytes <= bounds.batch_bytes.1 && plan.batch_bytes <= body_limit, "{:?}", plan);
+            prop_assert!(plan.batch_bytes >= bounds.batch_bytes.0.min(body_limit / 2).max(1), "{:?}", plan);
+            prop_assert!((bounds.in_flight.0..=bounds.in_flight.1).contains(&plan.in_flight), "{:?}", plan);
+            prop_assert!(plan.batch_bytes * u64::from(plan.in_flight) <= bounds.memory, "{:?}", plan);
+            prop_assert_eq!(plan.batch_docs, 9);
         }
-    }
-    let steps: [(&str, fn(&mut Cluster)); 5] = [
-        ("threads halved", |c| c.threads = 2),
-        ("threads doubled", |c| c.threads = 8),
-        ("twice as slow", |c| c.per_mib = 0.2),
-        ("twice as fast", |c| c.per_mib = 0.05),
-        ("+100 ms", |c| c.delay += 0.1),
-    ];
-    for (name, step) in steps {
-        let mut cluster = Cluster::default();
-        let mut m = Model::new(cluster.clone(), vec![auto()]);
-        m.run_until(30.0);
-        step(&mut cluster);
-        step(&mut m.cluster);
-        let (best, _) = best_fixed(&cluster);
-        let got: Vec<f64> = (1..30).map(|s| m.run_until(30.0 + f64::from(s))[0] / best).collect();
-        println!("{name}: {got:.2?} {}", m.loaders[0].tuner.why());
-        show(name, &mut m);
+        prop_assert_eq!(one.why(), two.why());
+        while let Some(decision) = one.poll_decision() {
+            prop_assert_eq!(Some(decision), two.poll_decision());
+        }
     }
 }

@@ -1,0 +1,83 @@
+//! Batch sizes are compared, in turn and in pairs of windows.
+
+use super::super::knobs::Knobs;
+use super::super::trial::{Trial, Verdict};
+use super::super::window::Window;
+use super::{Auto, Phase};
+use crate::time::Time;
+
+/// How many times more than keeps the cluster busy is under way when sizes are compared.
+const BUSY: f64 = 1.6;
+/// Smallest gain of another batch size that counts.
+const WORTH: f64 = 1.02;
+
+impl Auto {
+    /// Compares bodies of double or half the size, with the same bytes under way: enough of them that fewer and larger requests
+    /// still keep the cluster busy.
+    pub(super) fn begin_trial(&mut self, now: Time, wall: f64, body: f64) {
+        let factor = if self.larger_next { 2.0 } else { 0.5 };
+        let alone = self.share > 0.7;
+        let other = self.knobs.resized(&self.plan, factor, alone);
+        let factor = other.batch_bytes as f64 / self.plan.batch_bytes as f64;
+        let Some(delay) = self.delay.filter(|_| other.batch_bytes != self.plan.batch_bytes) else {
+            self.larger_next = !self.larger_next;
+            self.resize.later(now);
+            return self.restart(now);
+        };
+        // How many of the other requests keep the cluster as busy as these do, for each of these.
+        let as_busy = delay.unloaded(body * factor) / delay.unloaded(body) / factor;
+        let pressure = match self.gentle {
+            None => (BUSY * as_busy * factor / delay.growth(wall, body)).clamp(1.0, 2.0),
+            Some(_) => 1.0,
+        };
+        let pressure = pressure.min(self.loss.growth_limit(now) / self.under_way());
+        let first = self.knobs.more(&self.plan, pressure);
+        let arms = [first, self.knobs.resized(&first, factor, alone)];
+        let better = self.knobs.more(&other, (as_busy * factor).max(1.0));
+        let why = format!("compare {} with {}", Knobs::words(&arms[1]), Knobs::words(&arms[0]));
+        self.phase = Phase::Trial(Trial::new(self.plan, better, arms, WORTH));
+        self.decide(now, first, why);
+    }
+
+    pub(super) fn tried(&mut self, now: Time, window: &Window) {
+        let Phase::Trial(trial) = &mut self.phase else { return };
+        if window.source_was_the_limit() {
+            let current = trial.current;
+            self.phase = Phase::Hold;
+            self.resize.later(now);
+            return self.decide(now, current, "the source is the limit: nothing can be compared".to_owned());
+        }
+        let rate = window.completed_rate(now);
+        let verdict = trial.handle(rate, window.error());
+        let (current, other, plan) = (trial.current, trial.better, trial.plan());
+        match verdict {
+            Verdict::Open => self.decide(now, plan, "the comparison goes on".to_owned()),
+            Verdict::Better { gain } => {
+                let why = format!(
+                    "{} gave {:.0} % more bytes per second than {}",
+                    Knobs::words(&other),
+                    (gain - 1.0) * 100.0,
+                    Knobs::words(&current)
+                );
+                self.evidence.size = Some(why.clone());
+                self.phase = Phase::Hold;
+                self.rate = None;
+                self.decide(now, other, why);
+                self.resize.soon(now);
+            }
+            Verdict::NotBetter { gain } => {
+                let why = format!(
+                    "{} gave {:+.0} % bytes per second against {}",
+                    Knobs::words(&other),
+                    (gain - 1.0) * 100.0,
+                    Knobs::words(&current)
+                );
+                self.evidence.size = Some(why.clone());
+                self.phase = Phase::Hold;
+                self.larger_next = !self.larger_next;
+                self.resize.later(now);
+                self.decide(now, current, why);
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! How much is under way: the fast start, the queue's target, and what says that the cluster has changed.
+
+use std::time::Duration;
+
+use super::super::delay::Delay;
+use super::super::knobs::Knobs;
+use super::super::window::Window;
+use super::{Auto, Cause, Evidence, Phase, REJECTED};
+use crate::time::Time;
+use crate::tune::Plan;
+
+/// Below this growth of the wall time nothing queues, and the plan may double.
+const IDLE: f64 = 1.15;
+/// The same during the fast start, where a window is one round and less exact.
+const IDLE_AT_START: f64 = 1.3;
+/// A window that is slower than the last ones by this factor, twice in a row, says that the cluster has changed.
+const CHANGED: f64 = 0.75;
+/// Where the wall time is so many times the target, it is measured anew before anything else.
+const JUMP: f64 = 1.4;
+/// Less than this part of what fewer requests brought says that the summit lies behind.
+const SUMMIT: f64 = 0.94;
+/// So long an unloaded request should take at first, seconds: much shorter ones cost more than they hold, much longer ones make
+/// everything slow to learn.
+const WALL_SECONDS: f64 = 0.1;
+/// Below it the wall time may grow more than otherwise, seconds.
+const LATENCY_SECONDS: f64 = 0.1;
+/// After so long a stall counts half.
+const STALL_HALF_LIFE_SECONDS: f64 = 20.0;
+/// How much the wall time may grow further with each stall that counts, and how many do.
+const PER_STALL: f64 = 0.6;
+const STALLS_MOST: f64 = 8.0;
+
+impl Auto {
+    pub(super) fn start(&mut self, now: Time, window: &Window, wall: f64) {
+        let body = window.body();
+        let Some(delay) = &mut self.delay else {
+            self.delay = Some(Delay::new(wall, body));
+            let to = self.knobs.sized(&self.plan, WALL_SECONDS / wall);
+            let why = format!("{} take {:.0} ms each", Knobs::words(&self.plan), wall * 1e3);
+            return self.decide(now, to, why);
+        };
+        if delay.is_far_from(body) {
+            delay.measured(wall, body);
+        }
+        delay.lower(wall, body);
+        let growth = delay.growth(wall, body);
+        if window.source_was_the_limit() {
+            return self.restart(now);
+        }
+        let to = self.knobs.grown(&self.plan, 2.0, self.loss.growth_limit(now));
+        if growth < IDLE_AT_START && to != self.plan {
+            let why = format!("nothing queues: {} take {:.0} ms each", Knobs::words(&self.plan), wall * 1e3);
+            return self.decide(now, to, why);
+        }
+        self.phase = Phase::Hold;
+        self.drain.soon(now);
+        self.resize.soon(now);
+        self.restart(now);
+    }
+
+    pub(super) fn hold(&mut self, now: Time, window: &Window, wall: f64) {
+        let body = window.body();
+        let Some(delay) = &mut self.delay else { return };
+        delay.lower(wall, body);
+        let growth = delay.growth(wall, body);
+        let comparable = delay.comparable_growth(wall, body);
+        let rate = window.rate();
+        self.evidence = Evidence { rate, growth, wall, ..self.evidence.clone() };
+        if window.source_was_the_limit() {
+            return self.restart(now);
+        }
+        if self.has_changed(rate) && now.since(self.last_change) > self.change_pause {
+            self.last_change = now;
+            // Doubled for the case that nothing comes of it.
+            self.change_pause = (self.change_pause * 2).min(Duration::from_secs(60));
+            (self.rate, self.best) = (None, None);
+            self.drain.soon(now);
+            self.resize.soon(now);
+            self.loss.forget();
+            return self.begin_drain(now, wall, growth, Cause::Slower);
+        }
+        if let Some((under_way, before)) = self.lessened.take() {
+            let step = (under_way / self.under_way()).ln();
+            if (before / rate).ln() > (0.6 * step).max(0.05) {
+                return self.begin_drain(now, wall, growth, Cause::NoQueue);
+            }
+        }
+        if let Some(back) = self.past_summit(rate) {
+            let why = format!("{} brought more than {}", Knobs::words(&back), Knobs::words(&self.plan));
+            self.loss.set_ceiling(now, self.under_way());
+            (self.rate, self.best) = (None, None);
+            return self.decide(now, back, why);
+        }
+        let target = self.growth_target(now);
+        if comparable > JUMP * target && now.since(self.drained) > Duration::from_secs(2) {
+            return self.begin_drain(now, wall, growth, Cause::Slower);
+        }
+        let ratio = target / comparable;
+        let used = window.in_flight() > 0.8 * f64::from(self.plan.in_flight);
+        let limit = self.loss.growth_limit(now);
+        let clean = window.rejected_ratio() < REJECTED / 2.0;
+        let grow = ratio > 1.1 && used && clean;
+        let to = if grow {
+            let factor = if growth < IDLE { 2.0 } else { ratio.sqrt() };
+            self.knobs.grown(&self.plan, factor, limit)
+        } else if ratio < 1.0 / 1.1 {
+            self.knobs.lessened(&self.plan, ratio.sqrt())
+        } else {
+            self.plan
+        };
+        if to != self.plan {
+            let why = format!(
+                "a request takes {comparable:.1} times as long as on the idle cluster, {target:.1} is aimed at"
+            );
+            self.rate = None;
+            self.lessened = (!grow).then(|| (self.under_way(), rate));
+            return self.decide(now, to, why);
+        }
+        if grow && self.knobs.is_full(&self.plan, limit) && !self.full {
+            // Memory is the limit: smaller bodies, more of them, come back earlier.
+            self.full = true;
+            self.larger_next = false;
+            self.resize.soon(now);
+        }
+        if now >= self.drain.next && growth > IDLE {
+            return self.begin_drain(now, wall, growth, Cause::Due);
+        }
+        if now >= self.resize.next && clean {
+            return self.begin_trial(now, wall, body);
+        }
+        self.restart(now);
+    }
+
+    /// The plan with less under way that brought clearly more than what there is now, after three windows.
+    pub(super) fn past_summit(&mut self, rate: f64) -> Option<Plan> {
+        self.smooth = Some(self.smooth.map_or(rate, |smooth| 0.6 * smooth + 0.4 * rate));
+        self.windows += 1;
+        let smooth = self.smooth.filter(|_| self.windows >= 3)?;
+        let best = self.best.get_or_insert((self.plan, smooth));
+        // What was best long ago counts a little less with every window: servers drift.
+        best.1 *= 0.998;
+        if smooth > best.1 {
+            *best = (self.plan, smooth);
+        }
+        let (plan, rate) = *best;
+        let more = Knobs::under_way(&self.plan) > 1.2 * Knobs::under_way(&plan);
+        (more && smooth < SUMMIT * rate).then_some(plan)
+    }
+
+    /// Two windows in a row that are much slower than the usual ones of this plan.
+    pub(super) fn has_changed(&mut self, rate: f64) -> bool {
+        let usual = *self.rate.get_or_insert(rate);
+        if rate < usual * CHANGED {
+            self.slow_windows += 1;
+            return self.slow_windows >= 2;
+        }
+        self.slow_windows = 0;
+        self.rate = Some(0.7 * usual + 0.3 * rate);
+        false
+    }
+
+    /// How many times longer than unloaded a request should take. The more is under way, the less: that makes loaders that share a
+    /// cluster, and so see the same growth, meet at the same bytes under way.
+    pub(super) fn growth_target(&self, now: Time) -> f64 {
+        let target = 1.0 + 3.2 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
+        let target = target.clamp(1.5, 5.0);
+        // Where a request is over in no time, some more of them disturb nobody and even out servers' swings.
+        let unloaded = self.delay.map_or(LATENCY_SECONDS, |delay| delay.unloaded(self.body));
+        let target = target * (LATENCY_SECONDS / unloaded).clamp(1.0, 1.6);
+        // While one node stands still, what waits for the others is all that there is to do.
+        let target = target * (1.0 + PER_STALL * self.recent_stalls(now).min(STALLS_MOST));
+        // Each loader keeps so much under way as if it were alone; who has more than all others together yields.
+        let target = match self.share {
+            share if share > 0.7 => target,
+            share if share > 0.5 => (target / share * (0.5 / share).powi(2)).max(target.min(1.8)),
+            share => target * 2.0 * (0.5 / share).powf(1.5),
+        };
+        self.gentle.map_or(target, |gentle| target.min(gentle.latency_growth))
+    }
+
+    /// Stalls, those of long ago counting less.
+    pub(super) fn recent_stalls(&self, now: Time) -> f64 {
+        let (stalls, last) = self.stalls;
+        stalls * 0.5_f64.powf(now.since(last).as_secs_f64() / STALL_HALF_LIFE_SECONDS)
+    }
+
+    /// Nothing came back for much longer than usual: a merge, a garbage collection, or a change; the next windows will tell.
+    pub(super) fn is_stall(&self, now: Time) -> bool {
+        self.wall > 0.0 && now.since(self.last_end).as_secs_f64() > (3.0 * self.wall).max(0.5)
+    }
+}
