@@ -78,7 +78,7 @@ impl Load<'_> {
     }
 
     fn has_checkpoint(&self) -> bool {
-        let files = std::fs::read_dir(self.folder.join("state/inrush")).into_iter().flatten();
+        let files = std::fs::read_dir(self.folder.join("state/inrush/checkpoints")).into_iter().flatten();
         files.filter_map(Result::ok).any(|file| file.path().extension().is_some_and(|e| e == "json"))
     }
 

@@ -342,7 +342,7 @@ impl IdFrom {
 /// Where checkpoints are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateFolder {
-    /// Made where it does not exist.
+    /// Made where it does not exist, with a folder `checkpoints` in it.
     pub path: PathBuf,
     /// A folder that cannot be used is an error. Otherwise it is a warning, and there are no checkpoints.
     pub required: bool,

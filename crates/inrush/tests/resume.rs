@@ -57,7 +57,7 @@ impl Job {
 
     /// What is left in the state folder.
     fn left(&self) -> Vec<PathBuf> {
-        std::fs::read_dir(self.state()).unwrap().map(|entry| entry.unwrap().path()).collect()
+        std::fs::read_dir(self.state().join("checkpoints")).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 
     fn resumed(&self) -> LoadConfig {

@@ -287,7 +287,8 @@ pub(crate) struct ResumeArgs {
     /// ids the documents of the last moments may be there twice, and are counted
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Folder for checkpoints and for the record of settings that are changed. Default: $XDG_STATE_HOME/inrush, else ~/.local/state/inrush
+    /// Folder for checkpoints, and for records of settings that are changed, besides those in the cluster. Default: inrush in
+    /// XDG_STATE_HOME or ~/.local/state
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
 }

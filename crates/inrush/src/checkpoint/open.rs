@@ -42,7 +42,8 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
         return Ok(None);
     }
     let job = Job::new(config, source)?;
-    let state = match State::open(&folder.path, &job.key()) {
+    let path = folder.path.join("checkpoints");
+    let state = match State::open(&path, &job.key()) {
         Ok(state) => state,
         Err(e @ StateError::Io { .. }) if !folder.required && !config.resume => {
             tracing::warn!("{e}; no checkpoint is kept, and this load cannot be resumed; name another with --state");
@@ -70,7 +71,7 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
         };
         return Err(refuse(format!(
             "there is no checkpoint of this load in {}: it never began, came to its end, or had another index, cluster, action, id or other sources; leave --resume out to load from the beginning{others}",
-            folder.path.display()
+            path.display()
         )));
     };
     let differences = saved.job.differences(&job);
