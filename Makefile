@@ -32,7 +32,7 @@ unit: ## units, properties, the engine and the command line against the fake clu
 	cargo test --locked --workspace --quiet
 
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
-	cargo test --locked -p inrush --test node --test servers --features real-servers -- --nocapture --test-threads 1
+	cargo test --locked -p inrush --test node --test servers --test audit_servers --features real-servers -- --nocapture --test-threads 1
 	scripts/readme.sh
 
 fuzz: tools ## each fuzz target for a minute

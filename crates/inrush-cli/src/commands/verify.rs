@@ -59,10 +59,13 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
         ..AuditOptions::new(what.index)
     };
     let (progress, watched) = watch::channel(AuditProgress::default());
+    let tell = |now| {
+        progress.send_replace(now);
+    };
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(show(watched, display, stderr.clone()));
     let compared = tokio::select! {
-        compared = audit(transport, Box::new(source), &options, |now| drop(progress.send_replace(now))) => compared,
+        compared = audit(transport, Box::new(source), &options, tell) => compared,
         () = signals.next() => return Ok(ExitStatus::Interrupted.code()),
     };
     drop(progress);
