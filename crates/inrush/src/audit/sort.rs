@@ -245,7 +245,8 @@ mod tests {
             for _ in 0..2 {
                 let mut merge = sorted.read().unwrap();
                 for pair in &pairs {
-                    prop_assert_eq!(merge.next().unwrap().as_ref(), Some(pair));
+                    let next = merge.next().unwrap();
+                    prop_assert_eq!(next.as_ref(), Some(pair));
                 }
                 prop_assert_eq!(merge.next().unwrap(), None);
             }
