@@ -5,13 +5,17 @@ mod doctor;
 mod load;
 mod node;
 mod recover;
+mod verify;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use load::{AuthArgs, AwsService, Format, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
+pub(crate) use load::{
+    AuthArgs, AwsService, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs,
+};
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 pub(crate) use recover::RecoverArgs;
+pub(crate) use verify::VerifyArgs;
 
 /// Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and proves that nothing was lost.
 ///
@@ -27,6 +31,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load files or stdin into an index
     Load(Box<LoadArgs>),
+    /// Compare files with an index: counts, ids, contents
+    Verify(Box<VerifyArgs>),
     /// Find what slows a cluster or an index down for loading
     Doctor(Box<DoctorArgs>),
     /// Start, stop or inspect the local OpenSearch node

@@ -329,7 +329,7 @@ mod tests {
         .unwrap()
         .args;
         assert_eq!(args.source.sources, ["jobs/a.csv", "jobs/b/*.csv", "-", "/abs.csv"]);
-        assert_eq!(args.source.null, ["NA", "-99"]);
+        assert_eq!(args.source.reading.null, ["NA", "-99"]);
         assert_eq!(args.index.index.unwrap().as_str(), "trips");
         assert_eq!(args.index.to, ["https://a:9200", "https://b:9200"]);
         assert_eq!(args.sizes.batch_bytes, Some(4 << 20));

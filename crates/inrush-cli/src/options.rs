@@ -7,7 +7,7 @@ use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig
 use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header};
 use inrush::transport::NodeUrl;
 
-use crate::args::{self, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
+use crate::args::{self, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::UsageError;
 use crate::job::Job;
@@ -162,7 +162,7 @@ fn check_id(config: &LoadConfig, to: &IndexArgs, dead_letters: bool) -> Result<(
 }
 
 /// How the sources are to be read.
-pub(crate) fn format(args: &SourceArgs, document_bytes_max: usize) -> Result<FormatOptions, UsageError> {
+pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<FormatOptions, UsageError> {
     let for_columns = [
         ("--separator", args.separator.is_some()),
         ("--quote", args.quote.is_some()),
@@ -229,17 +229,18 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
     if !args.sources.is_empty() {
         return Err(UsageError::new("sources and --from-dead-letters are given").hint("load one after the other"));
     }
+    let reading = &args.reading;
     let given = [
-        ("--format", args.format.is_some()),
-        ("--field", args.field.is_some()),
-        ("--charset", args.charset.is_some()),
-        ("--separator", args.separator.is_some()),
-        ("--quote", args.quote.is_some()),
-        ("--no-header", args.no_header),
-        ("--columns", !args.columns.is_empty()),
-        ("--schema", !args.schema.is_empty()),
-        ("--all-strings", args.all_strings),
-        ("--null", !args.null.is_empty()),
+        ("--format", reading.format.is_some()),
+        ("--field", reading.field.is_some()),
+        ("--charset", reading.charset.is_some()),
+        ("--separator", reading.separator.is_some()),
+        ("--quote", reading.quote.is_some()),
+        ("--no-header", reading.no_header),
+        ("--columns", !reading.columns.is_empty()),
+        ("--schema", !reading.schema.is_empty()),
+        ("--all-strings", reading.all_strings),
+        ("--null", !reading.null.is_empty()),
     ];
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),
@@ -272,7 +273,7 @@ mod tests {
             if args.from_dead_letters.is_some() {
                 check_dead_letters(&args)?;
             }
-            Ok(format(&args, 1).map(drop)?)
+            Ok(format(&args.reading, 1).map(drop)?)
         });
         let error = error.unwrap_err();
         assert!(error.is::<UsageError>(), "{error:?}");
@@ -348,7 +349,8 @@ mod tests {
 
     #[test]
     fn formats() {
-        let args = job("a --index t --format tsv --quote none --schema a:b:float,c:string --no-header").args.source;
+        let args =
+            job("a --index t --format tsv --quote none --schema a:b:float,c:string --no-header").args.source.reading;
         let format = format(&args, 7).unwrap();
         assert_eq!((format.format, format.document_bytes_max), (Some(Format::Tsv), 7));
         assert_eq!((format.csv.quote, format.csv.header), (None, Header::Numbered));

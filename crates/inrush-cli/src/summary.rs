@@ -45,14 +45,14 @@ pub(crate) fn problem(report: &Report) -> Option<String> {
 
 /// Names and values, one below the other.
 #[derive(Default)]
-struct Rows(Vec<(String, String)>);
+pub(crate) struct Rows(Vec<(String, String)>);
 
 impl Rows {
-    fn add(&mut self, name: impl Into<String>, value: impl Into<String>) {
+    pub(crate) fn add(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.0.push((name.into(), value.into()));
     }
 
-    fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         let width = self.0.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         let mut text = String::new();
         for (name, value) in self.0 {

@@ -3,6 +3,7 @@
 mod cluster;
 mod documents;
 mod indices;
+mod scroll;
 
 use bytes::Bytes;
 use http::Method;
@@ -196,6 +197,11 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
         ("POST" | "GET", [index, "_mget"]) => documents::mget(cluster, Some(index), request),
         ("POST" | "GET", ["_count"]) => documents::count(cluster, "*", request),
         ("POST" | "GET", [index, "_count"]) => documents::count(cluster, index, request),
+        ("POST" | "GET", ["_search", "scroll"]) => scroll::next(cluster, request),
+        ("DELETE", ["_search", "scroll"]) => scroll::clear(request),
+        ("POST" | "GET", [index, "_search"]) if request.param("scroll").is_some() => {
+            scroll::begin(cluster, index, request)
+        }
         ("POST" | "GET", ["_search"]) => documents::search(cluster, "*", request),
         ("POST" | "GET", [index, "_search"]) => documents::search(cluster, index, request),
         ("GET", [index, "_doc", id]) => documents::get(cluster, index, id, request),

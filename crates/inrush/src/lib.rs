@@ -44,6 +44,7 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+pub mod audit;
 mod checkpoint;
 pub mod cluster;
 mod compare;

@@ -56,6 +56,14 @@ pub(crate) struct SourceArgs {
     /// Load the documents of a dead-letter file again, instead of a SOURCE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) from_dead_letters: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: FormatArgs,
+}
+
+/// How sources are read.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Source")]
+pub(crate) struct FormatArgs {
     /// Format of the sources. Default: told from each one's first character ({ is ndjson) and the ending of its name
     /// (.ndjson, .jsonl, .json; .csv, .tsv, .psv; .txt, .log are text)
     #[arg(long, value_enum)]

@@ -70,7 +70,7 @@ fn open_source(args: &SourceArgs, document_bytes_max: usize) -> Result<Box<dyn S
     if args.sources.is_empty() {
         return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
     }
-    let format = options::format(args, document_bytes_max)?;
+    let format = options::format(&args.reading, document_bytes_max)?;
     let specs: Vec<SourceSpec> = args.sources.iter().map(SourceSpec::new).collect();
     Ok(Box::new(open(&specs, format, &Warnings::default()).map_err(wrong)?))
 }
@@ -117,7 +117,7 @@ fn confirm(question: &str) -> Result<()> {
 }
 
 /// Which errors before the first document are the user's to mend on the command line.
-fn usage(error: LoadError) -> anyhow::Error {
+pub(super) fn usage(error: LoadError) -> anyhow::Error {
     match error {
         LoadError::Usage(message) => UsageError::new(message).into(),
         LoadError::Setup(error) => auth::usage(error),
@@ -133,18 +133,18 @@ fn usage(error: LoadError) -> anyhow::Error {
 }
 
 /// SIGINT and SIGTERM.
-struct Signals {
+pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    fn new() -> Result<Self> {
+    pub(super) fn new() -> Result<Self> {
         let catch = |kind| signal(kind).context("cannot catch signals");
         Ok(Signals { interrupt: catch(SignalKind::interrupt())?, terminate: catch(SignalKind::terminate())? })
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

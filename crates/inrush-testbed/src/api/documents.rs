@@ -226,6 +226,16 @@ pub(super) fn write(
 }
 
 pub(super) fn search(cluster: &Cluster, expression: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
+    search_from(cluster, expression, request, None)
+}
+
+/// A search whose first hits are left out: `scrolled` of them in a scroll, where the result window has no end.
+pub(super) fn search_from(
+    cluster: &Cluster,
+    expression: &str,
+    request: &ApiRequest,
+    scrolled: Option<usize>,
+) -> Result<ApiReply, EsError> {
     let names = expand(cluster, expression)?;
     let body = request.json()?;
     let number = |name: &str, default: usize| {
@@ -243,6 +253,7 @@ pub(super) fn search(cluster: &Cluster, expression: &str, request: &ApiRequest) 
             ),
         ));
     }
+    let from = scrolled.unwrap_or(from);
     let everything = json!({"match_all": {}});
     let query = body.get("query").unwrap_or(&everything);
     let mut hits: Vec<(String, StoredDocument, Value)> = Vec::new();

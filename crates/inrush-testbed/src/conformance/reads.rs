@@ -17,6 +17,7 @@ case_table! {
     cluster_health "_cluster/health answers status and nodes";
     disk_space "_nodes/stats/fs and _cat/allocation tell the free bytes of each data node";
     wrong_method "GET on _bulk answers 405";
+    scroll "a scroll shows each document once, with its routing and without its source, and then an empty page";
     search_and_aggregate "_search pages through documents and aggregates keyword terms and sums";
 }
 
@@ -141,6 +142,42 @@ async fn disk_space(t: &Target) -> Check {
 
 async fn wrong_method(t: &Target) -> Check {
     expect_status(&t.json("GET", "/_bulk", json!(null)).await?, 405)
+}
+
+async fn scroll(t: &Target) -> Check {
+    let settings = json!({"number_of_shards": 2, "number_of_replicas": 0});
+    let name = t.create_with("scroll", settings, json!({})).await?;
+    let lines: String = (0..25)
+        .map(|n| match n {
+            7 => "{\"index\":{\"_id\":\"7\",\"routing\":\"r\"}}\n{\"n\":7}\n".to_owned(),
+            n => format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"n\":{n}}}\n"),
+        })
+        .collect();
+    t.items(&format!("/{name}/_bulk?refresh=true"), &lines).await?;
+    let path = format!("/{name}/_search?scroll=1m&allow_partial_search_results=false");
+    let mut page = t.json("POST", &path, json!({"size": 10, "_source": false, "sort": ["_doc"]})).await?.json();
+    let mut ids = Vec::new();
+    let mut sizes = Vec::new();
+    loop {
+        let hits = page["hits"]["hits"].as_array().cloned().unwrap_or_default();
+        sizes.push(hits.len());
+        for hit in &hits {
+            let id = hit["_id"].as_str().unwrap_or_default().to_owned();
+            equal("routing", &hit["_routing"], if id == "7" { json!("r") } else { json!(null) })?;
+            equal("source", &hit["_source"], json!(null))?;
+            ids.push(id);
+        }
+        if hits.is_empty() || sizes.len() > 4 {
+            break;
+        }
+        let body = json!({"scroll": "1m", "scroll_id": page["_scroll_id"]});
+        page = t.json("POST", "/_search/scroll", body).await?.json();
+    }
+    ids.sort_by_key(|id| id.parse::<u32>().unwrap_or(u32::MAX));
+    equal("pages", &json!(sizes), json!([10, 10, 5, 0]))?;
+    equal("ids", &json!(ids), json!((0..25).map(|n| n.to_string()).collect::<Vec<_>>()))?;
+    let body = json!({"scroll_id": [page["_scroll_id"]]});
+    expect_status(&t.json("DELETE", "/_search/scroll", body).await?, 200)
 }
 
 async fn search_and_aggregate(t: &Target) -> Check {

@@ -10,6 +10,7 @@ pub mod documents;
 mod error;
 pub mod index;
 mod limits;
+pub mod lookup;
 pub mod product;
 mod rest;
 pub mod stats;

@@ -118,7 +118,7 @@ impl Transport {
     /// Asks, and again where the question surely did not arrive or where the cluster says that it cannot answer now. A
     /// reader's question is also repeated where its answer was lost.
     pub(crate) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, HttpError> {
-        let reads = method == Method::GET;
+        let reads = method == Method::GET || is_read(path);
         let mut request = Request::new(method, path);
         if let Some(body) = body {
             request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -158,6 +158,12 @@ impl Transport {
             status => Err(ClusterError::from_status(what, status, &value)),
         }
     }
+}
+
+/// Whether a POST to this path only reads, so that it may be repeated. The next page of a scroll is gone once it was sent.
+fn is_read(path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    path.ends_with("/_mget") || path.ends_with("/_search")
 }
 
 fn beginning(body: &[u8]) -> String {

@@ -1,0 +1,64 @@
+//! What `inrush verify` can be told.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use inrush::{FieldPath, IndexTemplate};
+
+use super::{AuthArgs, FormatArgs, OutputArgs};
+
+/// Compare files with an index: how many documents there are, which are missing in the index, only there, or different.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The source is read and its documents are looked up by id. Contents are compared as values: the order of keys and the way to
+write a number do not matter. Where an id is in the source several times, the last document counts, as with load. Memory stays
+small; ids are sorted in temporary files (TMPDIR), about 50 bytes a document.
+
+Exit status:
+  0    equal, as far as was compared: `not proven` says what was not
+  1    it could not be compared
+  2    usage
+  4    different
+  130  interrupted")]
+pub(crate) struct VerifyArgs {
+    /// Files, globs in quotes ('logs/*.ndjson.zst'), or - for stdin, as for load
+    #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required = true, help_heading = "Source")]
+    pub(crate) sources: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) reading: FormatArgs,
+    #[command(flatten)]
+    pub(crate) what: CompareArgs,
+    #[command(flatten)]
+    pub(crate) auth: AuthArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// What is compared with what.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Comparison")]
+pub(crate) struct CompareArgs {
+    /// Index, alias or data stream
+    #[arg(long, value_name = "NAME")]
+    pub(crate) index: IndexTemplate,
+    /// Nodes of the cluster, as for load. Default: the local OpenSearch node, which is started if it does not run
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    pub(crate) to: Vec<String>,
+    /// The field that holds the id. Without it documents are only counted
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) id: Option<FieldPath>,
+    /// The field that holds the routing value, where the documents were loaded with one
+    #[arg(long, value_name = "FIELD", requires = "id")]
+    pub(crate) routing: Option<FieldPath>,
+    /// Fields that were left out by the load, repeated or separated by commas
+    #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "id")]
+    pub(crate) drop: Vec<FieldPath>,
+    /// Compare N ids drawn at random, 1 to 100000, instead of all; their documents are kept in memory
+    #[arg(long, value_name = "N", requires = "id", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) sample: Option<u32>,
+    /// Write the documents that are missing or different to FILE, one JSON object a line, for `inrush load FILE` with the same
+    /// --id, --routing and --drop; overwritten, and empty if there are none
+    #[arg(long, value_name = "FILE", requires = "id", value_hint = ValueHint::FilePath)]
+    pub(crate) missing: Option<PathBuf>,
+}

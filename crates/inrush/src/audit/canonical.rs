@@ -1,0 +1,257 @@
+//! Whether two JSON documents say the same: the order of keys, white space and escapes do not matter, and numbers are compared by
+//! value, so that a document that was transcoded (SMILE, CBOR) on its way is still the same.
+//!
+//! A whole number without a fraction or an exponent is compared digit by digit, however long. One with a fraction or an exponent is
+//! what a 64-bit float makes of it, because that is what a transcoder keeps: `1`, `1.0` and `10e-1` are the same, and so are
+//! `0.1` and `0.10000000000000000001`. A field that is null is not one that is absent.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+/// Objects and arrays inside of each other that are looked into; servers take fewer.
+const DEPTH_MAX: u32 = 200;
+
+/// How many fields that differ are named.
+const NAMED: usize = 3;
+
+/// What a comparison found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    /// They say the same.
+    Same,
+    /// They do not; names of the first top-level fields that differ.
+    Different(Vec<String>),
+}
+
+/// Compares two documents. What cannot be read as JSON is the same only byte by byte.
+pub(super) fn compare(ours: &[u8], theirs: &[u8]) -> Comparison {
+    if ours == theirs {
+        return Comparison::Same;
+    }
+    let (Some(a), Some(b)) = (form(ours), form(theirs)) else { return Comparison::Different(Vec::new()) };
+    if a == b { Comparison::Same } else { Comparison::Different(differing(ours, theirs)) }
+}
+
+/// The canonical form: keys sorted, no white space, one way to write each string and number. `None`: not JSON, or nested too
+/// deeply.
+pub(super) fn form(document: &[u8]) -> Option<Vec<u8>> {
+    let raw: &RawValue = serde_json::from_slice(document).ok()?;
+    let mut out = Vec::with_capacity(document.len());
+    write(raw, &mut out, DEPTH_MAX)?;
+    Some(out)
+}
+
+fn write(raw: &RawValue, out: &mut Vec<u8>, depth: u32) -> Option<()> {
+    let text = raw.get();
+    match text.as_bytes().first()? {
+        b'{' => {
+            let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+            out.push(b'{');
+            for (name, value) in fields {
+                string(&name, out);
+                out.push(b':');
+                write(value, out, depth.checked_sub(1)?)?;
+                out.push(b',');
+            }
+            out.push(b'}');
+        }
+        b'[' => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+            out.push(b'[');
+            for item in items {
+                write(item, out, depth.checked_sub(1)?)?;
+                out.push(b',');
+            }
+            out.push(b']');
+        }
+        b'"' => string(&serde_json::from_str::<String>(text).ok()?, out),
+        b't' | b'f' | b'n' => out.extend_from_slice(text.as_bytes()),
+        _ => number(text, out),
+    }
+    Some(())
+}
+
+fn string(text: &str, out: &mut Vec<u8>) {
+    // A `str` is always a JSON string, and writing to a vector does not fail.
+    serde_json::to_writer(out, text).expect("a string is written to memory");
+}
+
+/// A number as its digits without zeros at either end, and the power of ten that they are multiplied by.
+fn number(text: &str, out: &mut Vec<u8>) {
+    if text.contains(['.', 'e', 'E'])
+        && let Ok(float) = text.parse::<f64>()
+        && float.is_finite()
+    {
+        return decimal(&format!("{float:e}"), out);
+    }
+    decimal(text, out);
+}
+
+fn decimal(text: &str, out: &mut Vec<u8>) {
+    let (negative, unsigned) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+    let Ok(exponent) = exponent.parse::<i64>() else {
+        // No float and no exponent that anybody could mean: equal to itself only.
+        return out.extend_from_slice(text.as_bytes());
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_start_matches('0').trim_end_matches('0');
+    if significant.is_empty() {
+        return out.push(b'0');
+    }
+    let zeros = digits.len() - digits.trim_end_matches('0').len();
+    let exponent = exponent.saturating_sub(fraction.len() as i64).saturating_add(zeros as i64);
+    let sign = if negative { "-" } else { "" };
+    out.extend_from_slice(format!("{sign}{significant}e{exponent}").as_bytes());
+}
+
+/// Top-level fields whose values differ; none where one of the two is no object.
+fn differing(ours: &[u8], theirs: &[u8]) -> Vec<String> {
+    let fields = |document| serde_json::from_slice::<BTreeMap<String, &RawValue>>(document);
+    let (Ok(ours), Ok(theirs)) = (fields(ours), fields(theirs)) else { return Vec::new() };
+    let value = |raw: &RawValue| form(raw.get().as_bytes());
+    let differs = |name: &String| match (ours.get(name), theirs.get(name)) {
+        (Some(a), Some(b)) => value(a) != value(b),
+        _ => true,
+    };
+    let mut names: Vec<String> = ours
+        .keys()
+        .chain(theirs.keys().filter(|name| !ours.contains_key(*name)))
+        .filter(|n| differs(n))
+        .cloned()
+        .collect();
+    names.truncate(NAMED);
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Map, Value};
+
+    use super::*;
+
+    fn check(a: &str, b: &str, same: bool) {
+        let (fa, fb) = (form(a.as_bytes()).unwrap(), form(b.as_bytes()).unwrap());
+        assert_eq!(fa == fb, same, "{a} {b}: {} {}", String::from_utf8_lossy(&fa), String::from_utf8_lossy(&fb));
+    }
+
+    #[test]
+    fn order_space_escapes_and_ways_to_write_a_number_do_not_matter() {
+        check(r#"{"a":1,"b":{"d":[1,2],"c":null}}"#, r#" { "b":{"c":null,"d":[ 1.0, 2e0 ]},"a":1.00}"#, true);
+        check(r#""\u00e9\/""#, "\"é/\"", true);
+        check("1", "1.0", true);
+        check("1000", "1e3", true);
+        check("-0.0", "0", true);
+        check("0.1", "0.10000000000000000001", true);
+        check("123456789012345678901.0", "1.2345678901234568E20", true);
+        check("100000000000000000000000", "1e23", true);
+    }
+
+    #[test]
+    fn what_is_different_stays_different() {
+        check(r#"{"a":null}"#, "{}", false);
+        check("[1,2]", "[2,1]", false);
+        check(r#""1""#, "1", false);
+        check("true", "1", false);
+        check("9007199254740993", "9007199254740992", false);
+        check("123456789012345678901", "123456789012345678902", false);
+        check("-1", "1", false);
+        check("10", "1", false);
+        check(r#"{"a":"b,c"}"#, r#"{"a":"b","c":""}"#, false);
+        check("1e400", "1e401", false);
+    }
+
+    #[test]
+    fn differing_fields_are_named() {
+        let named = |a: &str, b: &str| compare(a.as_bytes(), b.as_bytes());
+        assert_eq!(named(r#"{"a":1,"b":2}"#, r#"{"b":2.0,"a":1}"#), Comparison::Same);
+        assert_eq!(
+            named(r#"{"a":1,"b":2,"c":3}"#, r#"{"a":1,"b":3,"d":4}"#),
+            Comparison::Different(vec!["b".into(), "c".into(), "d".into()])
+        );
+        assert_eq!(named("{", "{}"), Comparison::Different(Vec::new()));
+        assert_eq!(named("{", "{"), Comparison::Same);
+        let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        assert!(form(deep(200).as_bytes()).is_some() && form(deep(5_000).as_bytes()).is_none());
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<f64>().prop_filter("JSON has no others", |f| f.is_finite()).prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::btree_map(any::<String>(), inner, 0..6)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// The same value as another writer would put it: keys the other way round, floats with an exponent, strings with escapes.
+    fn rewritten(value: &Value) -> String {
+        match value {
+            Value::Object(map) => {
+                let fields: Vec<String> =
+                    map.iter().rev().map(|(k, v)| format!("{}: {}", escaped(k), rewritten(v))).collect();
+                format!("{{ {} }}", fields.join(" ,"))
+            }
+            Value::Array(items) => format!("[ {} ]", items.iter().map(rewritten).collect::<Vec<_>>().join(",\n")),
+            Value::String(text) => escaped(text),
+            Value::Number(number) if number.is_f64() => format!("{:E}", number.as_f64().unwrap()),
+            Value::Number(number) if number.as_i64().is_some_and(|n| n.unsigned_abs() < 1 << 53) => {
+                format!("{number}.000")
+            }
+            other => other.to_string(),
+        }
+    }
+
+    fn escaped(text: &str) -> String {
+        let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+        format!("\"{units}\"")
+    }
+
+    /// Changes one value somewhere inside.
+    fn changed(value: &Value) -> Value {
+        match value {
+            Value::Null => Value::Bool(false),
+            Value::Bool(on) => Value::Bool(!on),
+            Value::Number(_) => Value::Null,
+            Value::String(text) => Value::String(format!("{text}x")),
+            Value::Array(items) => match items.split_last() {
+                None => Value::from(vec![Value::Null]),
+                Some((last, rest)) => rest.iter().cloned().chain([changed(last)]).collect(),
+            },
+            Value::Object(map) => {
+                let mut map: Map<String, Value> = map.clone();
+                match map.values_mut().next() {
+                    None => drop(map.insert("new".into(), Value::Null)),
+                    Some(first) => *first = changed(first),
+                }
+                Value::Object(map)
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn another_writer_changes_nothing(value in json()) {
+            let (a, b) = (value.to_string(), rewritten(&value));
+            prop_assert_eq!(form(a.as_bytes()).unwrap(), form(b.as_bytes()).unwrap(), "{} {}", a, b);
+        }
+
+        #[test]
+        fn a_changed_value_is_seen(value in json()) {
+            let (a, b) = (value.to_string(), changed(&value).to_string());
+            prop_assert_ne!(form(a.as_bytes()).unwrap(), form(b.as_bytes()).unwrap(), "{} {}", a, b);
+        }
+    }
+}

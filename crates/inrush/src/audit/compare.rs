@@ -1,0 +1,143 @@
+//! Looks the records of a source up in batches, several at once, and says in the source's order what the index has.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::task::JoinHandle;
+
+use super::canonical::{Comparison, compare};
+use super::found::{Finding, Verdict, key_of};
+use super::missing::MissingFile;
+use super::read::Record;
+use super::sort::{Sorted, Sorter};
+use super::{AuditError, io_error};
+use crate::cluster::ClusterError;
+use crate::cluster::lookup::{Found, Lookup, Wanted};
+use crate::transport::Transport;
+
+/// Documents in one question, and bytes of them.
+const BATCH_DOCS: usize = 500;
+const BATCH_BYTES: usize = 1 << 20;
+/// Questions under way at once.
+const IN_FLIGHT: usize = 4;
+
+pub(super) struct Comparer {
+    transport: Arc<Transport>,
+    lookup: Lookup,
+    /// Whether contents are compared, or only ids.
+    contents: bool,
+    batch: Vec<Record>,
+    batch_bytes: usize,
+    under_way: VecDeque<JoinHandle<Result<Vec<Compared>, ClusterError>>>,
+    findings: Sorter,
+    missing: Option<MissingFile>,
+    compared: u64,
+}
+
+/// A record with its verdict.
+struct Compared {
+    record: Record,
+    verdict: Verdict,
+    fields: String,
+}
+
+impl Comparer {
+    pub(super) fn new(
+        transport: Arc<Transport>,
+        lookup: Lookup,
+        contents: bool,
+        missing: Option<MissingFile>,
+        sort_memory: usize,
+    ) -> Self {
+        Comparer {
+            transport,
+            lookup,
+            contents,
+            batch: Vec::new(),
+            batch_bytes: 0,
+            under_way: VecDeque::new(),
+            findings: Sorter::new(sort_memory),
+            missing,
+            compared: 0,
+        }
+    }
+
+    /// Records whose lookup is over.
+    pub(super) fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    /// Adds the next record of the source, and waits while as much is under way as may be.
+    pub(super) async fn push(&mut self, record: Record) -> Result<(), AuditError> {
+        self.batch_bytes += record.document.len();
+        self.batch.push(record);
+        if self.batch.len() >= BATCH_DOCS || self.batch_bytes >= BATCH_BYTES {
+            self.send().await?;
+        }
+        Ok(())
+    }
+
+    /// All findings, by id, and the file for the documents that are to be written.
+    pub(super) async fn finish(mut self) -> Result<(Sorted, Option<MissingFile>), AuditError> {
+        self.send().await?;
+        while !self.under_way.is_empty() {
+            self.settle().await?;
+        }
+        Ok((self.findings.finish(), self.missing))
+    }
+
+    async fn send(&mut self) -> Result<(), AuditError> {
+        if self.under_way.len() >= IN_FLIGHT {
+            self.settle().await?;
+        }
+        let records = std::mem::take(&mut self.batch);
+        self.batch_bytes = 0;
+        let (transport, lookup, contents) = (Arc::clone(&self.transport), self.lookup.clone(), self.contents);
+        self.under_way.push_back(tokio::spawn(async move {
+            let wanted: Vec<Wanted> = records.iter().map(|record| record.key.clone()).collect();
+            let found = lookup.find(&transport, &wanted, contents).await?;
+            Ok(records.into_iter().zip(found).map(|(record, found)| judge(record, &found)).collect())
+        }));
+        Ok(())
+    }
+
+    /// Takes the answer to the oldest question.
+    async fn settle(&mut self) -> Result<(), AuditError> {
+        let Some(oldest) = self.under_way.pop_front() else { return Ok(()) };
+        let all = match oldest.await {
+            Ok(all) => all?,
+            // Nobody cancels it, so it has panicked.
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        };
+        for Compared { record, verdict, fields } in all {
+            let kept = match (&mut self.missing, verdict) {
+                (Some(missing), Verdict::Missing | Verdict::Different) => {
+                    Some(missing.keep(&record.raw).map_err(io_error("writing a temporary file"))?)
+                }
+                _ => None,
+            };
+            let key = key_of(&record.key.id, record.key.routing.as_deref());
+            let finding = Finding { verdict, place: record.place, kept, fields };
+            self.findings.push(&key, &finding.to_bytes()).map_err(io_error("sorting in a temporary file"))?;
+            self.compared += 1;
+        }
+        Ok(())
+    }
+}
+
+fn judge(record: Record, found: &[Found]) -> Compared {
+    let mut fields = String::new();
+    let mut same = false;
+    for one in found {
+        match one.source.as_ref().map(|source| compare(&record.document, source.get().as_bytes())) {
+            None | Some(Comparison::Same) => same = true,
+            Some(Comparison::Different(names)) => fields = names.join(", "),
+        }
+    }
+    let verdict = match (found.is_empty(), same) {
+        (true, _) => Verdict::Missing,
+        (false, true) => Verdict::Same,
+        (false, false) => Verdict::Different,
+    };
+    Compared { record, verdict, fields: if verdict == Verdict::Different { fields } else { String::new() } }
+}

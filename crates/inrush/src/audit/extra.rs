@@ -1,0 +1,129 @@
+//! Which documents of the index are not in the source: the index's ids are read and sorted, and the two sorted lists are read side by
+//! side.
+
+use super::found::{Finding, Verdict, id_of, key_of};
+use super::report::{Example, has_room};
+use super::sort::{Sorted, Sorter};
+use super::{AuditError, io_error};
+use crate::cluster::ClusterError;
+use crate::cluster::lookup::Scan;
+use crate::transport::{HttpErrorKind, Transport};
+
+/// How often the ids are read where the answer to a page is lost, which cannot be asked for again.
+const TRIES: u32 = 3;
+
+/// What the index has besides.
+#[derive(Debug, Default)]
+pub(super) struct Extra {
+    pub(super) docs: u64,
+    pub(super) examples: Vec<Example>,
+    /// Documents whose ids the index has although they could not be looked up by them.
+    pub(super) not_found_by_id: u64,
+}
+
+/// Reads the ids of `name`, and compares them with those of the source. `routed`: the source names routing values.
+pub(super) async fn extra(
+    transport: &Transport,
+    name: &str,
+    source: &Sorted,
+    routed: bool,
+    sort_memory: usize,
+    progress: impl Fn(u64),
+) -> Result<Extra, AuditError> {
+    let mut tries = 0;
+    let ids = loop {
+        tries += 1;
+        match scan(transport, name, routed, sort_memory, &progress).await {
+            Err(AuditError::Cluster(ClusterError::Http(error)))
+                if error.kind == HttpErrorKind::Lost && tries < TRIES =>
+            {
+                tracing::warn!("{error}; reading the ids of {name} again from the beginning");
+            }
+            other => break other?,
+        }
+    };
+    join(source, &ids).map_err(io_error("reading a temporary file"))
+}
+
+async fn scan(
+    transport: &Transport,
+    name: &str,
+    routed: bool,
+    sort_memory: usize,
+    progress: &impl Fn(u64),
+) -> Result<Sorted, AuditError> {
+    let mut ids = Sorter::new(sort_memory);
+    let mut scan = Scan::new(transport, name);
+    let mut count = 0;
+    loop {
+        let page = scan.next().await?;
+        if page.is_empty() {
+            break;
+        }
+        count += page.len() as u64;
+        progress(count);
+        for (id, routing) in page {
+            let key = key_of(&id, routing.as_deref().filter(|_| routed));
+            ids.push(&key, &[]).map_err(io_error("sorting in a temporary file"))?;
+        }
+    }
+    scan.close().await;
+    Ok(ids.finish())
+}
+
+fn join(source: &Sorted, ids: &Sorted) -> std::io::Result<Extra> {
+    let mut extra = Extra::default();
+    let mut source = source.read()?;
+    let mut ids = ids.read()?;
+    let mut next = source.next_group()?;
+    while let Some((key, there)) = ids.next_group()? {
+        while next.as_ref().is_some_and(|(in_source, _)| *in_source < key) {
+            next = source.next_group()?;
+        }
+        let finding = next.as_ref().filter(|(in_source, _)| *in_source == key);
+        // Only what we have written ourselves is read here.
+        let verdict = finding.and_then(|(_, group)| Finding::from_bytes(&group.last)).map(|finding| finding.verdict);
+        let more = match verdict {
+            None => there.count,
+            Some(Verdict::Same | Verdict::Different) => there.count - 1,
+            Some(Verdict::Missing) => {
+                extra.not_found_by_id += 1;
+                0
+            }
+        };
+        extra.docs += more;
+        if more > 0 && has_room(&extra.examples) {
+            let (id, routing) = id_of(&key);
+            let detail = verdict.map(|_| format!("{} times in the index", there.count));
+            extra.examples.push(Example { id: Some(id), routing, source: None, line: None, detail });
+        }
+    }
+    Ok(extra)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::read::Place;
+
+    #[test]
+    fn what_only_the_index_has_is_counted() {
+        let mut source = Sorter::new(1);
+        for (key, verdict) in
+            [("a", Verdict::Same), ("c", Verdict::Different), ("d", Verdict::Missing), ("e", Verdict::Missing)]
+        {
+            let place = Place { source: 0, line: 1 };
+            let finding = Finding { verdict, place, kept: None, fields: String::new() };
+            source.push(key.as_bytes(), &finding.to_bytes()).unwrap();
+        }
+        let mut ids = Sorter::new(1);
+        for key in ["c", "b", "a", "c", "d", "z"] {
+            ids.push(key.as_bytes(), b"").unwrap();
+        }
+        let extra = join(&source.finish(), &ids.finish()).unwrap();
+        assert_eq!((extra.docs, extra.not_found_by_id), (3, 1));
+        let ids: Vec<&str> = extra.examples.iter().filter_map(|example| example.id.as_deref()).collect();
+        assert_eq!(ids, ["b", "c", "z"]);
+        assert_eq!(extra.examples[1].detail.as_deref(), Some("2 times in the index"));
+    }
+}

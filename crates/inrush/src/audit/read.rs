@@ -1,0 +1,156 @@
+//! The source as records with ids, in its order, from a thread of its own: read, decoded and given ids as a load does it.
+
+use bytes::Bytes;
+use inrush_core::encode::Encoder;
+use inrush_core::{ItemBlock, SourceId};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use crate::cluster::lookup::Wanted;
+use crate::reader::{CHUNK_BYTES, Sequencer};
+use crate::source::{Chunk, Source, SourceError};
+
+/// Chunks that wait to be compared.
+const AHEAD: usize = 2;
+
+/// A document of the source.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    /// Id and routing.
+    pub(super) key: Wanted,
+    /// As a load would send it.
+    pub(super) document: Bytes,
+    /// As it stands in the source, or as JSON where the source is no JSON.
+    pub(super) raw: Bytes,
+    pub(super) place: Place,
+}
+
+/// Where a record stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) source: u32,
+    pub(super) line: u64,
+}
+
+/// What one chunk of the source has.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    /// Records, rejected ones included.
+    pub(super) docs: u64,
+    /// Those with an id; none where none was asked for.
+    pub(super) records: Vec<Record>,
+    /// Those that no load could send, and why.
+    pub(super) rejected: Vec<(Place, String)>,
+}
+
+/// What the thread says.
+pub(super) enum Message {
+    Part(Part),
+    End(Result<(), SourceError>),
+}
+
+/// Starts to read. A channel that ends without [`Message::End`] means that the thread has panicked.
+pub(super) fn start(mut source: Box<dyn Source>, encoder: Encoder) -> std::io::Result<mpsc::Receiver<Message>> {
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    std::thread::Builder::new().name("read".to_owned()).spawn(move || {
+        let mut order = Sequencer::default();
+        loop {
+            let block = match source.next_chunk(CHUNK_BYTES) {
+                Ok(Some(Chunk::Docs(block))) => block,
+                Ok(Some(Chunk::Raw(raw))) => {
+                    let decoder = std::sync::Arc::clone(&raw.decoder);
+                    decoder.decode(raw)
+                }
+                end => {
+                    // Nobody waits for the end of a comparison that has failed.
+                    let _ = sender.blocking_send(Message::End(end.map(|_| ())));
+                    return;
+                }
+            };
+            let data = block.data.clone();
+            order.push(order.count(), encoder.encode(block));
+            while let Some(items) = order.next() {
+                if sender.blocking_send(Message::Part(part(&items, &data))).is_err() {
+                    return;
+                }
+            }
+        }
+    })?;
+    Ok(receiver)
+}
+
+/// The action line, as far as it says which document is meant.
+#[derive(Deserialize)]
+struct Line {
+    index: Meta,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(rename = "_id")]
+    id: Option<String>,
+    routing: Option<String>,
+}
+
+fn part(items: &ItemBlock, data: &Bytes) -> Part {
+    let place = |record: u32| {
+        let position = items.position(record);
+        let SourceId(source) = position.source;
+        Place { source, line: position.line }
+    };
+    let rejected = items.rejects.iter().map(|reject| (place(reject.record), reject.reason.clone())).collect();
+    let mut records = Vec::new();
+    // Items without ids are only counted.
+    for at in (0..items.len()).filter(|at| items.key(*at).is_some()) {
+        let (line, document) = items.action_and_document(at);
+        // The line is our own encoder's.
+        let Ok(Line { index: Meta { id: Some(id), routing } }) = serde_json::from_slice(&line) else { continue };
+        let record = items.records[at as usize];
+        records.push(Record {
+            key: Wanted { id, routing },
+            document,
+            raw: data.slice(record.start as usize..record.end as usize),
+            place: place(at),
+        });
+    }
+    Part { docs: u64::from(items.len()), records, rejected }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_core::block::Record as BlockRecord;
+    use inrush_core::{Action, DocBlock, Operations};
+
+    use super::*;
+
+    #[test]
+    fn records_have_ids_routing_and_both_forms_of_the_document() {
+        let lines = [r#"{"id":7,"r":"a","x":1}"#, r#"{"x":2}"#];
+        let mut data = Vec::new();
+        let mut records = Vec::new();
+        for (line, text) in (0..).zip(lines) {
+            let start = data.len() as u32;
+            data.extend_from_slice(text.as_bytes());
+            records.push(BlockRecord { start, end: data.len() as u32, byte: start, line });
+        }
+        let block = DocBlock { data: data.into(), records, lines: 2, ..DocBlock::default() };
+        let data = block.data.clone();
+        let operations = Operations {
+            action: Action::Index,
+            index: "t".parse().unwrap(),
+            id: Some("id".parse().unwrap()),
+            routing: Some("r".parse().unwrap()),
+            version: None,
+            drop: vec!["id".parse().unwrap()],
+        };
+        let mut order = Sequencer::default();
+        order.push(0, Encoder::new(operations).encode(block));
+        let part = part(&order.next().unwrap(), &data);
+        assert_eq!((part.docs, part.records.len(), part.rejected.len()), (2, 1, 1));
+        let record = &part.records[0];
+        assert_eq!(record.key, Wanted { id: "7".into(), routing: Some("a".into()) });
+        assert_eq!((&record.document[..], &record.raw[..]), (&br#"{"r":"a","x":1}"#[..], lines[0].as_bytes()));
+        assert_eq!(record.place, Place { source: 0, line: 1 });
+        assert_eq!(part.rejected[0].0, Place { source: 0, line: 2 });
+    }
+}

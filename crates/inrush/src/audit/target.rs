@@ -1,0 +1,127 @@
+//! What the name stands for, how its documents are found by id, and whether their contents can be compared.
+
+use http::Method;
+use serde_json::Value;
+
+use crate::cluster::ClusterError;
+use crate::cluster::lookup::Lookup;
+use crate::transport::{Transport, path_segment};
+
+/// The index, alias or data stream that is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    pub(super) lookup: Lookup,
+    /// Why the index does not give back what was sent to it, where that is so.
+    pub(super) contents_unlike: Option<String>,
+}
+
+/// Looks the name up.
+pub(super) async fn resolve(transport: &Transport, name: &str) -> Result<Target, ClusterError> {
+    let path = format!(
+        "/{}?filter_path=*.aliases,*.mappings._source,*.settings.index.uuid,*.settings.index.mode,\
+         *.settings.index.mapping.source,*.settings.index.derived_source,*.settings.index.*_pipeline",
+        path_segment(name)
+    );
+    let missing = || ClusterError::Target {
+        name: name.to_owned(),
+        problem: "there is no such index, alias or data stream; check the name".to_owned(),
+    };
+    match transport.demand(&format!("looking up {name}"), Method::GET, &path, None).await {
+        Err(ClusterError::Refused { status: 404, .. }) => Err(missing()),
+        Err(error) => Err(error),
+        Ok(body) => judge(name, &body).ok_or_else(missing),
+    }
+}
+
+fn judge(name: &str, body: &Value) -> Option<Target> {
+    let indices = body.as_object()?;
+    let mut names = indices.iter();
+    let lookup = match (names.next(), names.next()) {
+        (None, _) => return None,
+        (Some((index, body)), None) if index == name || !is_filtered(name, body) => Lookup::Get(index.clone()),
+        _ => Lookup::Search(name.to_owned()),
+    };
+    let contents_unlike = indices.iter().find_map(|(index, body)| unlike(body).map(|why| format!("{index} {why}")));
+    Some(Target { lookup, contents_unlike })
+}
+
+fn is_filtered(alias: &str, index: &Value) -> bool {
+    index.get("aliases").and_then(|aliases| aliases.get(alias)).is_some_and(|alias| alias.get("filter").is_some())
+}
+
+/// What makes the `_source` of an index differ from what was sent.
+fn unlike(index: &Value) -> Option<String> {
+    let source = index.pointer("/mappings/_source");
+    let source = |key: &str| source.and_then(|source| source.get(key));
+    let setting = |path: &str| index.pointer(&format!("/settings/index/{path}")).and_then(Value::as_str);
+    let is_list = |key: &str| source(key).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    if matches!(source("enabled"), Some(Value::Bool(false)))
+        || source("enabled").and_then(Value::as_str) == Some("false")
+    {
+        return Some("keeps no _source (it is disabled in the mapping)".to_owned());
+    }
+    if is_list("includes") || is_list("excludes") {
+        return Some("keeps only some fields in _source (includes or excludes in the mapping)".to_owned());
+    }
+    let mode = source("mode").and_then(Value::as_str).or_else(|| setting("mapping/source/mode"));
+    match mode {
+        Some("synthetic") => return Some("makes its _source up from other data (synthetic)".to_owned()),
+        Some("disabled") => return Some("keeps no _source (its mode is disabled)".to_owned()),
+        Some("stored") => {}
+        // These modes have synthetic source unless something else is said, depending on the version and the licence.
+        _ => {
+            if let Some(mode) = setting("mode").filter(|mode| matches!(*mode, "logsdb" | "time_series")) {
+                return Some(format!("may make its _source up from other data (index.mode {mode})"));
+            }
+        }
+    }
+    if setting("derived_source/enabled") == Some("true") {
+        return Some("makes its _source up from other data (derived source)".to_owned());
+    }
+    let pipeline =
+        |name: &str| setting(name).filter(|pipeline| *pipeline != "_none").map(|pipeline| (name.to_owned(), pipeline));
+    pipeline("default_pipeline")
+        .or_else(|| pipeline("final_pipeline"))
+        .map(|(setting, pipeline)| format!("sends documents through a pipeline (index.{setting} {pipeline})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn one_index_is_read_by_id_and_anything_else_searched() {
+        let plain = json!({"aliases": {}, "settings": {"index": {"uuid": "u"}}});
+        let lookup = |name: &str, body: Value| judge(name, &body).map(|target| target.lookup);
+        assert_eq!(lookup("a", json!({})), None);
+        assert_eq!(lookup("a", json!({ "a": plain })), Some(Lookup::Get("a".into())));
+        assert_eq!(lookup("al", json!({"a": {"aliases": {"al": {}}}})), Some(Lookup::Get("a".into())));
+        let filtered = json!({"a": {"aliases": {"al": {"filter": {"match_all": {}}}}}});
+        assert_eq!(lookup("al", filtered), Some(Lookup::Search("al".into())));
+        assert_eq!(lookup("al", json!({ "a": plain, "b": plain })), Some(Lookup::Search("al".into())));
+    }
+
+    #[test]
+    fn contents_are_compared_only_where_the_index_keeps_them() {
+        let unlike = |body: Value| judge("a", &json!({ "a": body })).unwrap().contents_unlike.unwrap_or_default();
+        let settings = |settings: Value| json!({"settings": {"index": settings}});
+        assert_eq!(unlike(json!({})), "");
+        assert_eq!(unlike(settings(json!({"default_pipeline": "_none", "mode": "standard"}))), "");
+        for (body, expected) in [
+            (json!({"mappings": {"_source": {"enabled": false}}}), "a keeps no _source"),
+            (json!({"mappings": {"_source": {"excludes": ["x"]}}}), "only some fields"),
+            (json!({"mappings": {"_source": {"mode": "synthetic"}}}), "synthetic"),
+            (settings(json!({"mapping": {"source": {"mode": "synthetic"}}})), "synthetic"),
+            (settings(json!({"mode": "logsdb"})), "index.mode logsdb"),
+            (settings(json!({"derived_source": {"enabled": "true"}})), "derived source"),
+            (settings(json!({"final_pipeline": "p"})), "index.final_pipeline p"),
+        ] {
+            let why = unlike(body);
+            assert!(why.contains(expected), "{why}");
+        }
+        let stored = settings(json!({"mode": "logsdb", "mapping": {"source": {"mode": "stored"}}}));
+        assert_eq!(unlike(stored), "");
+    }
+}
