@@ -122,11 +122,14 @@ impl Sorted {
     }
 }
 
+/// Key, run, value: of equal keys the one of the earlier run comes first.
+type Head = (Vec<u8>, usize, Vec<u8>);
+
 /// Reads runs side by side.
 pub(super) struct Merge<'a> {
     cursors: Vec<Cursor<'a>>,
-    /// The next pair of each run: key, run, value.
-    heads: BinaryHeap<Reverse<(Vec<u8>, usize, Vec<u8>)>>,
+    /// The next pair of each run.
+    heads: BinaryHeap<Reverse<Head>>,
 }
 
 impl Merge<'_> {
