@@ -3,7 +3,7 @@ CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/inrush
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 SHELL := bash
 
-.PHONY: build demo test check unit fmt lint docs purity servers tools fuzz bench
+.PHONY: build demo test check unit fmt lint docs purity servers chaos tools fuzz bench
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -32,8 +32,12 @@ unit: ## units, properties, the engine and the command line against the fake clu
 	cargo test --locked --workspace --quiet
 
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
-	cargo test --locked -p inrush --test node --test servers --test audit_servers --features real-servers -- --nocapture --test-threads 1
+	cargo test --locked -p inrush --test node --test servers --test guard --test audit_servers --features real-servers -- --nocapture --test-threads 1
+	cargo test --locked -p inrush-cli --test kill --features real-servers real -- --nocapture
 	scripts/readme.sh
+
+chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch
+	scripts/chaos.sh
 
 fuzz: tools ## each fuzz target for a minute
 	scripts/fuzz.sh

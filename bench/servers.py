@@ -1,4 +1,4 @@
-"""Real servers for benchmarks: unpacked from the cache of scripts/install-servers.sh, started as an ordinary user on a free port, stopped by
+"""Real servers for benchmarks: unpacked from the cache of the local node and the tests, started as an ordinary user on a free port, stopped by
 process id."""
 
 import json
@@ -44,7 +44,7 @@ class Server:
     def __init__(self, product, version, heap_mib=2048, cpus=None):
         archive = CACHE / "dist" / f"{product}-{version}.zip"
         if not archive.exists():
-            raise SystemExit(f"{archive} is missing; run scripts/install-servers.sh")
+            raise SystemExit(f"{archive} is missing; `make servers` fetches it")
         self.name = f"{product}-{version}"
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="inrush-bench-", dir="/var/tmp"))
         with socket.socket() as free:

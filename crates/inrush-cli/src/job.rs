@@ -18,8 +18,10 @@ use crate::failure::UsageError;
 use crate::json_file;
 
 /// Flags that are one choice: where the command line makes it, the file's part of it does not count.
-const CHOICES: [&[&str]; 3] = [
+const CHOICES: [&[&str]; 5] = [
     &["sources", "from_dead_letters"],
+    &["id", "id_from"],
+    &["recreate", "resume"],
     &[
         "user",
         "password_file",

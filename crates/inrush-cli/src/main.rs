@@ -9,6 +9,7 @@ mod json_file;
 mod logging;
 mod options;
 mod progress;
+mod state;
 mod summary;
 mod units;
 
@@ -17,6 +18,11 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Cli, Command};
+
+/// glibc keeps what each thread's arena once held: over 118 GB of input the process grew from 104 to 254 MiB
+/// (`bench/runs/2026-11-21-memory.md`).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

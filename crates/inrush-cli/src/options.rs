@@ -11,14 +11,14 @@ use crate::args::{self, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, Siz
 use crate::auth::{self, Surroundings};
 use crate::failure::UsageError;
 use crate::job::Job;
-use crate::{json_file, units};
+use crate::{json_file, state, units};
 
 /// What stands for the local node in `--to`.
 const LOCAL: &str = "local";
 
 /// The engine's configuration, without an address where the local node is meant. `recreate` is not confirmed yet.
 pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadConfig> {
-    let LoadArgs { source, index: to, auth, sizes, errors, .. } = &job.args;
+    let LoadArgs { source, index: to, auth, sizes, errors, resume, .. } = &job.args;
     let Some(index) = to.index.clone() else {
         let hint = match source.from_dead_letters {
             Some(_) => "name the one of the first load with --index NAME",
@@ -31,6 +31,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.tls = auth::tls(auth)?;
     config.action = to.action.unwrap_or_default();
     config.id = to.id.clone();
+    config.id_from = to.id_from;
     config.routing = to.routing.clone();
     config.version = to.version_field.clone();
     config.pipeline = to.pipeline.clone();
@@ -44,7 +45,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
         leave_settings: to.leave_settings,
         replicas_off: to.replicas_off,
         replicas_off_confirmed: to.yes,
-        state: to.state.clone(),
+        state: resume.state.clone(),
     };
     config.dead_letters = match (&errors.dead_letters, &source.job) {
         (Some(path), _) => DeadLetters::File(path.clone()),
@@ -55,6 +56,8 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
         Some(ReplyDetail::Summary) => Replies::Summary,
         Some(ReplyDetail::Items) | None => Replies::Items,
     };
+    config.resume = resume.resume;
+    config.state = state::folder(resume.state.as_deref(), |name| std::env::var_os(name));
     limits(&mut config, sizes)?;
     if to.recreate && config.index.fixed().is_none() {
         return Err(UsageError::new("--recreate needs one index, and --index has placeholders")
@@ -312,6 +315,9 @@ mod tests {
                 "--batch-bytes 32MiB x --in-flight 4 needs 128MiB of memory, more than --memory 64MiB (default)\n\
                  hint: give --memory 128MiB",
             ),
+            ("a --index t --id i --id-from content", "an id has one origin"),
+            ("a --index t --id i --action delete --id-from content", "an id has one origin"),
+            ("a --index t --resume --recreate --yes", "give one of them"),
             ("a --index t --replies summary --pipeline p", "--replies summary"),
             ("a --index t --replies summary --id i", "use action create"),
             ("a --index x-{t} --recreate --yes", "--recreate needs one index"),

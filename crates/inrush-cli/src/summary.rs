@@ -1,6 +1,6 @@
 //! The final report, for people.
 
-use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, VerifiedState};
+use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, VerifiedState};
 
 use crate::units::{bytes, bytes_exact, count, counted, seconds};
 
@@ -118,6 +118,11 @@ fn parts(created: u64, updated: u64, deleted: u64) -> String {
 
 fn work(report: &Report, rows: &mut Rows) {
     let c = &report.counts;
+    if let Some(ThisRun { counts, seconds: took }) = &report.this_run {
+        let of =
+            format!("{} read, {} indexed, {}", count(counts.docs_read), count(counts.docs_indexed), seconds(*took));
+        rows.add("this run", of);
+    }
     rows.add("time", format!("{} ({} docs/s)", seconds(report.seconds), count(report.docs_per_second as u64)));
     rows.add("bytes read", bytes(c.bytes_read));
     rows.add("bytes sent", format!("{} in {}", bytes(c.bytes_sent), counted(c.requests, "request")));
@@ -181,8 +186,13 @@ fn what_next(report: &Report) -> Vec<String> {
         Status::CheckFailed => {
             next.push("look whether something else writes to the index or deletes from it, then count again".to_owned())
         }
-        Status::Failed => next.push("mend the cause and load again; with --id no document is there twice".to_owned()),
-        Status::Interrupted => next.push("load again; with --id no document is there twice".to_owned()),
+        Status::Failed | Status::Interrupted => {
+            let first = if report.status == Status::Failed { "mend the cause, then " } else { "" };
+            next.push(match report.checkpoint {
+                Some(_) => format!("{first}give the same command with --resume"),
+                None => format!("{first}load again; with --id no document is there twice"),
+            });
+        }
     }
     if report.settings.restored == SettingsRestored::No {
         next.push("mend what keeps the settings from being put back, then `inrush recover`".to_owned());
@@ -201,7 +211,7 @@ fn what_next(report: &Report) -> Vec<String> {
             ));
         }
     }
-    if report.counts.docs_unknown > 0 {
+    if report.counts.docs_unknown > 0 && report.checkpoint.is_none() {
         let hint = "the unknown documents were never answered: load them again, with --id so that none is there twice";
         next.push(hint.to_owned());
     }
@@ -232,6 +242,8 @@ mod tests {
             },
             seconds: 2.0,
             docs_per_second: 750.0,
+            this_run: None,
+            checkpoint: None,
             plan: PlanReport { batch_bytes: 2 << 20, batch_docs: None, in_flight: 4, why: "fixed values".into() },
             verified: Verified { state: VerifiedState::Yes, detail: "0 before + 1500 created = 1500".into() },
             settings: SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into()),
@@ -328,14 +340,17 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
 
     #[test]
     fn every_bad_end_says_what_to_do_next() {
-        for (status, expected) in [
-            (Status::CheckFailed, "count again"),
-            (Status::Failed, "mend the cause"),
-            (Status::Interrupted, "load again"),
+        for (status, checkpoint, expected) in [
+            (Status::CheckFailed, None, "count again"),
+            (Status::Failed, None, "mend the cause, then load again"),
+            (Status::Failed, Some("c"), "mend the cause, then give the same command with --resume"),
+            (Status::Interrupted, None, "load again"),
+            (Status::Interrupted, Some("c"), "the same command with --resume"),
         ] {
             let mut report = report(status);
             report.verified.state = VerifiedState::No;
             report.failure = Some("the disk is full".into());
+            report.checkpoint = checkpoint.map(Into::into);
             assert!(text(&report).contains(expected), "{status:?}");
             assert!(text(&report).contains("the disk is full"), "{status:?}");
             assert!(problem(&report).is_some());

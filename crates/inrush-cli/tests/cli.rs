@@ -15,6 +15,7 @@ use tokio::process::Command;
 fn inrush(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
     command.current_dir(folder).args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    command.env("XDG_STATE_HOME", folder.join("state"));
     for variable in ["INRUSH_PASSWORD", "INRUSH_API_KEY", "INRUSH_BEARER"] {
         command.env_remove(variable);
     }
@@ -338,10 +339,47 @@ async fn a_signal_ends_the_load_in_order() {
     fake.release_held();
     let output = child.wait_with_output().await.unwrap();
     check(&output, 130);
-    let report = report(&output);
-    assert_eq!(report["status"], "interrupted");
-    assert_eq!(report["docs_indexed"].as_u64(), Some(fake.documents("docs").len() as u64));
-    assert!(report["docs_indexed"].as_u64() < Some(10_000), "{report}");
+    let first = report(&output);
+    assert_eq!(first["status"], "interrupted");
+    assert_eq!(first["docs_indexed"].as_u64(), Some(fake.documents("docs").len() as u64));
+    assert!(first["docs_indexed"].as_u64() < Some(10_000), "{first}");
+    assert!(first["checkpoint"].as_str().unwrap().contains("state/inrush"), "{first}");
+
+    // The same command goes on, with larger batches as well.
+    let output = run(folder.path(), &["load", "a.ndjson", "--index", "docs", "--to", &to, "--json", "--resume"]).await;
+    check(&output, 0);
+    let both = report(&output);
+    assert_eq!((both["docs_indexed"].as_u64(), fake.documents("docs").len()), (Some(10_000), 10_000));
+    let rest = 10_000 - first["docs_indexed"].as_u64().unwrap();
+    assert_eq!(
+        (both["this_run"]["docs_indexed"].as_u64(), both["possible_duplicates"].as_u64()),
+        (Some(rest), Some(0))
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_load_that_was_cut_off_is_told_of_and_can_be_started_over() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).first(1)]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(100));
+    let to = fake.url();
+    let arguments = ["load", "a.ndjson", "--index", "docs", "--to", &to, "--id-from", "content"];
+    let mut child = inrush(folder.path(), &arguments).stderr(Stdio::null()).spawn().unwrap();
+    fake.wait_for_held(1).await;
+    child.kill().await.unwrap();
+    fake.release_held();
+    let output = run(folder.path(), &arguments).await;
+    check(&output, 0);
+    assert!(stderr(&output).contains("cut off") && stderr(&output).contains("--resume"), "{}", stderr(&output));
+    assert_eq!(fake.documents("docs").len(), 100);
+
+    let output = run(folder.path(), &[&arguments[..], &["--resume"]].concat()).await;
+    check(&output, 2);
+    assert!(stderr(&output).contains("there is no checkpoint of this load"), "{}", stderr(&output));
+    let stdin = ["load", "-", "--index", "docs", "--to", &to, "--resume"];
+    let output = run(folder.path(), &stdin).await;
+    check(&output, 2);
+    assert!(stderr(&output).contains("read only once"), "{}", stderr(&output));
 }
 
 #[cfg(unix)]

@@ -20,6 +20,8 @@ const SLICE_BYTES_MIN: usize = 4096;
 pub(crate) struct Tracked {
     pub(crate) id: BlockId,
     pub(crate) items: ItemBlock,
+    /// The first so many records may have been sent by an earlier run.
+    pub(crate) sent_before: u32,
 }
 
 /// Neighbouring items of one block.
@@ -42,6 +44,11 @@ impl Segment {
     /// The items `from..to` of this segment.
     pub(crate) fn part(&self, from: u32, to: u32) -> Segment {
         Segment { block: Arc::clone(&self.block), first: self.first + from, end: self.first + to }
+    }
+
+    /// Whether an earlier run may have sent it. A segment that is pending is so as a whole or not at all.
+    pub(crate) fn sent_before(&self) -> bool {
+        self.first < self.block.sent_before
     }
 
     /// How many of its items have no id.
@@ -82,6 +89,21 @@ impl Batch {
         self.items == 0
     }
 
+    /// Whether an earlier run may have sent its items.
+    pub(crate) fn sent_before(&self) -> bool {
+        self.segments.first().is_some_and(Segment::sent_before)
+    }
+
+    /// Whether the segment may be added: what may have been sent before and what was not do not share a request.
+    fn is_alike(&self, segment: &Segment) -> bool {
+        self.is_empty() || self.sent_before() == segment.sent_before()
+    }
+
+    /// How many of its items have no id.
+    pub(crate) fn without_id(&self) -> u64 {
+        self.segments.iter().map(Segment::without_id).sum()
+    }
+
     /// The request's body as few slices. Nothing is encoded again; only short slices are copied together.
     pub(crate) fn body(&self) -> Vec<Bytes> {
         let slices = self.segments.iter().map(|s| s.block.items.slice(s.first, s.end));
@@ -118,6 +140,8 @@ pub(crate) struct Pending {
     items: u64,
     oldest: Option<Time>,
     keep_order: bool,
+    /// Items without an id that an earlier run may have sent.
+    repeats: u64,
 }
 
 impl Pending {
@@ -134,7 +158,15 @@ impl Pending {
         self.bytes += segment.bytes();
         self.items += u64::from(segment.len());
         self.oldest.get_or_insert(now);
+        if segment.sent_before() {
+            self.repeats += segment.without_id();
+        }
         self.blocks.push_back(segment);
+    }
+
+    /// Items without an id that an earlier run may have sent: so many may be there twice when all is sent.
+    pub(crate) fn repeats(&self) -> u64 {
+        self.repeats
     }
 
     /// Whether nothing could be sent, even if a partial batch were allowed.
@@ -162,7 +194,7 @@ impl Pending {
     pub(crate) fn take(&mut self, now: Time, plan: &Plan) -> Batch {
         let mut batch = Batch::default();
         while let Some(segment) = self.released.pop_front() {
-            if !fits(&batch, segment.bytes(), plan) {
+            if !fits(&batch, segment.bytes(), plan) || !batch.is_alike(&segment) {
                 self.released.push_front(segment);
                 break;
             }
@@ -172,11 +204,18 @@ impl Pending {
         while self.released.is_empty()
             && let Some(segment) = self.blocks.pop_front()
         {
+            if !batch.is_alike(&segment) {
+                self.blocks.push_front(segment);
+                break;
+            }
             let end = self.take_from(&segment, plan, &mut batch);
             if end < segment.end {
                 self.blocks.push_front(Segment { first: end, ..segment });
                 break;
             }
+        }
+        if batch.sent_before() {
+            self.repeats -= batch.without_id();
         }
         // What is left came later than what was taken; its own time is not kept, so it waits at most one more linger.
         self.oldest = (!self.is_empty()).then_some(now);
@@ -284,7 +323,7 @@ mod tests {
         };
         let id = Ledger::default().open(&Origin::default(), block.len()).unwrap();
         let end = block.len();
-        Segment { block: Arc::new(Tracked { id, items: block }), first: 0, end }
+        Segment { block: Arc::new(Tracked { id, items: block, sent_before: 0 }), first: 0, end }
     }
 
     fn plan(batch_bytes: u64, batch_docs: u32) -> Plan {

@@ -4,6 +4,7 @@
 
 mod command;
 mod give_up;
+mod resume;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -78,6 +79,10 @@ pub struct Flow {
     /// No body may be larger: taught by a 413.
     body_limit: u64,
     pace: Option<Pace>,
+    /// Counts of earlier runs of the same job.
+    earlier: Counts,
+    /// `possible_duplicates` may not become more before that is written down.
+    repeats_allowed: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +112,8 @@ impl Flow {
             paused: None,
             last_progress: Time::START,
             body_limit: u64::MAX,
+            earlier: Counts::default(),
+            repeats_allowed: u64::MAX,
         }
     }
 
@@ -114,34 +121,39 @@ impl Flow {
     pub fn handle_block(&mut self, now: Time, mut items: ItemBlock) -> Result<(), LedgerError> {
         let id = self.ledger.open(&items.origin, items.len())?;
         self.tally.counts.bytes_read += items.bytes_read;
-        let rejects = std::mem::take(&mut items.rejects);
+        let mut rejects = std::mem::take(&mut items.rejects).into_iter().peekable();
         let bytes = items.body.len() as u64;
-        if items.is_empty() {
+        let unsettled = self.ledger.unsettled(id);
+        if unsettled.is_empty() {
             return Ok(());
         }
         self.buffered += bytes;
-        let block = Arc::new(Tracked { id, items });
-        let mut next = 0;
-        for reject in rejects {
-            self.pending.push(now, Segment { block: Arc::clone(&block), first: next, end: reject.record });
-            next = reject.record + 1;
-            self.dead_letter(
-                now,
-                DeadLetter {
-                    position: block.items.position(reject.record),
-                    status: 0,
-                    kind: reject.kind.to_owned(),
-                    reason: reject.reason,
-                    action: None,
-                    document: reject.text,
-                },
-            );
-            if self.ledger.settle(id, reject.record..reject.record + 1)? {
-                self.buffered -= bytes;
+        let sent_before = self.sent_before(&items);
+        let block = Arc::new(Tracked { id, items, sent_before });
+        for records in unsettled {
+            // An earlier run has them among its dead letters.
+            while rejects.next_if(|reject| reject.record < records.start).is_some() {}
+            let mut next = records.start;
+            while let Some(reject) = rejects.next_if(|reject| reject.record < records.end) {
+                self.wait_to_be_sent(now, &block, next..reject.record);
+                next = reject.record + 1;
+                self.dead_letter(
+                    now,
+                    DeadLetter {
+                        position: block.items.position(reject.record),
+                        status: 0,
+                        kind: reject.kind.to_owned(),
+                        reason: reject.reason,
+                        action: None,
+                        document: reject.text,
+                    },
+                );
+                if self.ledger.settle(id, reject.record..reject.record + 1)? {
+                    self.buffered -= bytes;
+                }
             }
+            self.wait_to_be_sent(now, &block, next..records.end);
         }
-        let end = block.items.len();
-        self.pending.push(now, Segment { block, first: next, end });
         Ok(())
     }
 
@@ -180,8 +192,11 @@ impl Flow {
     /// When [`Flow::poll`] has something to do even if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Time> {
         let waiting = self.slots.values().filter_map(|slot| match slot.state {
-            SlotState::Waiting { until } => Some(until),
-            SlotState::Sent { .. } | SlotState::AwaitingGone | SlotState::Comparing { .. } => None,
+            SlotState::Waiting { until } if self.may_be_repeated(slot) => Some(until),
+            SlotState::Waiting { .. }
+            | SlotState::Sent { .. }
+            | SlotState::AwaitingGone
+            | SlotState::Comparing { .. } => None,
         });
         let waiting = if self.paused.is_some() && self.anything_sent() { None } else { waiting.min() };
         let start = match self.may_start_slot() {
@@ -285,7 +300,7 @@ impl Flow {
                 return;
             }
             let due = self.slots.values().filter_map(|slot| match slot.state {
-                SlotState::Waiting { until } if until <= now => Some((until, slot.id)),
+                SlotState::Waiting { until } if until <= now && self.may_be_repeated(slot) => Some((until, slot.id)),
                 _ => None,
             });
             let Some((_, id)) = due.min() else { break };
@@ -310,8 +325,12 @@ impl Flow {
             return;
         }
         let id = self.next_id();
-        self.slots.insert(id, Slot::new(id, now, batch, !full));
-        self.send(now, id);
+        let slot = Slot::new(id, now, batch, !full);
+        let may_be_sent = self.may_be_repeated(&slot);
+        self.slots.insert(id, slot);
+        if may_be_sent {
+            self.send(now, id);
+        }
     }
 
     fn next_id(&mut self) -> u64 {
@@ -329,7 +348,7 @@ impl Flow {
             return;
         };
         if std::mem::take(&mut part.last_uncertain) {
-            self.tally.counts.possible_duplicates += part.batch.segments.iter().map(Segment::without_id).sum::<u64>();
+            self.tally.counts.possible_duplicates += part.batch.without_id();
         }
         if part.failures > 0 {
             self.tally.counts.retried_items += u64::from(part.batch.items);
@@ -356,6 +375,9 @@ impl Flow {
     fn settle_batch(&mut self, now: Time, batch: &Batch, settled: Settled, index: Option<&str>, uncertain: bool) {
         self.tally.settle(settled, u64::from(batch.items), index, uncertain);
         for segment in &batch.segments {
+            if settled == Settled::Unknown && self.stop.is_some() {
+                self.ledger.leave_unresolved(&segment.block.items.origin, segment.first..segment.end);
+            }
             self.release(now, segment);
         }
     }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::block::{Origin, Position, Record};
+use crate::ledger::Partition;
 
 /// Documents of one [`crate::DocBlock`] as the bytes of a bulk body. Request bodies are slices of it, so that
 /// neither batching nor a retry copies or encodes a document again.
@@ -46,6 +47,11 @@ impl ItemBlock {
     pub fn len(&self) -> u32 {
         // At most u32::MAX records, because each has at least one byte in a buffer of less than 4 GiB.
         self.ends.len() as u32
+    }
+
+    /// The part of the source that it comes from.
+    pub fn partition(&self) -> Partition {
+        (self.origin.source, self.origin.partition)
     }
 
     /// Whether the block has no records.

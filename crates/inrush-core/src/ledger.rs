@@ -1,10 +1,13 @@
 //! The ledger: every record that was read is settled exactly once, and every partition has a watermark below which all
 //! are.
 
+mod resume;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use crate::block::{Origin, SourceId};
+use crate::ranges::Ranges;
 use crate::report::Counts;
 
 /// A part of a source that is read in order.
@@ -29,12 +32,20 @@ pub struct Watermark {
 #[error("the ledger does not add up: {0}; please report this")]
 pub struct LedgerError(String);
 
+impl LedgerError {
+    pub(crate) fn new(what: String) -> Self {
+        LedgerError(what)
+    }
+}
+
 /// What is under way and what is settled. Costs a bit for each record under way.
 #[derive(Debug, Default)]
 pub struct Ledger {
     partitions: BTreeMap<Partition, Blocks>,
     opened: u64,
     settled: u64,
+    /// Only records below the horizon of their partition may be opened.
+    has_horizons: bool,
 }
 
 #[derive(Debug, Default)]
@@ -42,8 +53,18 @@ struct Blocks {
     /// The number of the first block in `open`.
     first: u64,
     open: VecDeque<Entry>,
+    /// Where the first block began.
+    first_doc: u64,
     /// Where the next block has to begin, and where the watermark is if `open` is empty.
     next_doc: u64,
+    /// Settled by an earlier run; behind `next_doc` not read again yet.
+    earlier: Ranges,
+    /// Records below may have been sent by an earlier run.
+    sent_before: u64,
+    /// Records from here on may not be opened.
+    horizon: u64,
+    /// Settled at the end of a stopped run without being known: a later run has to send them again.
+    unresolved: Ranges,
 }
 
 #[derive(Debug)]
@@ -58,25 +79,33 @@ impl Ledger {
     /// Takes responsibility for the `len` records of a block.
     pub fn open(&mut self, origin: &Origin, len: u32) -> Result<BlockId, LedgerError> {
         let partition = (origin.source, origin.partition);
-        let blocks = self
-            .partitions
-            .entry(partition)
-            .or_insert_with(|| Blocks { next_doc: origin.first_doc, ..Blocks::default() });
+        let blocks = self.partitions.entry(partition).or_insert_with(|| Blocks {
+            first_doc: origin.first_doc,
+            next_doc: origin.first_doc,
+            ..Blocks::default()
+        });
         if blocks.next_doc != origin.first_doc {
             return Err(LedgerError(format!(
                 "source {} partition {}: a block begins at document {}, expected {}",
                 origin.source.0, origin.partition, origin.first_doc, blocks.next_doc
             )));
         }
-        blocks.next_doc += u64::from(len);
-        self.opened += u64::from(len);
+        let end = origin.first_doc + u64::from(len);
+        if self.has_horizons && len > 0 && end > blocks.horizon {
+            return Err(LedgerError(format!(
+                "source {} partition {}: documents up to {end} were to be sent, and a checkpoint allows {}",
+                origin.source.0, origin.partition, blocks.horizon
+            )));
+        }
+        blocks.next_doc = end;
         let id = BlockId { partition, number: blocks.first + blocks.open.len() as u64 };
-        blocks.open.push_back(Entry {
-            first_doc: origin.first_doc,
-            len,
-            left: len,
-            done: vec![0; len.div_ceil(64) as usize],
-        });
+        let mut entry = Entry { first_doc: origin.first_doc, len, left: len, done: vec![0; len.div_ceil(64) as usize] };
+        for (first, end) in blocks.earlier.within(origin.first_doc, end) {
+            // Within the block, so it fits.
+            entry.mark((first - origin.first_doc) as u32..(end - origin.first_doc) as u32);
+        }
+        self.opened += u64::from(entry.left);
+        blocks.open.push_back(entry);
         blocks.pop_settled();
         Ok(id)
     }
@@ -93,20 +122,10 @@ impl Ledger {
         if records.end > entry.len || records.start > records.end {
             return Err(LedgerError(format!("{id:?} has {} records, not {records:?}", entry.len)));
         }
-        let count = records.end - records.start;
-        let mut at = records.start;
-        while at < records.end {
-            let word = &mut entry.done[(at / 64) as usize];
-            let bits = (64 - at % 64).min(records.end - at);
-            let mask = (u64::MAX >> (64 - bits)) << (at % 64);
-            if *word & mask != 0 {
-                return Err(LedgerError(format!("{id:?}: a record of {records:?} is settled twice")));
-            }
-            *word |= mask;
-            at += bits;
+        if !entry.mark(records.clone()) {
+            return Err(LedgerError(format!("{id:?}: a record of {records:?} is settled twice")));
         }
-        entry.left -= count;
-        self.settled += u64::from(count);
+        self.settled += u64::from(records.end - records.start);
         let complete = entry.left == 0;
         blocks.pop_settled();
         Ok(complete)
@@ -116,7 +135,11 @@ impl Ledger {
     pub fn watermark(&self, partition: Partition) -> Watermark {
         let docs = self.partitions.get(&partition).map_or(0, |blocks| match blocks.open.front() {
             Some(entry) => entry.first_doc + u64::from(entry.leading_settled()),
-            None => blocks.next_doc,
+            None => {
+                blocks.earlier.within(blocks.next_doc, u64::MAX).next().map_or(blocks.next_doc, |(first, end)| {
+                    if first == blocks.next_doc { end } else { blocks.next_doc }
+                })
+            }
         });
         Watermark { docs }
     }
@@ -160,6 +183,23 @@ impl Blocks {
 }
 
 impl Entry {
+    /// Marks records as settled; false where one of them was already, and then the entry is of no more use.
+    fn mark(&mut self, records: Range<u32>) -> bool {
+        let mut at = records.start;
+        while at < records.end {
+            let word = &mut self.done[(at / 64) as usize];
+            let bits = (64 - at % 64).min(records.end - at);
+            let mask = (u64::MAX >> (64 - bits)) << (at % 64);
+            if *word & mask != 0 {
+                return false;
+            }
+            *word |= mask;
+            at += bits;
+        }
+        self.left -= records.end - records.start;
+        true
+    }
+
     fn leading_settled(&self) -> u32 {
         let mut count = 0;
         for word in &self.done {

@@ -8,15 +8,18 @@
 
 mod batch;
 pub mod block;
+pub mod checkpoint;
 pub mod encode;
 pub mod flow;
 pub mod guard;
+pub mod ids;
 pub mod items;
 pub mod ledger;
 pub mod nodes;
 pub mod operation;
 mod order;
 pub mod outcome;
+pub mod ranges;
 pub mod rate;
 pub mod reply;
 pub mod report;
@@ -26,6 +29,7 @@ pub mod trace;
 pub mod tune;
 
 pub use block::{DocBlock, DocMeta, Origin, Position, Reject, SourceId};
+pub use checkpoint::{Checkpoint, PartitionCheckpoint};
 pub use flow::{Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Request, Stop};
 pub use items::ItemBlock;
 pub use operation::{Action, FieldPath, IndexTemplate, Operations};

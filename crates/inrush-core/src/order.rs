@@ -61,7 +61,7 @@ impl<T> IdsUnderWay<T> {
 
 /// The keys are hashes themselves.
 #[derive(Clone, Copy, Debug, Default)]
-struct AlreadyHashed(u64);
+pub(crate) struct AlreadyHashed(u64);
 
 impl Hasher for AlreadyHashed {
     fn finish(&self) -> u64 {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::outcome::Settled;
 
 /// Counts of documents, requests and bytes. `docs_read` is always the sum of `docs_indexed`, `docs_noop`,
 /// `docs_not_found`, `docs_already_there`, `docs_conflicting`, `docs_dropped`, `docs_redirected`, `docs_dead_lettered` and
 /// `docs_unknown`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counts {
     /// Documents whose end is known, or known to be unknown. Documents that were read ahead and given back when a run stopped
     /// are in `docs_given_back`, not here.
@@ -62,7 +63,7 @@ pub struct Counts {
 }
 
 /// What was done in one index.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexCounts {
     /// New documents.
     pub created: u64,
@@ -75,7 +76,7 @@ pub struct IndexCounts {
 }
 
 /// Errors of the same kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCount {
     /// The item's status; 0 for records that were never sent.
     pub status: u16,
@@ -102,6 +103,12 @@ pub struct Tally {
 const ERROR_KINDS_MAX: usize = 200;
 
 impl Tally {
+    /// A tally that goes on from these numbers.
+    pub(crate) fn go_on(counts: Counts, indices: BTreeMap<String, IndexCounts>, errors: Vec<ErrorCount>) -> Self {
+        let errors = errors.into_iter().map(|e| (error_key(e.status, &e.kind, &e.reason), e)).collect();
+        Tally { counts, indices, errors }
+    }
+
     /// Counts `count` documents that ended in `settled`, in `index` if the reply named one.
     pub fn settle(&mut self, settled: Settled, count: u64, index: Option<&str>, uncertain: bool) {
         let c = &mut self.counts;
@@ -148,15 +155,13 @@ impl Tally {
     pub fn dead_letter(&mut self, status: u16, kind: &str, reason: &str) {
         self.counts.docs_read += 1;
         self.counts.docs_dead_lettered += 1;
-        // Servers put the document's id and a preview of the value into the reason; what comes before is the same for all.
-        let stem = reason.split(" in document with id").next().unwrap_or(reason);
-        let key = (status, kind.to_owned(), stem[..stem.floor_char_boundary(160)].to_owned());
+        let key = error_key(status, kind, reason);
         if let Some(entry) = self.errors.get_mut(&key) {
             entry.count += 1;
         } else if self.errors.len() < ERROR_KINDS_MAX {
             self.errors.insert(key, ErrorCount { status, kind: kind.to_owned(), reason: reason.to_owned(), count: 1 });
         } else {
-            let other = (0, "other".to_owned(), String::new());
+            let other = error_key(0, "other", "many kinds");
             self.errors
                 .entry(other)
                 .or_insert_with(|| ErrorCount {
@@ -177,7 +182,43 @@ impl Tally {
     }
 }
 
+/// What errors of the same kind have in common. Servers put the document's id and a preview of the value into the reason; what
+/// comes before is the same for all.
+fn error_key(status: u16, kind: &str, reason: &str) -> (u16, String, String) {
+    let stem = reason.split(" in document with id").next().unwrap_or(reason);
+    (status, kind.to_owned(), stem[..stem.floor_char_boundary(160)].to_owned())
+}
+
 impl Counts {
+    /// What was counted since `earlier`, which is an earlier state of the same counts.
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        Counts {
+            docs_read: self.docs_read - earlier.docs_read,
+            docs_indexed: self.docs_indexed - earlier.docs_indexed,
+            docs_created: self.docs_created - earlier.docs_created,
+            docs_updated: self.docs_updated - earlier.docs_updated,
+            docs_deleted: self.docs_deleted - earlier.docs_deleted,
+            docs_noop: self.docs_noop - earlier.docs_noop,
+            docs_not_found: self.docs_not_found - earlier.docs_not_found,
+            docs_already_there: self.docs_already_there - earlier.docs_already_there,
+            docs_conflicting: self.docs_conflicting - earlier.docs_conflicting,
+            docs_dropped: self.docs_dropped - earlier.docs_dropped,
+            docs_redirected: self.docs_redirected - earlier.docs_redirected,
+            docs_dead_lettered: self.docs_dead_lettered - earlier.docs_dead_lettered,
+            docs_unknown: self.docs_unknown - earlier.docs_unknown,
+            docs_given_back: self.docs_given_back - earlier.docs_given_back,
+            possible_duplicates: self.possible_duplicates - earlier.possible_duplicates,
+            uncertain_creates: self.uncertain_creates - earlier.uncertain_creates,
+            uncertain_updates: self.uncertain_updates - earlier.uncertain_updates,
+            uncertain_deletes: self.uncertain_deletes - earlier.uncertain_deletes,
+            bytes_read: self.bytes_read - earlier.bytes_read,
+            bytes_sent: self.bytes_sent - earlier.bytes_sent,
+            requests: self.requests - earlier.requests,
+            retried_items: self.retried_items - earlier.retried_items,
+            rejected_items: self.rejected_items - earlier.rejected_items,
+        }
+    }
+
     /// Whether every document is in exactly one bucket.
     pub fn add_up(&self) -> bool {
         self.docs_read

@@ -42,7 +42,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
     let mut lines = BufReader::new(file).lines().enumerate();
     let (_, first) = lines.next().with_context(|| format!("{name} is empty"))?;
     let header = Header::parse(&first?).with_context(|| format!("{name} is no trace"))?;
-    let mut tuner = controller_within(&args.controller, header.bounds.into(), CLIENT_CPUS)?;
+    let mut tuner = controller_within(&args.controller, header.bounds, CLIENT_CPUS)?;
     let start = tuner.plan();
     let (mut recorded, mut replayed) = (Vec::new(), Vec::new());
     let mut samples = 0;

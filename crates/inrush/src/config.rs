@@ -27,6 +27,8 @@ pub struct LoadConfig {
     pub action: Action,
     /// The field that holds the id.
     pub id: Option<FieldPath>,
+    /// Make ids of something else than a field; not together with `id`. Default: no.
+    pub id_from: Option<IdFrom>,
     /// The field that holds the routing value.
     pub routing: Option<FieldPath>,
     /// The field that holds the external version.
@@ -53,6 +55,10 @@ pub struct LoadConfig {
     pub replies: Replies,
     /// What is changed on the index for the time of the load.
     pub guard: GuardConfig,
+    /// Where checkpoints are kept. Default: nowhere, and a load that was cut off cannot be resumed.
+    pub state: Option<StateFolder>,
+    /// Go on with the load that was cut off. Needs `state`, a checkpoint there, and the same options and sources. Default: no.
+    pub resume: bool,
 }
 
 impl LoadConfig {
@@ -65,6 +71,7 @@ impl LoadConfig {
             index,
             action: Action::Index,
             id: None,
+            id_from: None,
             routing: None,
             version: None,
             pipeline: None,
@@ -78,6 +85,8 @@ impl LoadConfig {
             verify: true,
             replies: Replies::Items,
             guard: GuardConfig::default(),
+            state: None,
+            resume: false,
         }
     }
 
@@ -113,6 +122,26 @@ impl LoadConfig {
                 "action {} needs the documents' ids; name their field with --id",
                 self.action.bulk_key()
             ));
+        }
+        if let Some(from) = self.id_from {
+            let name = from.name();
+            if self.id.is_some() {
+                return Err(format!("--id and --id-from {name} are given; an id has one origin"));
+            }
+            if !matches!(self.action, Action::Index | Action::Create) {
+                return Err(format!(
+                    "--id-from {name} is for the actions index and create; {} needs the ids that documents have, name their field with --id",
+                    self.action.bulk_key()
+                ));
+            }
+        }
+        if self.resume && self.create.recreate {
+            return Err(
+                "--resume goes on with what the index holds, and --recreate deletes it; give one of them".to_owned()
+            );
+        }
+        if self.resume && self.state.is_none() {
+            return Err("--resume needs the folder that holds the checkpoint; name it with --state".to_owned());
         }
         if self.version.is_some() && self.id.is_none() {
             return Err("an external version needs an id; name its field with --id".to_owned());
@@ -287,6 +316,47 @@ const BATCH_BYTES_MIN: u64 = 64 << 10;
 const BATCH_BYTES_MAX: u64 = 64 << 20;
 /// The most requests under way that the tuner tries.
 const IN_FLIGHT_MAX: u32 = 256;
+
+/// What ids are made of where documents have none. Both are the same each time, so that what is sent twice is there once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdFrom {
+    /// The source's name as it was given, the partition, and the number of the document in it: another name makes other ids.
+    /// Refused where the source's order is not its own.
+    Position,
+    /// The document's bytes: 128 bits of their SHA-256, and how many equal ones came before it, so that equal documents stay as
+    /// many as they are. Two documents that differ share an id with a probability below n^2 / 2^129, for a billion documents 10^-21,
+    /// even if somebody tries to make them. Costs about 20 to 40 bytes of memory for each different document of the job.
+    Content,
+}
+
+impl IdFrom {
+    /// As it is given to `--id-from`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            IdFrom::Position => "position",
+            IdFrom::Content => "content",
+        }
+    }
+}
+
+/// Where checkpoints are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateFolder {
+    /// Made where it does not exist, with a folder `checkpoints` in it.
+    pub path: PathBuf,
+    /// A folder that cannot be used is an error. Otherwise it is a warning, and there are no checkpoints.
+    pub required: bool,
+    /// A checkpoint is written at least so often while documents settle; after a crash about as much is sent again. Each costs a few
+    /// milliseconds of the disk, beside the load. Default 1 s.
+    pub every: Duration,
+}
+
+impl StateFolder {
+    /// A folder that has to be usable, with a checkpoint every second.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        StateFolder { path: path.into(), required: true, every: Duration::from_secs(1) }
+    }
+}
 
 /// Where dead letters go.
 #[derive(Clone, Debug, Default)]

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+use crate::checkpoint::SavedLetters;
 use crate::config::DeadLetters;
 use crate::error::LoadError;
 
@@ -34,6 +35,19 @@ pub(crate) struct DeadLetterWriter {
     file: Option<BufWriter<File>>,
     channel: Option<mpsc::UnboundedSender<Failure>>,
     sources: Vec<String>,
+    /// A letter could not be written: what was counted is not in the file.
+    broken: bool,
+    /// Letters were written that were not synced.
+    unsynced: bool,
+}
+
+/// The dead letters at one moment.
+#[derive(Debug)]
+pub(crate) struct SyncPoint {
+    /// How far the file goes.
+    pub(crate) saved: SavedLetters,
+    /// What has to be synced before a checkpoint says so.
+    pub(crate) file: Option<File>,
 }
 
 impl DeadLetterWriter {
@@ -51,13 +65,82 @@ impl DeadLetterWriter {
             DeadLetters::File(path) => path.clone(),
         };
         match check(&path) {
-            Ok(()) => Ok(DeadLetterWriter { path, file: None, channel, sources }),
+            Ok(()) => Ok(DeadLetterWriter { path, file: None, channel, sources, broken: false, unsynced: false }),
             Err(reason) => Err(LoadError::DeadLetters { path, reason }),
         }
     }
 
+    /// Goes on with the file of a run that was cut off, unless the user names another one. What that run wrote after its last checkpoint is
+    /// cut off: those documents are sent again.
+    pub(crate) fn go_on(
+        config: &DeadLetters,
+        run_id: &str,
+        sources: Vec<String>,
+        channel: Option<mpsc::UnboundedSender<Failure>>,
+        saved: &SavedLetters,
+    ) -> Result<Self, LoadError> {
+        let path = saved.path.clone();
+        let other = match config {
+            DeadLetters::File(named) => std::path::absolute(named).is_ok_and(|named| named != path),
+            DeadLetters::DefaultFile | DeadLetters::Folder(_) => false,
+        };
+        if other {
+            return Self::new(config, run_id, sources, channel);
+        }
+        let refuse = |reason: String| LoadError::DeadLetters { path: path.clone(), reason };
+        let file = match File::options().append(true).open(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && saved.bytes == 0 => None,
+            Err(e) => {
+                return Err(refuse(format!(
+                    "it holds the dead letters of the load that was cut off, and cannot be opened ({e}); put it back, or name another file"
+                )));
+            }
+            Ok(file) => Some(file),
+        };
+        if let Some(file) = &file {
+            let meta = file.metadata().map_err(|e| refuse(e.to_string()))?;
+            if meta.is_file() && meta.len() < saved.bytes {
+                return Err(refuse(format!(
+                    "the load that was cut off had written {} bytes of dead letters, and it has {}; put it back, or name another file",
+                    saved.bytes,
+                    meta.len()
+                )));
+            }
+            if meta.is_file() {
+                file.set_len(saved.bytes).map_err(|e| refuse(e.to_string()))?;
+            }
+        }
+        let file = file.filter(|_| saved.bytes > 0).map(BufWriter::new);
+        Ok(DeadLetterWriter { path, file, channel, sources, broken: false, unsynced: false })
+    }
+
+    /// Where the file ends now, with all letters in it.
+    pub(crate) fn sync_point(&mut self) -> io::Result<SyncPoint> {
+        self.flush()?;
+        if self.broken {
+            return Err(io::Error::other("dead letters are missing"));
+        }
+        let path = std::path::absolute(&self.path)?;
+        let Some(file) = self.file.as_ref().map(BufWriter::get_ref) else {
+            return Ok(SyncPoint { saved: SavedLetters { path, bytes: 0 }, file: None });
+        };
+        let meta = file.metadata()?;
+        // Pipes and devices have neither an end nor anything to sync.
+        let bytes = if meta.is_file() { meta.len() } else { 0 };
+        let file = if meta.is_file() && self.unsynced { Some(file.try_clone()?) } else { None };
+        self.unsynced = false;
+        Ok(SyncPoint { saved: SavedLetters { path, bytes }, file })
+    }
+
     /// Writes one down.
     pub(crate) fn write(&mut self, letter: &DeadLetter) -> io::Result<()> {
+        self.unsynced = true;
+        let written = self.append(letter);
+        self.broken |= written.is_err();
+        written
+    }
+
+    fn append(&mut self, letter: &DeadLetter) -> io::Result<()> {
         let source = self.sources.get(letter.position.source.0 as usize).map_or("?", String::as_str).to_owned();
         if let Some(channel) = &self.channel {
             // Whoever stopped listening has the file.
@@ -73,7 +156,9 @@ impl DeadLetterWriter {
 
     /// What was written is in the file.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.file.as_mut().map_or(Ok(()), BufWriter::flush)
+        let flushed = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
+        self.broken |= flushed.is_err();
+        flushed
     }
 
     /// The file, if there was a dead letter.

@@ -21,6 +21,9 @@ pub enum LoadError {
     /// A source that cannot be opened.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// No checkpoint can be kept, or none can be gone on from; says why and what to do.
+    #[error("{0}")]
+    State(String),
     /// The dead-letter file cannot be used.
     #[error("dead-letter file {path}: {reason}")]
     DeadLetters {

@@ -45,6 +45,7 @@
 struct Readme;
 
 pub mod audit;
+mod checkpoint;
 pub mod cluster;
 mod compare;
 pub mod config;
@@ -52,6 +53,7 @@ mod dead_letter;
 pub mod doctor;
 mod error;
 mod guard;
+mod ids;
 mod loader;
 pub mod node;
 mod progress;
@@ -72,5 +74,6 @@ pub use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, Pos
 pub use loader::{Loader, LoaderBuilder, PushLoad, RunningLoad, StopHandle};
 pub use progress::{Phase, Progress};
 pub use report::{
-    PlanReport, Report, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, Verified, VerifiedState,
+    PlanReport, Report, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified,
+    VerifiedState,
 };

@@ -11,19 +11,21 @@ use inrush_core::{Action, FieldPath, Flow, FlowConfig, IndexTemplate, Operations
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use crate::checkpoint::{self, Beginning};
 use crate::cluster::check::{Needs, Preflight, preflight};
 use crate::cluster::{Created, Target, TargetKind, index, stats};
-use crate::config::{IndexCreation, LoadConfig, Replies};
+use crate::config::{IdFrom, IndexCreation, LoadConfig, Replies};
 use crate::dead_letter::{DeadLetterWriter, Failure};
 use crate::error::LoadError;
 use crate::guard;
+use crate::ids::Ids;
 use crate::progress::{Phase, Progress};
 use crate::reader::{self, Gate};
-use crate::report::{PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, Verified};
+use crate::report::{PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified};
 use crate::run::{Event, Finished, Run};
 use crate::send::BulkEndpoint;
 use crate::source::push::{self, Closed, Document, PushOptions};
-use crate::source::{Source, Warnings};
+use crate::source::{Repeats, Source, Warnings};
 use crate::trace::TraceWriter;
 use crate::transport::{Credentials, HttpOptions, TlsOptions, Transport};
 use crate::verify::{self, Expectation};
@@ -147,9 +149,28 @@ impl Loader {
         let names = source.names();
         let run_id = run_id();
         let config = self.config;
-        let dead_letters = DeadLetterWriter::new(&config.dead_letters, &run_id, names.clone(), Some(letters))?;
+        if config.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
+            let why = "--id-from position needs documents that come in the same order each time, which these do not; give --id-from content";
+            return Err(LoadError::Usage(why.to_owned()));
+        }
+        let opened = checkpoint::open(&config, source.as_ref())?;
+        let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
+        let mut dead_letters = match &earlier {
+            Some(saved) => {
+                let (to, saved) = (&config.dead_letters, &saved.dead_letters);
+                DeadLetterWriter::go_on(to, &run_id, names.clone(), Some(letters), saved)?
+            }
+            None => DeadLetterWriter::new(&config.dead_letters, &run_id, names.clone(), Some(letters))?,
+        };
         let transport = Arc::new(Transport::new(&config.to, config.credentials.clone(), &http_options(&config))?);
-        let prepared = prepare(&transport, &config, source.bytes_total()).await?;
+        if let Some(earlier) = &earlier {
+            checkpoint::check_indices(earlier, &transport).await?;
+        }
+        let mut prepared = prepare(&transport, &config, source.bytes_total()).await?;
+        if let Some(earlier) = &earlier {
+            prepared.before =
+                earlier.before.ok_or_else(|| "the run that was cut off could not count the index".to_owned());
+        }
 
         let action = match &prepared.target {
             Some(target) if target.is_data_stream() && config.action == Action::Index => Action::Create,
@@ -163,7 +184,7 @@ impl Loader {
             version: config.version.clone(),
             drop: config.drop.clone(),
         };
-        let flow = Flow::new(
+        let mut flow = Flow::new(
             FlowConfig {
                 memory: config.limits.memory as u64,
                 rate: config.limits.max_rate,
@@ -193,13 +214,32 @@ impl Loader {
             .map(|path| TraceWriter::create(path, &Header::new(config.limits.controller(), bounds, flow.plan())));
         let trace = trace.transpose()?;
         let (sender, events) = mpsc::unbounded_channel();
+        let mut checkpointer = None;
+        if let Some(opened) = opened {
+            let letters = dead_letters
+                .sync_point()
+                .map_err(|e| LoadError::DeadLetters { path: dead_letters.path().to_owned(), reason: e.to_string() })?;
+            let beginning = Beginning {
+                run_id: &run_id,
+                started,
+                before: prepared.before.as_ref().ok().copied().filter(|_| config.verify),
+                index: prepared.index(&config),
+                letters,
+            };
+            checkpointer = opened.begin(&config, Arc::clone(&transport), sender.clone(), beginning).await?;
+        }
+        if checkpointer.is_some() {
+            let progress = earlier.as_ref().map(|earlier| &earlier.progress);
+            flow.keep_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
+        }
+        let ids = config.id_from.map(|from| Ids::new(from, names.clone()));
         let (progress, watched) = watch::channel(Progress::default());
         let gate = Arc::new(Gate::default());
         let bytes_total = source.bytes_total();
         let warnings = source.warnings();
         let chunk_bytes = reader::CHUNK_BYTES.min(config.limits.batch_bytes.unwrap_or(reader::CHUNK_BYTES));
         let workers = config.limits.workers;
-        reader::start(source, Encoder::new(operations), Arc::clone(&gate), workers, chunk_bytes, sender.clone())
+        reader::start(source, Encoder::new(operations), ids, Arc::clone(&gate), workers, chunk_bytes, sender.clone())
             .map_err(|e| LoadError::Usage(format!("cannot start {workers} reading threads: {e}; lower --workers")))?;
         let run = Run {
             flow,
@@ -217,6 +257,8 @@ impl Loader {
             trace,
             fixed_index: config.index.fixed().map(str::to_owned),
             count_before: config.verify,
+            checkpointer,
+            counts_before: earlier.map(|earlier| earlier.before_each).unwrap_or_default(),
             refresh_early: None,
         };
         let (verify, drain_max) = (config.verify, config.limits.drain_max);
@@ -364,6 +406,18 @@ struct Prepared {
     guard: Option<guard::Plan>,
 }
 
+impl Prepared {
+    /// The index that takes the documents, where one name stands for all of them.
+    fn index<'a>(&'a self, config: &'a LoadConfig) -> Option<&'a str> {
+        let target = self.target.as_ref()?;
+        match target.write_index() {
+            Some(index) => Some(&index.name),
+            // It was made just now; a data stream names its indices with the first document.
+            None => config.index.fixed().filter(|_| !target.is_data_stream()),
+        }
+    }
+}
+
 async fn prepare(transport: &Transport, config: &LoadConfig, bytes: Option<u64>) -> Result<Prepared, LoadError> {
     let fixed = config.index.fixed();
     let needs = Needs {
@@ -458,7 +512,8 @@ struct End {
 
 impl End {
     async fn report(self, finished: Finished) -> Report {
-        let Finished { mut flow, dead_letters, counts_before, first_block, ended } = finished;
+        let Finished { mut flow, dead_letters, counts_before, checkpointer, checkpoint_failure, first_block, ended } =
+            finished;
         let mut failure = None;
         let mut status = match flow.stopped() {
             None => Status::Complete,
@@ -472,6 +527,8 @@ impl End {
             failure.get_or_insert(why);
             Status::Failed
         };
+        // Everything came to its end: nothing is left to resume.
+        let settled = status == Status::Complete;
         if let Err(e) = flow.close() {
             status = fail(e.to_string());
         }
@@ -487,7 +544,10 @@ impl End {
         if status == Status::Complete && flow.too_many_errors() {
             status = fail(flow.max_errors_message());
         }
-        let verified = if self.verify {
+        let resumed = checkpointer.as_ref().is_some_and(|c| c.is_resumed());
+        let verified = if self.verify && resumed && !settled {
+            verify::not_provable("documents that an earlier run may have sent were not sent again yet".to_owned())
+        } else if self.verify {
             self.progress.send_modify(|p| p.phase = Phase::Verifying);
             let verification = self.verify(&tally.counts, &tally.indices, &counts_before);
             if status == Status::Interrupted {
@@ -512,8 +572,16 @@ impl End {
                 Status::Complete
             };
         }
+        let seconds = self.started.elapsed().as_secs_f64();
+        let this_run = flow.counts_of_this_run();
+        let seconds_before = checkpointer.as_ref().map_or(0.0, |c| c.seconds_before());
+        if let (Some(checkpointer), true) = (&checkpointer, settled) {
+            checkpointer.remove();
+        }
+        let checkpoint = checkpointer.filter(|_| !settled).map(|checkpointer| checkpointer.path());
         let loading = ended.duration_since(first_block.unwrap_or(ended)).max(Duration::from_millis(1));
         let mut warnings = self.prepared.preflight.warnings;
+        warnings.extend(checkpoint_failure.filter(|_| !settled));
         warnings.extend(self.warnings.iter().flat_map(Warnings::list).map(|w| w.to_string()));
         let plan = flow.plan();
         let mut settled: BTreeMap<u32, u64> = BTreeMap::new();
@@ -528,8 +596,10 @@ impl End {
         Report {
             status,
             failure,
-            seconds: self.started.elapsed().as_secs_f64(),
-            docs_per_second: tally.counts.docs_read as f64 / loading.as_secs_f64(),
+            seconds: seconds_before + seconds,
+            docs_per_second: this_run.docs_read as f64 / loading.as_secs_f64(),
+            this_run: resumed.then_some(ThisRun { counts: this_run, seconds }),
+            checkpoint,
             plan: PlanReport {
                 batch_bytes: plan.batch_bytes,
                 batch_docs: (plan.batch_docs != u32::MAX).then_some(plan.batch_docs),

@@ -10,6 +10,7 @@ use inrush_core::encode::Encoder;
 use inrush_core::ledger::Partition;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::ids::Ids;
 use crate::run::Event;
 use crate::source::{BufferPool, Chunk, Source, SourceError};
 
@@ -79,21 +80,22 @@ impl Gate {
 pub(crate) fn start(
     source: Box<dyn Source>,
     encoder: Encoder,
+    ids: Option<Ids>,
     gate: Arc<Gate>,
     workers: usize,
     chunk_bytes: usize,
     events: UnboundedSender<Event>,
 ) -> std::io::Result<()> {
     let reading = Arc::new(Mutex::new(Reading { source: Some(source), next: 0 }));
-    let encoder = Arc::new(encoder);
+    let encode = Arc::new(Encode { encoder, ids });
     let bodies = BufferPool::new();
     for worker in 0..workers {
         let shared =
-            (Arc::clone(&reading), Arc::clone(&encoder), Arc::clone(&gate), Arc::clone(&bodies), events.clone());
+            (Arc::clone(&reading), Arc::clone(&encode), Arc::clone(&gate), Arc::clone(&bodies), events.clone());
         std::thread::Builder::new().name(format!("read-{worker}")).spawn(move || {
-            let (reading, encoder, gate, bodies, events) = shared;
-            let mut watch = Watch { events: &events, done: false };
-            work(&reading, &encoder, &gate, &bodies, chunk_bytes, &events);
+            let (reading, encode, gate, bodies, events) = shared;
+            let mut watch = Watch { events: &events, ids: encode.ids.as_ref(), done: false };
+            work(&reading, &encode, &gate, &bodies, chunk_bytes, &events);
             watch.done = true;
         })?;
     }
@@ -106,15 +108,25 @@ struct Reading {
     next: u64,
 }
 
+/// What makes items of documents.
+struct Encode {
+    encoder: Encoder,
+    ids: Option<Ids>,
+}
+
 /// Tells the loop if a reader panics: then documents are missing that nobody will send.
 struct Watch<'a> {
     events: &'a UnboundedSender<Event>,
+    ids: Option<&'a Ids>,
     done: bool,
 }
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
         if !self.done {
+            if let Some(ids) = self.ids {
+                ids.end();
+            }
             let _ = self.events.send(Event::ReaderDied);
         }
     }
@@ -122,7 +134,7 @@ impl Drop for Watch<'_> {
 
 fn work(
     reading: &Mutex<Reading>,
-    encoder: &Encoder,
+    encode: &Encode,
     gate: &Gate,
     bodies: &Arc<BufferPool>,
     chunk_bytes: usize,
@@ -153,7 +165,14 @@ fn work(
             }
             Chunk::Docs(block) => block,
         };
-        let block = encoder.encode_into(block, bodies.take(), |body| {
+        let block = match &encode.ids {
+            None => block,
+            Some(ids) => match ids.assign(number, block) {
+                Some(block) => block,
+                None => return,
+            },
+        };
+        let block = encode.encoder.encode_into(block, bodies.take(), |body| {
             let len = body.len();
             bodies.share(body, len)
         });

@@ -14,13 +14,19 @@ pub struct Report {
     /// Why it ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// The sums. `docs_read` is the sum of the buckets.
+    /// The sums. `docs_read` is the sum of the buckets. Of a load that was resumed, those of all its runs: each document once.
     #[serde(flatten)]
     pub counts: Counts,
-    /// From the first look at the cluster to the end of the verification.
+    /// From the first look at the cluster to the end of the verification; of earlier runs up to their last checkpoint.
     pub seconds: f64,
-    /// Documents read for each second between the first document and the last reply.
+    /// Documents that this run read for each second between its first document and its last reply.
     pub docs_per_second: f64,
+    /// What this run did, where the load was resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub this_run: Option<ThisRun>,
+    /// The checkpoint that `--resume` goes on from, where there is something left to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<PathBuf>,
     /// What the run ended on.
     pub plan: PlanReport,
     /// Whether the index holds what the counts say.
@@ -39,6 +45,16 @@ pub struct Report {
     pub sources: Vec<SourceReport>,
     /// The name in the cluster's logs: requests carry `X-Opaque-Id: inrush-<run id>-<number>`.
     pub run_id: String,
+}
+
+/// The last run's part of a load that was resumed.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThisRun {
+    /// Its counts.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// How long it took.
+    pub seconds: f64,
 }
 
 /// How a load ended.

@@ -12,6 +12,7 @@ use inrush_core::tune::Decision;
 use inrush_core::{Command, Flow, ItemBlock, Note, Stop, Time};
 use tokio::sync::{mpsc, watch};
 
+use crate::checkpoint::{Checkpointer, Written};
 use crate::cluster::{ClusterError, Created, index, stats};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
@@ -41,6 +42,8 @@ pub(crate) enum Event {
     Compared { request: u64, results: Vec<Comparison> },
     /// An index of a placeholder is there, with so many documents in it before where they were counted, or cannot be made.
     Index { name: String, result: Result<Option<u64>, String> },
+    /// A checkpoint was written, or could not be.
+    Checkpoint(Written),
     /// Somebody wants the load to end.
     Stop,
 }
@@ -63,6 +66,9 @@ pub(crate) struct Run {
     pub(crate) fixed_index: Option<String>,
     /// Whether the documents of an index that a placeholder names are counted before the first of ours.
     pub(crate) count_before: bool,
+    pub(crate) checkpointer: Option<Checkpointer>,
+    /// What earlier runs of a resumed load counted before the first document of ours, by index that a placeholder named.
+    pub(crate) counts_before: BTreeMap<String, Option<u64>>,
     /// An index to refresh beside the last requests, because it is refreshed rarely during the load.
     pub(crate) refresh_early: Option<String>,
 }
@@ -73,6 +79,9 @@ pub(crate) struct Finished {
     pub(crate) dead_letters: DeadLetterWriter,
     /// Documents before the load where they could be counted, by index that a placeholder named.
     pub(crate) counts_before: BTreeMap<String, Option<u64>>,
+    pub(crate) checkpointer: Option<Checkpointer>,
+    /// Why the last checkpoint could not be written.
+    pub(crate) checkpoint_failure: Option<String>,
     pub(crate) first_block: Option<Instant>,
     pub(crate) ended: Instant,
 }
@@ -90,6 +99,11 @@ struct Intake {
 }
 
 impl Intake {
+    /// Whether every block of the source has come.
+    fn has_read_all(&self) -> bool {
+        self.blocks == Some(self.sequencer.count())
+    }
+
     /// Bytes of blocks whose indices are not there yet, which the flow does not know of.
     fn waiting_bytes(&self) -> u64 {
         self.waiting.iter().map(|block| block.body.len() as u64).sum()
@@ -99,7 +113,7 @@ impl Intake {
 impl Run {
     /// Runs until all is done.
     pub(crate) async fn run(mut self) -> Finished {
-        let mut intake = Intake::default();
+        let mut intake = Intake { ready: std::mem::take(&mut self.counts_before), ..Intake::default() };
         let mut tick = tokio::time::interval(PROGRESS_EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {
@@ -111,6 +125,7 @@ impl Run {
             if self.flow.is_done() {
                 break;
             }
+            self.keep_checkpoint(&intake);
             let due = self.flow.poll_timeout().map(|t| tokio::time::Instant::from_std(self.started + t.since_start()));
             tokio::select! {
                 event = self.events.recv() => {
@@ -128,7 +143,10 @@ impl Run {
         }
         self.gate.close();
         self.show_progress();
+        let checkpoint_failure = self.keep_last_checkpoint().await;
         Finished {
+            checkpointer: self.checkpointer,
+            checkpoint_failure,
             flow: self.flow,
             dead_letters: self.dead_letters,
             counts_before: intake.ready,
@@ -167,7 +185,20 @@ impl Run {
             }
             Event::Gone { request } => self.flow.handle_gone(now, request),
             Event::Compared { request, results } => self.flow.handle_compared(now, request, &results),
+            Event::Checkpoint(written) => {
+                let Some(checkpointer) = &mut self.checkpointer else { return };
+                match checkpointer.ended(written) {
+                    Ok(checkpoint) => {
+                        self.flow.handle_checkpoint(&checkpoint);
+                        self.admit(now, intake);
+                    }
+                    Err(why) => self.fail(now, why),
+                }
+            }
             Event::Index { name, result: Ok(count) } => {
+                if let Some(checkpointer) = &mut self.checkpointer {
+                    checkpointer.counted(&name, count);
+                }
                 intake.ready.insert(name, count);
                 self.admit(now, intake);
             }
@@ -193,17 +224,57 @@ impl Run {
                 }
                 return;
             }
+            if self.flow.stopped().is_none() && !self.flow.may_take(block) {
+                // The next checkpoint allows it.
+                return;
+            }
             let Some(block) = intake.waiting.pop_front() else { return };
             if self.flow.stopped().is_some() {
                 continue;
+            }
+            if let Some(checkpointer) = &mut self.checkpointer {
+                checkpointer.admitted(&block);
             }
             if let Err(e) = self.flow.handle_block(now, block) {
                 return self.fail(now, e.to_string());
             }
         }
-        if intake.blocks == Some(intake.sequencer.count()) {
+        if intake.has_read_all() {
             self.flow.handle_source_end();
         }
+    }
+
+    /// Begins to write a checkpoint where one is due. Here all commands were obeyed, so the dead letters that are counted are written.
+    fn keep_checkpoint(&mut self, intake: &Intake) {
+        let read_all = intake.has_read_all();
+        let Some(checkpointer) = &mut self.checkpointer else { return };
+        if !checkpointer.is_due(&self.flow, &intake.waiting, read_all) {
+            return;
+        }
+        match self.dead_letters.sync_point() {
+            Ok(letters) => checkpointer.start(&self.flow, &intake.waiting, read_all, letters),
+            Err(e) => self.dead_letters_failed(&e),
+        }
+    }
+
+    /// When nothing is under way any more. Returns why it could not be written.
+    async fn keep_last_checkpoint(&mut self) -> Option<String> {
+        let checkpointer = self.checkpointer.as_mut()?;
+        while checkpointer.is_writing() {
+            if let Event::Checkpoint(written) = self.events.recv().await? {
+                // Whether it was written matters no more.
+                let _ = checkpointer.ended(written);
+            }
+        }
+        match self.dead_letters.sync_point() {
+            Ok(letters) => checkpointer.finish(self.flow.last_checkpoint(), letters).await.err(),
+            Err(e) => Some(format!("the last checkpoint was not written, because dead letters could not be: {e}")),
+        }
+    }
+
+    fn dead_letters_failed(&mut self, e: &io::Error) {
+        let path = self.dead_letters.path().display().to_string();
+        self.fail(self.now(), format!("cannot write dead letters to {path}: {e}; documents would be lost"));
     }
 
     fn fail(&mut self, now: Time, why: String) {
@@ -234,8 +305,7 @@ impl Run {
             Command::Compare { request, items } => self.compare(request, items),
             Command::DeadLetter(letter) => {
                 if let Err(e) = self.dead_letters.write(&letter) {
-                    let path = self.dead_letters.path().display().to_string();
-                    self.fail(now, format!("cannot write dead letters to {path}: {e}; documents would be lost"));
+                    self.dead_letters_failed(&e);
                 }
             }
             Command::Note(note) => {
@@ -306,14 +376,9 @@ impl Run {
         if let Some(trace) = &mut self.trace {
             trace.flush();
         }
-        if let Err(e) = self.flush_dead_letters() {
-            let path = self.dead_letters.path().display().to_string();
-            self.fail(self.now(), format!("cannot write dead letters to {path}: {e}; documents would be lost"));
+        if let Err(e) = self.dead_letters.flush() {
+            self.dead_letters_failed(&e);
         }
-    }
-
-    fn flush_dead_letters(&mut self) -> io::Result<()> {
-        self.dead_letters.flush()
     }
 }
 

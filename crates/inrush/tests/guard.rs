@@ -44,9 +44,10 @@ struct Server {
 }
 
 impl Server {
-    async fn start(distribution: Distribution) -> Server {
+    async fn start(distribution: Distribution, settings: &[(&str, &str)]) -> Server {
         let folder = PathBuf::from(format!("/var/tmp/inrush-guard-{}-{}", std::process::id(), distribution.version));
-        let spec = NodeSpec { heap_mib: 768, ..NodeSpec::new(distribution, "test", folder.clone()) };
+        let mut spec = NodeSpec { heap_mib: 768, ..NodeSpec::new(distribution, "test", folder.clone()) };
+        spec.settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let node = OwnedNode::start(spec).await.unwrap();
         let transport = Transport::new(&[node.url()], Credentials::None, &HttpOptions::default()).unwrap();
         Server { node, folder, transport: Arc::new(transport) }
@@ -95,7 +96,7 @@ async fn begin(config: LoadConfig) -> PushLoad {
 
 async fn check(distribution: Distribution) {
     let title = distribution.title();
-    let server = Server::start(distribution).await;
+    let server = Server::start(distribution, &[]).await;
 
     // What the guard relies on.
     let target = Target::connect(&server.node.url(), None).await.unwrap();
@@ -181,7 +182,7 @@ async fn elasticsearch_7_17() {
 /// A cluster that balances copies over zones refuses an index without replicas: everything else is changed all the same.
 #[tokio::test(flavor = "multi_thread")]
 async fn opensearch_with_forced_awareness() {
-    let server = Server::start(Distribution::opensearch("3.6.0")).await;
+    let server = Server::start(Distribution::opensearch("3.6.0"), &[("node.attr.zone", "a")]).await;
     server.put("/zones", json!({"settings": {"index": {"number_of_replicas": 1}}})).await;
     let awareness = "cluster.routing.allocation.awareness";
     server

@@ -81,8 +81,13 @@ async fn begin(config: LoadConfig) -> PushLoad {
 }
 
 async fn put_back(fake: &FakeCluster, state: &Path, watch: Duration) -> Vec<Recovered> {
+    put_back_of(fake, &[], state, watch).await
+}
+
+async fn put_back_of(fake: &FakeCluster, indices: &[&str], state: &Path, watch: Duration) -> Vec<Recovered> {
     let transport = Arc::new(Transport::new(&fake.urls(), Credentials::None, &HttpOptions::default()).unwrap());
-    let options = RecoverOptions { watch, state: Some(state.to_owned()), ..RecoverOptions::default() };
+    let indices = indices.iter().map(|index| (*index).to_owned()).collect();
+    let options = RecoverOptions { indices, watch, state: Some(state.to_owned()) };
     recover(transport, &options, |_| {}).await.unwrap()
 }
 
@@ -195,7 +200,6 @@ async fn a_crash_is_recovered_by_this_machine_at_once_and_by_another_one() {
         assert_eq!(recovered[0].changed[REPLICAS].from.as_deref(), Some("1"));
         assert_eq!(settings(&fake), text(BEFORE));
         assert_eq!(leases(&fake), 0);
-        assert_eq!(put_back(&fake, &folder.path().join("state"), WATCH).await.len(), usize::from(!here));
         assert_eq!(put_back(&fake, &folder.path().join("state"), WATCH).await, []);
     }
 }
@@ -231,9 +235,15 @@ async fn what_was_written_down_here_helps_where_the_lease_is_lost() {
     crash(config).await;
     fake.cluster().indices.remove(GUARD_INDEX);
     assert_eq!(put_back(&fake, &folder.path().join("elsewhere"), Duration::ZERO).await, []);
-    let recovered = put_back(&fake, &folder.path().join("state"), WATCH).await;
+    // Somebody may mean these settings by now, so the index has to be named.
+    let state = folder.path().join("state");
+    let recovered = put_back(&fake, &state, WATCH).await;
+    assert_eq!(recovered[0].state, RecoveredState::NotRestored, "{recovered:?}");
+    assert_eq!(settings(&fake), text(DURING));
+    let recovered = put_back_of(&fake, &["docs"], &state, WATCH).await;
     assert_eq!(recovered[0].state, RecoveredState::Restored, "{recovered:?}");
     assert_eq!(settings(&fake), text(BEFORE));
+    assert_eq!(put_back(&fake, &state, WATCH).await, []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -277,6 +287,16 @@ async fn without_a_place_to_write_it_down_nothing_is_changed() {
     let report = load.finish().await;
     assert_eq!((report.status, report.settings.restored), (Status::Complete, SettingsRestored::Unchanged));
     assert!(report.settings.detail.contains("403"), "{:?}", report.settings);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_folder_that_is_lost_keeps_nothing_from_being_put_back() {
+    let fake = fake().await;
+    let (config, folder) = replicas_off(&fake);
+    let load = begin(config).await;
+    std::fs::remove_dir_all(folder.path().join("state")).unwrap();
+    assert_eq!(load.finish().await.settings.restored, SettingsRestored::Yes);
+    assert_eq!(settings(&fake), text(BEFORE));
 }
 
 #[tokio::test(flavor = "multi_thread")]

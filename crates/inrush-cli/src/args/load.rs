@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use inrush::config::{MaxErrors, OnConflict, Rate};
+use inrush::config::{IdFrom, MaxErrors, OnConflict, Rate};
 use inrush::{Action, FieldPath, IndexTemplate};
 
 use super::OutputArgs;
@@ -23,7 +23,7 @@ Exit status:
   2    usage: a flag, the job file or a combination of them is wrong; nothing was done
   3    the run ended, and some documents are not in (dead letters, conflicts, redirected, unknown)
   4    the documents are in, but a check failed
-  130  interrupted")]
+  130  interrupted; the same command with --resume goes on")]
 pub(crate) struct LoadArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
@@ -35,6 +35,8 @@ pub(crate) struct LoadArgs {
     pub(crate) sizes: SizeArgs,
     #[command(flatten)]
     pub(crate) errors: ErrorArgs,
+    #[command(flatten)]
+    pub(crate) resume: ResumeArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -114,6 +116,11 @@ pub(crate) struct IndexArgs {
     /// The field that holds the id, as in id or artist.id. Default: the cluster makes ids up
     #[arg(long, value_name = "FIELD")]
     pub(crate) id: Option<FieldPath>,
+    /// Make ids where documents have none: position, of the source's name as given and the document's number in it; or content, of the
+    /// document's bytes (equal ones stay as many as they are; about 20 to 40 bytes of memory for each different document). So
+    /// that a load that is repeated or resumed has no document twice. Default: the cluster makes ids up
+    #[arg(long, value_name = "WHAT", value_parser = parse_id_from)]
+    pub(crate) id_from: Option<IdFrom>,
     /// The field that holds the routing value. Default: none
     #[arg(long, value_name = "FIELD")]
     pub(crate) routing: Option<FieldPath>,
@@ -150,10 +157,6 @@ pub(crate) struct IndexArgs {
     /// is given
     #[arg(long)]
     pub(crate) replicas_off: bool,
-    /// Folder for a record of the settings that are changed, besides the one in the cluster. Default: inrush in
-    /// XDG_STATE_HOME or ~/.local/state
-    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
-    pub(crate) state: Option<PathBuf>,
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
@@ -284,6 +287,20 @@ pub(crate) struct ErrorArgs {
     pub(crate) no_verify: bool,
 }
 
+/// Going on with a load that was cut off.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Resuming")]
+pub(crate) struct ResumeArgs {
+    /// Go on where the same load was cut off, by a crash, a signal or a failure; what changed since is refused. Without
+    /// ids the documents of the last moments may be there twice, and are counted
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Folder for checkpoints, and for records of settings that are changed, besides those in the cluster. Default: inrush in
+    /// XDG_STATE_HOME or ~/.local/state
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) state: Option<PathBuf>,
+}
+
 /// How the sources are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -369,6 +386,13 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
         Ok(Rate::Docs(0)) | Err(()) => Err("expected bytes such as 20MiB or documents such as 5000docs".to_owned()),
         Ok(rate) => Ok(rate),
     }
+}
+
+fn parse_id_from(text: &str) -> Result<IdFrom, String> {
+    [IdFrom::Position, IdFrom::Content]
+        .into_iter()
+        .find(|from| from.name() == text)
+        .ok_or_else(|| "expected position or content".to_owned())
 }
 
 fn parse_on_conflict(text: &str) -> Result<OnConflict, String> {

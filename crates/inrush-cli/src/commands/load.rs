@@ -121,7 +121,7 @@ pub(super) fn usage(error: LoadError) -> anyhow::Error {
     match error {
         LoadError::Usage(message) => UsageError::new(message).into(),
         LoadError::Setup(error) => auth::usage(error),
-        LoadError::DeadLetters { .. } => UsageError::new(error.to_string()).into(),
+        LoadError::DeadLetters { .. } | LoadError::State(_) => UsageError::new(error.to_string()).into(),
         LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
             let hint =
                 "check that the cluster runs and that --to names its address, with http:// or https:// as it speaks";

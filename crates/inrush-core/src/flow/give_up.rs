@@ -123,10 +123,12 @@ impl Flow {
                 "the cluster has taken no document for {tried:.0} s; the last of {} attempts in a row ended with {last}",
                 part.failures
             );
+            // First the stop: what is unknown at the end of a run can be sent again by the next one.
+            self.handle_stop(now, Stop::Failed(why));
             if part.uncertain {
                 self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
             }
-            return self.handle_stop(now, Stop::Failed(why));
+            return;
         }
         if part.uncertain && last.status == 0 {
             return self.settle_batch(now, &part.batch, Settled::Unknown, None, false);

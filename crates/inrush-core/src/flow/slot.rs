@@ -56,10 +56,11 @@ pub(super) struct Part {
 
 impl Slot {
     pub(super) fn new(id: u64, now: Time, batch: Batch, source_limited: bool) -> Self {
+        let sent_before = batch.sent_before();
         let part = Part {
             batch,
-            uncertain: false,
-            last_uncertain: false,
+            uncertain: sent_before,
+            last_uncertain: sent_before,
             item_replies: false,
             failures: 0,
             setbacks: 0,

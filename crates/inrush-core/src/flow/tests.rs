@@ -1,5 +1,7 @@
 //! The flow against a cluster of a few lines that misbehaves on purpose, in virtual time.
 
+mod resume;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

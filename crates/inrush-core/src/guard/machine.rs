@@ -63,7 +63,7 @@ pub struct Guard {
     command: Option<Command>,
     /// What we may have changed ourselves: such a value is never taken for an original, even where the lease is lost.
     known: Changes,
-    /// Whether the lease may have been written by us.
+    /// Whether a lease with changes may have been written by us; without changes there is nothing to put back.
     written: bool,
     refused: BTreeMap<String, String>,
     problem: Option<String>,
@@ -103,7 +103,7 @@ impl Guard {
     /// What is to be done next; nothing while an answer is waited for, the lease is held, or it has ended.
     pub fn poll(&mut self) -> Option<Command> {
         let command = self.command.take();
-        self.written |= matches!(command, Some(Command::WriteLease { .. }));
+        self.written |= matches!(&command, Some(Command::WriteLease { lease, .. }) if !lease.changes.is_empty());
         command
     }
 

@@ -291,3 +291,34 @@ fn a_recovery_that_is_told_to_force_beside_a_load() {
     let states = search(start, 0, false);
     assert!(states > 100, "{states}");
 }
+
+/// Three loads and a recovery with heartbeats, lost replies and crashes, in random order: too many for a search.
+#[test]
+fn crowds_in_random_order() {
+    for seed in 0..300_u64 {
+        let mut random = seed;
+        let mut below = |n: usize| {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (random >> 33) as usize % n
+        };
+        let mut actors: Vec<Actor> = ["a", "b", "c"].map(|name| loader(name, LARGE_BYTES_MIN >> below(2))).into();
+        for actor in &mut actors {
+            (actor.heartbeats, actor.lost_replies) = (3, 1);
+        }
+        actors.push(Actor::new(Guard::recover("r".into(), "x".into(), DEAD_AFTER, Changes::new())));
+        let (mut state, mut story, mut crashes) = (world(actors), None, 0);
+        for _ in 0..120 {
+            let (at, what) = (below(4), [Move::Step, Move::Step, Move::Step, MOVES[below(5)]][below(4)]);
+            if matches!(what, Move::Crash) && crashes == 2 {
+                continue;
+            }
+            let Some(next) = state.after(at, what) else { continue };
+            crashes += usize::from(matches!(what, Move::Crash));
+            let last = format!("{at} {what:?}: {:?}", state.actors[at].guard.clone().poll());
+            story = Some(Rc::new(Story { last, before: story }));
+            state = next;
+            state.cluster.check_written_down(&story);
+        }
+        check_recoverable(&state, &story);
+    }
+}

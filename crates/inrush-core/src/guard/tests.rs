@@ -151,7 +151,8 @@ fn whoever_may_not_write_the_lease_changes_nothing() {
     written(&mut guard);
     guard.handle(NOW, Reply::Failed("forbidden".into()));
     assert_eq!(guard.poll(), Some(Command::ReadLease));
-    guard.handle(NOW, Reply::Lease(None));
+    // Whether there is one or not, it has no changes.
+    guard.handle(NOW, Reply::Failed("no shard".into()));
     assert_eq!((guard.outcome(), guard.problem()), (Some(&Outcome::Nothing), Some("forbidden")));
 }
 

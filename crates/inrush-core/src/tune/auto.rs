@@ -175,7 +175,7 @@ impl Auto {
             lessened: None,
             share: 1.0,
             drained: Time::START,
-            drain: Schedule::new(Duration::from_secs(6), Duration::from_secs(60)),
+            drain: Schedule::new(Duration::from_secs(10), Duration::from_secs(120)),
             resize: Schedule::new(Duration::from_secs(15), Duration::from_secs(240)),
             larger_next: true,
             full: false,

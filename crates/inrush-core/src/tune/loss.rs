@@ -112,13 +112,15 @@ impl Loss {
         self.cuts += 1;
         let (lost, attempts) = self.since_first;
         let since_first = lost / f64::from(attempts.max(1));
-        let enough = attempts >= DOUBT_SAMPLES;
+        let as_before = attempts >= DOUBT_SAMPLES && since_first > 0.4 * self.first.1;
+        // A third of what there was would have cured an overload.
+        let in_vain = as_before || (self.cuts > CUTS_UNTIL_DOUBT && attempts >= 2 * DOUBT_SAMPLES);
         if self.cuts == 1 {
             self.since_first = (0.0, 0);
         }
         (self.from, self.score, self.ratio, self.samples) = (now, 0.0, 0.0, 0);
         let most = if sample.outcome == Outcome::Answered { AMBIENT_ITEMS_MOST } else { AMBIENT_MOST };
-        if self.cuts > CUTS_UNTIL_DOUBT && enough && since_first > 0.4 * self.first.1 && since_first < most {
+        if self.cuts > CUTS_UNTIL_DOUBT && in_vain && since_first < most {
             self.cuts = 0;
             self.ceiling = None;
             self.ambient = Some((since_first, now));

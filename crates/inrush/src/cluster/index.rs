@@ -1,5 +1,7 @@
 //! What a name stands for in the cluster, and making and removing indices.
 
+use std::collections::BTreeMap;
+
 use http::Method;
 use inrush_core::operation::check_index_name;
 use serde_json::{Map, Value, json};
@@ -159,6 +161,26 @@ pub async fn exists(transport: &Transport, name: &str) -> Result<bool, ClusterEr
         404 => Ok(false),
         status => Err(ClusterError::from_status(&format!("looking up {name}"), status, &answer.json("")?)),
     }
+}
+
+/// What tells the indices behind `name` from others of the same name made later, by their own names; none where there is nothing
+/// of this name.
+///
+/// # Errors
+/// As every question.
+pub async fn uuids(transport: &Transport, name: &str) -> Result<BTreeMap<String, String>, ClusterError> {
+    let what = format!("looking up {name}");
+    let path = format!("/{}?filter_path=*.settings.index.uuid", path_segment(name));
+    let answer = transport.ask(Method::GET, &path, None).await?;
+    match answer.status() {
+        200..=299 => {}
+        404 => return Ok(BTreeMap::new()),
+        status => return Err(ClusterError::from_status(&what, status, &answer.json("")?)),
+    }
+    let body = answer.json(&what)?;
+    let uuid = |index: &Value| index.pointer("/settings/index/uuid")?.as_str().map(str::to_owned);
+    let indices = body.as_object().into_iter().flatten();
+    Ok(indices.filter_map(|(name, index)| Some((name.clone(), uuid(index)?))).collect())
 }
 
 /// How an index is made. Everything that is left out is the server's default, or its templates'.

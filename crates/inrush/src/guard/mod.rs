@@ -6,12 +6,12 @@ mod recover;
 mod state;
 mod store;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_core::Time;
-use inrush_core::guard::{Command, Guard, HEARTBEAT, Outcome, Reply, policy};
+use inrush_core::guard::{Command, Guard, HEARTBEAT, Outcome, Phase, Reply, policy};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
@@ -129,20 +129,20 @@ impl Driver {
                 Ok(()) => self.store.obey(&command, self.patience).await,
                 Err(error) => Reply::Refused(format!("what is to be changed cannot be written down: {error}")),
             };
-            if let (Reply::Lease(Some((lease, _))), Some(folder)) = (&reply, &self.folder) {
-                for holder in lease.holders.keys() {
-                    if let Some(alive) = state::lives(folder, holder) {
-                        self.guard.know_holder(holder, alive);
-                    }
-                }
-            }
+            know_holders(&mut self.guard, &reply, self.folder.as_deref());
             self.guard.handle(Time::from_start(self.started.elapsed()), reply);
         }
     }
 
-    /// Before settings are changed they are in the local state, too.
+    /// Before settings are changed for the load they are in the local state, too. Nothing keeps them from being put back.
     fn write_down(&self, command: &Command) -> std::io::Result<()> {
-        let (Command::Put { changes, .. }, Some(state)) = (command, &self.state) else { return Ok(()) };
+        let (Command::Put { values, changes }, Some(state)) = (command, &self.state) else { return Ok(()) };
+        let for_the_load = |(name, value): (&String, &Option<String>)| {
+            changes.get(name).is_some_and(|change| Some(&change.applied) == value.as_ref())
+        };
+        if !values.iter().any(for_the_load) {
+            return Ok(());
+        }
         let (index, uuid) = (self.store.index.clone(), self.store.uuid.clone());
         state.save(&Record { index, uuid, changes: changes.clone() })
     }
@@ -192,6 +192,20 @@ impl Driver {
             detail.push_str(&format!("; {name} could not be changed: {why}"));
         }
         SettingsReport { restored, changed, detail }
+    }
+}
+
+/// Tells the guard who of those that a lease names lives, where this machine can tell.
+fn know_holders(guard: &mut Guard, reply: &Reply, folder: Option<&Path>) {
+    let (Reply::Lease(Some((lease, _))), Some(folder)) = (reply, folder) else { return };
+    let restorer = match &lease.phase {
+        Phase::Restoring { by } => Some(by),
+        Phase::Held => None,
+    };
+    for holder in lease.holders.keys().chain(restorer) {
+        if let Some(alive) = state::lives(folder, holder) {
+            guard.know_holder(holder, alive);
+        }
     }
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_core::Time;
-use inrush_core::guard::{Changes, Command, DEAD_AFTER, Guard, Lease, Outcome, Phase, Reply};
+use inrush_core::guard::{Change, Changes, Command, DEAD_AFTER, Guard, Lease, Outcome, Phase, Reply};
 use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::store::{self, Store};
-use super::{PATIENCE_AT_THE_END, passed_on, state};
+use super::{PATIENCE_AT_THE_END, know_holders, passed_on, state};
 use crate::cluster::ClusterError;
 use crate::report::SettingChange;
 use crate::transport::Transport;
@@ -102,7 +102,11 @@ pub async fn recover(
     for (number, (uuid, left)) in left.into_iter().enumerate() {
         let store = Store { transport: Arc::clone(&transport), index: left.index.clone(), uuid };
         let me = format!("{run_id}-{number}");
-        tasks.spawn(one(me, store, left, options.watch, folder.clone()));
+        if left.lease.is_none() && options.indices.is_empty() {
+            tasks.spawn(doubtful(store, left, folder.clone()));
+        } else {
+            tasks.spawn(one(me, store, left, options.watch, folder.clone()));
+        }
     }
     let mut done: Vec<Recovered> = tasks.join_all().await.into_iter().flatten().collect();
     done.sort_by(|a, b| a.index.cmp(&b.index));
@@ -140,6 +144,33 @@ fn is_unsure(lease: &Lease, folder: Option<&Path>) -> bool {
     }
 }
 
+/// A record of this machine without a lease: most often somebody elsewhere has put the settings back, and whoever set the
+/// same values later meant them. So they are put back only where the index is named.
+async fn doubtful(store: Store, left: Left, folder: Option<PathBuf>) -> Option<Recovered> {
+    let Left { index, known, records, .. } = left;
+    let settings = match store.obey(&Command::ReadSettings, PATIENCE_AT_THE_END).await {
+        Reply::Settings(settings) => settings,
+        // Of another cluster, or deleted; or nobody answers, and the record stays.
+        _ => return None,
+    };
+    let applied = |name: &String, change: &Change| settings.set.get(name) == Some(&change.applied);
+    let changed: BTreeMap<_, _> = known.into_iter().filter(|(name, change)| applied(name, change)).map(shown).collect();
+    if changed.is_empty() {
+        for holder in records {
+            state::remove(folder.as_deref()?, &holder);
+        }
+        return None;
+    }
+    let detail = format!(
+        "the lease in the cluster is gone, and by the record of this machine these are from a load that crashed: if they are not meant, inrush recover {index}"
+    );
+    Some(Recovered { index, uuid: store.uuid, state: RecoveredState::NotRestored, changed, detail })
+}
+
+fn shown((name, change): (String, Change)) -> (String, SettingChange) {
+    (name, SettingChange { from: change.original, to: change.applied })
+}
+
 /// Nothing for an index of which there is nothing to say: of another cluster, or as it was.
 async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Option<PathBuf>) -> Option<Recovered> {
     let Left { index, lease, known, records } = left;
@@ -155,17 +186,7 @@ async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Opti
         }
         let reply = store.obey(&command, PATIENCE_AT_THE_END).await;
         gone |= reply == Reply::Gone;
-        if let (Reply::Lease(Some((lease, _))), Some(folder)) = (&reply, &folder) {
-            let restorer = match &lease.phase {
-                Phase::Restoring { by } => Some(by),
-                Phase::Held => None,
-            };
-            for holder in lease.holders.keys().chain(restorer) {
-                if let Some(alive) = state::lives(folder, holder) {
-                    guard.know_holder(holder, alive);
-                }
-            }
-        }
+        know_holders(&mut guard, &reply, folder.as_deref());
         guard.handle(Time::from_start(started.elapsed()), reply);
     }
     let (state, detail) = match guard.outcome() {
@@ -193,7 +214,5 @@ async fn one(me: String, store: Store, left: Left, watch: Duration, folder: Opti
             state::remove(folder, &holder);
         }
     }
-    let change =
-        |(name, c): (String, inrush_core::guard::Change)| (name, SettingChange { from: c.original, to: c.applied });
-    Some(Recovered { index, uuid: store.uuid, state, changed: changes.into_iter().map(change).collect(), detail })
+    Some(Recovered { index, uuid: store.uuid, state, changed: changes.into_iter().map(shown).collect(), detail })
 }

@@ -74,11 +74,21 @@ pub(super) fn lives(folder: &Path, holder: &str) -> Option<bool> {
     }
 }
 
-/// Records of loads that are surely dead, with their ids.
+/// Records of loads that are surely dead, with their ids. Locks of loads that left no record are removed.
 pub(super) fn left_behind(folder: &Path) -> Vec<(String, Record)> {
-    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    let holders =
-        names.filter_map(|name| Some(name.to_str()?.strip_prefix("guard-")?.strip_suffix(".json")?.to_owned()));
+    let names: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+    for name in &names {
+        let holder = name.to_str().and_then(|name| name.strip_prefix("guard-")?.strip_suffix(".lock"));
+        if let Some(holder) = holder
+            && lives(folder, holder) == Some(false)
+            && !record_path(folder, holder).exists()
+        {
+            remove(folder, holder);
+        }
+    }
+    let holders = names
+        .into_iter()
+        .filter_map(|name| Some(name.to_str()?.strip_prefix("guard-")?.strip_suffix(".json")?.to_owned()));
     let record = |holder: String| {
         let text = fs::read_to_string(record_path(folder, &holder)).ok()?;
         // After a restart of the machine the lock is from before it, and whoever held it is gone.
@@ -130,6 +140,10 @@ mod tests {
         drop(state);
         assert_eq!(lives(&path, "a-1"), Some(false));
         assert_eq!(left_behind(&path), [("a-1".to_owned(), record.clone())]);
+        // One that crashed before it changed anything.
+        drop(LocalState::new(&path, "b").unwrap());
+        assert_eq!(left_behind(&path).len(), 1);
+        assert!(!lock_path(&path, "b").exists());
         // As after a restart of the machine, or from another one.
         fs::write(lock_path(&path, "a-1"), "another boot").unwrap();
         assert_eq!(lives(&path, "a-1"), None);

@@ -14,6 +14,9 @@ use crate::transport::{Transport, path_segment};
 /// The index with one document for each index that is looked after.
 pub const GUARD_INDEX: &str = "inrush-guard";
 
+/// How long the server waits for the shard of the lease; its default is a minute.
+const TIMEOUT: &str = "timeout=10s";
+
 /// How long to wait before a question that the cluster could not answer now is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -75,7 +78,7 @@ impl Store {
         let query = match over {
             Over::Nothing => {
                 self.ensure_index().await?;
-                "?op_type=create".to_owned()
+                format!("?op_type=create&{TIMEOUT}")
             }
             Over::Version(version) => at(version),
         };
@@ -163,7 +166,7 @@ pub(super) async fn leases(transport: &Transport) -> Result<Vec<(String, Lease)>
 }
 
 fn at(version: Version) -> String {
-    format!("?if_seq_no={}&if_primary_term={}", version.seq_no, version.primary_term)
+    format!("?if_seq_no={}&if_primary_term={}&{TIMEOUT}", version.seq_no, version.primary_term)
 }
 
 fn version(what: &str, body: &Value) -> Result<Version, ClusterError> {

@@ -310,8 +310,12 @@ mod tests {
             writer.write(&letter).unwrap();
             let block = decode(&std::fs::read_to_string(writer.finish().unwrap().unwrap()).unwrap());
             prop_assert_eq!(block.records.len(), 1);
-            // White space around JSON is no part of it.
-            prop_assert_eq!(block.record(0).trim_ascii(), document.trim_ascii());
+            // White space around JSON is no part of it, and a line end within it, which can only be white space, becomes a space.
+            let expected: Vec<u8> = match is_json {
+                true => document.iter().map(|&byte| if byte == b'\r' { b' ' } else { byte }).collect(),
+                false => document.clone(),
+            };
+            prop_assert_eq!(block.record(0).trim_ascii(), expected.trim_ascii());
             prop_assert_eq!(block.rejects.first().map(|r| r.kind), (!is_json).then_some("not_json"));
             let meta = match action {
                 None => DocMeta::default(),

@@ -18,6 +18,7 @@ mod json_string;
 mod lines;
 mod open;
 pub mod push;
+mod repeat;
 mod warnings;
 
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub use charset::Charset;
 pub use csv::{ColumnType, CsvOptions, Header};
 pub use format::{Format, FormatOptions};
 pub use open::{Files, SourceSpec, open};
+pub use repeat::{Fingerprint, Repeats};
 pub use warnings::{Warning, Warnings};
 
 /// Bytes of a source that begin where a record begins and end where one ends.
@@ -64,6 +66,22 @@ pub trait Source: Send {
 
     /// Bytes to be read in all (before decompression), where that is known.
     fn bytes_total(&self) -> Option<u64>;
+
+    /// What reading it once more would give. Default: [`Repeats::Unordered`], so that there are neither checkpoints nor ids from
+    /// positions.
+    fn repeats(&self) -> Repeats {
+        Repeats::Unordered
+    }
+
+    /// What tells whether the sources are still the same, one for each of [`Source::names`]; only for [`Repeats::Always`].
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    /// All options on which the documents and their order depend, in any form that tells one from another.
+    fn reading(&self) -> String {
+        String::new()
+    }
 
     /// What a person should know at the end although nothing failed.
     fn warnings(&self) -> Option<Warnings> {

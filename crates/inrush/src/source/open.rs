@@ -21,6 +21,7 @@ use super::dead_letters::DeadLetterDecode;
 use super::format::{Format, FormatOptions, decide, may_be_a_table, separator};
 use super::input::{Input, RawFile};
 use super::lines::{NdjsonDecode, TextDecode};
+use super::repeat::{Fingerprint, Repeats};
 use super::warnings::Warnings;
 use super::{Chunk, Decode, RawChunk, Source, SourceError, too_large};
 
@@ -51,6 +52,7 @@ impl SourceSpec {
 /// Files and stdin, read one after another. Each file is a source of its own ([`SourceId`]) with one partition.
 pub struct Files {
     names: Vec<String>,
+    locations: Vec<Location>,
     waiting: VecDeque<(SourceId, Location)>,
     bytes_total: Option<u64>,
     current: Option<OpenFile>,
@@ -115,7 +117,8 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
         chunks: BufferPool::new(),
         documents: BufferPool::new(),
     };
-    Ok(Files { names, waiting, bytes_total, current: None, shared })
+    let locations = waiting.iter().map(|(_, location)| location.clone()).collect();
+    Ok(Files { names, locations, waiting, bytes_total, current: None, shared })
 }
 
 /// The files a path stands for.
@@ -182,6 +185,27 @@ impl Source for Files {
 
     fn bytes_total(&self) -> Option<u64> {
         self.bytes_total
+    }
+
+    fn repeats(&self) -> Repeats {
+        // Pipes and devices have no size either.
+        if self.bytes_total.is_some() { Repeats::Always } else { Repeats::Once }
+    }
+
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        let paths = self.locations.iter().filter_map(|location| match location {
+            Location::Path(path) => Some(path),
+            Location::Stdin => None,
+        });
+        paths
+            .map(|path| {
+                Fingerprint::of(path).map_err(|e| SourceError::io(path.display().to_string(), "cannot be read", e))
+            })
+            .collect()
+    }
+
+    fn reading(&self) -> String {
+        format!("{:?}", self.shared.options)
     }
 
     fn warnings(&self) -> Option<Warnings> {

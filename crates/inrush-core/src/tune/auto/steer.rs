@@ -162,8 +162,8 @@ impl Auto {
     /// How many times longer than unloaded a request should take. The more is under way, the less: that makes loaders that share a
     /// cluster, and so see the same growth, meet at the same bytes under way.
     pub(super) fn growth_target(&self, now: Time) -> f64 {
-        let target = 1.0 + 3.2 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
-        let target = target.clamp(1.5, 5.0);
+        let target = 1.0 + 4.0 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
+        let target = target.clamp(1.5, 6.0);
         // Where a request is over in no time, some more of them disturb nobody and even out servers' swings.
         let unloaded = self.delay.map_or(LATENCY_SECONDS, |delay| delay.unloaded(self.body));
         let target = target * (LATENCY_SECONDS / unloaded).clamp(1.0, 1.6);

@@ -429,8 +429,10 @@ mod tests {
         fn what_fits_is_json_of_the_same_value(cell in "[-+.0-9eE]{1,12}", declared: bool) {
             for column_type in [Integer, Float] {
                 if let Some(text) = value(column_type, declared, &cell) {
-                    let number: f64 = serde_json::from_str(&text).unwrap();
-                    prop_assert_eq!(number, cell.parse::<f64>().unwrap());
+                    // Whether it is JSON is asked of serde_json; its value of the standard library, because serde_json rounds some
+                    // numbers to a neighbour.
+                    prop_assert!(serde_json::from_str::<serde_json::Number>(&text).is_ok(), "{}", text);
+                    prop_assert_eq!(text.parse::<f64>().unwrap(), cell.parse::<f64>().unwrap());
                 }
             }
         }

@@ -1,0 +1,280 @@
+//! The binary is killed (SIGKILL) at random moments of a load, and goes on with `--resume`: with ids the index holds exactly what a
+//! load without a crash puts there, without ids nothing is missing and what is there twice is counted.
+//!
+//! `INRUSH_KILLS` sets how often (10), `INRUSH_SEED` repeats the moments as far as they can be repeated, `INRUSH_KILL_CSV` and
+//! `INRUSH_KILL_DOCS` name real data for the real server.
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use serde_json::Value;
+use tokio::process::Command;
+
+/// What an index holds: a hash of each document's content, by id.
+type Contents = BTreeMap<String, u64>;
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// A sequence of numbers that a seed repeats.
+struct Random(u64);
+
+impl Random {
+    fn new() -> Self {
+        let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let seed = number("INRUSH_SEED", clock);
+        println!("INRUSH_SEED={seed}");
+        Random(seed)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// How documents get their ids.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Ids {
+    Field,
+    Position,
+    Content,
+    None,
+}
+
+struct Load<'a> {
+    folder: &'a Path,
+    data: &'a Path,
+    url: &'a str,
+    index: String,
+    ids: Ids,
+    docs: u64,
+}
+
+impl Load<'_> {
+    fn command(&self, resume: bool) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+        command.current_dir(self.folder).env("XDG_STATE_HOME", self.folder.join("state"));
+        command.args(["load", &self.data.display().to_string(), "--index", &self.index, "--to", self.url, "--json"]);
+        // Enough requests for many moments between them.
+        let batch = if self.docs < 50_000 { "32KiB" } else { "256KiB" };
+        command.args(["--batch-bytes", batch, "--in-flight", "3", "--shards", "1", "--replicas", "0"]);
+        match self.ids {
+            Ids::Field => command.args(["--id", "id"]),
+            Ids::Position => command.args(["--id-from", "position"]),
+            Ids::Content => command.args(["--id-from", "content"]),
+            Ids::None => &mut command,
+        };
+        if resume {
+            command.arg("--resume");
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    fn has_checkpoint(&self) -> bool {
+        let files = std::fs::read_dir(self.folder.join("state/inrush/checkpoints")).into_iter().flatten();
+        files.filter_map(Result::ok).any(|file| file.path().extension().is_some_and(|e| e == "json"))
+    }
+
+    /// Runs to the end. Whoever calls it knows that it is not killed.
+    async fn finish(&self, resume: bool) -> Value {
+        let output = self.command(resume).output().await.unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{}: {text}{}", self.index, String::from_utf8_lossy(&output.stderr));
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Kills it after `delay`. False where it came to its end before.
+    async fn kill_after(&self, resume: bool, delay: Duration) -> bool {
+        let mut child = self.command(resume).spawn().unwrap();
+        match tokio::time::timeout(delay, child.wait()).await {
+            Ok(status) => {
+                assert!(status.unwrap().success(), "{}", self.index);
+                false
+            }
+            Err(_) => {
+                child.start_kill().unwrap();
+                child.wait().await.unwrap();
+                true
+            }
+        }
+    }
+}
+
+/// Kills loads until it was done `kills` times, and compares what each leaves with `reference`.
+async fn chaos<F: AsyncFn(&str) -> Contents>(
+    data: &Path,
+    url: &str,
+    docs: u64,
+    kills: u64,
+    all_ids: &[Ids],
+    contents: F,
+) {
+    let mut random = Random::new();
+    let mut references: Vec<(Contents, Duration)> = Vec::new();
+    let folder = tempfile::tempdir().unwrap();
+    for ids in all_ids {
+        let index = format!("reference-{}", format!("{ids:?}").to_lowercase());
+        // Without ids a fault would leave a document twice, and only the contents are compared.
+        let ids = if *ids == Ids::None { Ids::Content } else { *ids };
+        let load = Load { folder: folder.path(), data, url, index, ids, docs };
+        let begun = Instant::now();
+        let report = load.finish(false).await;
+        assert_eq!(report["docs_read"], docs, "{report}");
+        references.push((contents(&load.index).await, begun.elapsed()));
+    }
+    let (mut done, mut resumed, mut twice_in_all) = (0, 0, 0);
+    for round in 0.. {
+        if done >= kills {
+            break;
+        }
+        let kind = round as usize % all_ids.len();
+        let (reference, took) = &references[kind];
+        let folder = tempfile::tempdir().unwrap();
+        let load =
+            Load { folder: folder.path(), data, url, index: format!("killed-{round}"), ids: all_ids[kind], docs };
+        for _ in 0..=random.below(3) {
+            let resume = load.has_checkpoint();
+            let delay = took.mul_f64(random.below(1000) as f64 / 1000.0);
+            if done >= kills || !load.kill_after(resume, delay).await {
+                break;
+            }
+            done += 1;
+            resumed += u64::from(load.has_checkpoint());
+        }
+        let report = match load.has_checkpoint() {
+            true => load.finish(true).await,
+            // It was killed before its first checkpoint, or came to its end.
+            false if contents(&load.index).await.is_empty() => load.finish(false).await,
+            false => Value::Null,
+        };
+        let there = contents(&load.index).await;
+        if report.is_null() {
+            // What it said has gone with its pipe; what it did has to be right all the same.
+            assert!(load.ids == Ids::None || there == *reference, "{} after its end", load.index);
+        } else {
+            assert_eq!((&report["docs_read"], &report["status"]), (&docs.into(), &"complete".into()), "{report}");
+            assert_eq!(report["verified"]["state"], "yes", "{report}");
+        }
+        if load.ids == Ids::None {
+            let count = |contents: &Contents| {
+                let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+                contents.values().for_each(|hash| *counts.entry(*hash).or_default() += 1);
+                counts
+            };
+            let (expected, found) = (count(reference), count(&there));
+            for (hash, count) in &expected {
+                assert!(found.get(hash).is_some_and(|found| found >= count), "{}: a document is missing", load.index);
+            }
+            assert_eq!(found.keys().collect::<BTreeSet<_>>(), expected.keys().collect());
+            let twice = there.len() as u64 - docs;
+            let possible = report["possible_duplicates"].as_u64().unwrap_or(u64::MAX);
+            assert!(twice <= possible, "{}: {twice} twice, {possible} possible", load.index);
+            twice_in_all += twice;
+        } else {
+            let differ = reference.iter().filter(|(id, hash)| there.get(*id) != Some(hash)).count();
+            assert!(
+                there == *reference,
+                "{}: {} there, {differ} of {} differ",
+                load.index,
+                there.len(),
+                reference.len()
+            );
+        }
+    }
+    println!(
+        "killed {done} times, {resumed} of them with a checkpoint: with ids all equal, without ids {twice_in_all} twice in all"
+    );
+}
+
+fn hash(document: &Value) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    document.to_string().hash(&mut hasher);
+    hasher.finish()
+}
+
+fn documents(folder: &Path, docs: u64) -> PathBuf {
+    let path = folder.join("documents.ndjson");
+    let text: String = (0..docs)
+        .map(|n| format!("{{\"id\":\"i{n}\",\"n\":{},\"text\":\"some words to fill it\"}}\n", n / 2))
+        .collect();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_random_moments() {
+    let faults = Faults::new([Rule::new(Fault::ResetAfterApplying).probability(0.02)]);
+    let fake = FakeCluster::start(FakeConfig { faults, ..FakeConfig::default() }).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let docs = 20_000;
+    let data = documents(folder.path(), docs);
+    let contents =
+        async |index: &str| fake.documents(index).iter().map(|d| (d.id.clone(), hash(&d.json()))).collect::<Contents>();
+    let all_ids = [Ids::Field, Ids::None, Ids::Content, Ids::Position];
+    chaos(&data, &fake.url(), docs, number("INRUSH_KILLS", 10), &all_ids, contents).await;
+}
+
+#[cfg(feature = "real-servers")]
+mod real {
+    use super::*;
+    use inrush::node::{Distribution, NodeSpec, OwnedNode};
+    use inrush_testbed::client::Client;
+    use serde_json::json;
+
+    /// All documents of an index; none where it does not exist.
+    async fn contents(client: &Client, index: &str) -> Contents {
+        let mut contents = Contents::new();
+        let refreshed = client.json("POST", &format!("/{index}/_refresh"), Value::Null).await.unwrap();
+        if refreshed.status == 404 {
+            return contents;
+        }
+        let first = json!({"size": 10_000, "sort": ["_doc"]});
+        let mut page = client.json("POST", &format!("/{index}/_search?scroll=1m"), first).await.unwrap().json();
+        loop {
+            let hits = page["hits"]["hits"].as_array().cloned().unwrap_or_else(|| panic!("{page}"));
+            if hits.is_empty() {
+                return contents;
+            }
+            for hit in &hits {
+                contents.insert(hit["_id"].as_str().unwrap().to_owned(), hash(&hit["_source"]));
+            }
+            let next = json!({"scroll": "1m", "scroll_id": page["_scroll_id"]});
+            page = client.json("POST", "/_search/scroll", next).await.unwrap().json();
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn killed_at_random_moments_of_a_load_into_opensearch() {
+        // The node's user has to reach it, which a temporary folder of root's often cannot be.
+        let node_folder = PathBuf::from(format!("/var/tmp/inrush-kill-{}", std::process::id()));
+        let distribution = Distribution::opensearch("3.6.0");
+        let spec = NodeSpec { heap_mib: 1024, ..NodeSpec::new(distribution, "test", node_folder.clone()) };
+        let node = OwnedNode::start(spec).await.unwrap();
+        let client = Client::new(&node.url()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let docs = number("INRUSH_KILL_DOCS", 20_000);
+        let data = match std::env::var_os("INRUSH_KILL_CSV") {
+            None => documents(folder.path(), docs),
+            Some(csv) => {
+                let path = folder.path().join("documents.csv");
+                let text = std::fs::read_to_string(csv).unwrap();
+                let lines: Vec<&str> = text.lines().take(docs as usize + 1).collect();
+                std::fs::write(&path, lines.join("\n")).unwrap();
+                path
+            }
+        };
+        let all_ids = [Ids::Position, Ids::None, Ids::Content];
+        let found = async |index: &str| contents(&client, index).await;
+        chaos(&data, &node.url(), docs, number("INRUSH_KILLS", 4), &all_ids, found).await;
+        node.stop().await.unwrap();
+        std::fs::remove_dir_all(node_folder).unwrap();
+    }
+}

@@ -1,0 +1,266 @@
+//! Loads that are cut off at any moment, as often as the test likes, and go on from what was on disk then.
+
+use super::*;
+use crate::checkpoint::Checkpoint;
+
+/// What survives a crash.
+#[derive(Default)]
+struct World {
+    cluster: Cluster,
+    /// The checkpoint, and how many dead letters were written before it.
+    disk: Option<(String, usize)>,
+    letters: Vec<DeadLetter>,
+}
+
+/// How a life of the loader ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Crash { after: u32 },
+    Interrupt { after: u32 },
+    Natural,
+}
+
+struct Job<'a> {
+    config: FlowConfig,
+    batch_bytes: u64,
+    in_flight: u32,
+    encoder: &'a Encoder,
+    blocks: Vec<DocBlock>,
+}
+
+/// A checkpoint under way to the disk.
+struct Writing {
+    checkpoint: Checkpoint,
+    letters: usize,
+    rounds_left: u64,
+}
+
+impl World {
+    fn earlier(&self) -> Option<Checkpoint> {
+        self.disk.as_ref().map(|(text, _)| serde_json::from_str(text).unwrap())
+    }
+
+    fn written(&mut self, checkpoint: &Checkpoint, letters: usize) {
+        self.disk = Some((serde_json::to_string(checkpoint).unwrap(), letters));
+    }
+
+    /// One life; the flow at its end, but after a crash.
+    fn live(
+        &mut self,
+        job: &Job<'_>,
+        faults: &mut impl Iterator<Item = Fault>,
+        seed: &mut u64,
+        end: End,
+    ) -> Option<Flow> {
+        let mut random = |n: u64| {
+            *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (*seed >> 33) % n
+        };
+        let mut flow = flow(job.config, job.batch_bytes, job.in_flight);
+        flow.keep_checkpoints(self.earlier().as_ref()).unwrap();
+        self.letters.truncate(self.disk.as_ref().map_or(0, |disk| disk.1));
+        let mut blocks = VecDeque::from(job.blocks.clone());
+        let mut writing: Option<Writing> = None;
+        let mut under_way: Vec<(u64, Attempt)> = Vec::new();
+        let mut gone = Vec::new();
+        let mut now = Time::START;
+        for round in 0..100_000 {
+            match end {
+                End::Crash { after } if round == after => return None,
+                End::Interrupt { after } if round == after => flow.handle_stop(now, Stop::Interrupted),
+                _ => {}
+            }
+            if flow.stopped().is_none() {
+                while let Some(block) = blocks.front()
+                    && flow.input_room() > 0
+                {
+                    let items = job.encoder.encode(block.clone());
+                    if !flow.may_take(&items) {
+                        break;
+                    }
+                    flow.handle_block(now, items).unwrap();
+                    blocks.pop_front();
+                }
+                if blocks.is_empty() {
+                    flow.handle_source_end();
+                }
+            }
+            while let Some(command) = flow.poll(now) {
+                match command {
+                    Command::Send(request) => {
+                        let attempt = self.cluster.bulk(&request, faults.next().unwrap_or(Fault::None));
+                        under_way.push((request.id, attempt));
+                    }
+                    Command::AwaitGone { request } => gone.push(request),
+                    Command::Compare { request, items } => {
+                        flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
+                    }
+                    Command::DeadLetter(letter) => self.letters.push(*letter),
+                    Command::Note(_) | Command::Sample(_) => {}
+                }
+            }
+            if flow.is_done() {
+                flow.close().unwrap();
+                self.written(&flow.last_checkpoint(), self.letters.len());
+                return Some(flow);
+            }
+            match &mut writing {
+                Some(w) if w.rounds_left > 0 => w.rounds_left -= 1,
+                Some(_) => {
+                    let w = writing.take().unwrap();
+                    self.written(&w.checkpoint, w.letters);
+                    flow.handle_checkpoint(&w.checkpoint);
+                    continue;
+                }
+                None => {
+                    let blocked = blocks.front().filter(|b| !flow.may_take(&job.encoder.encode((*b).clone())));
+                    if blocked.is_some() || flow.repeats_wait() || random(3) == 0 {
+                        let mut reach = |b: &DocBlock| b.origin.first_doc + b.records.len() as u64 + random(30);
+                        let horizons = blocked.map(|b| (Default::default(), reach(b))).into_iter().collect();
+                        let checkpoint = flow.checkpoint(&horizons);
+                        writing = Some(Writing { checkpoint, letters: self.letters.len(), rounds_left: random(4) });
+                    }
+                }
+            }
+            if let Some(request) = gone.pop() {
+                flow.handle_gone(now, request);
+            } else if under_way.is_empty() && writing.is_none() {
+                now = flow.poll_timeout().filter(|&t| t > now).unwrap_or(now + Duration::from_millis(1));
+            } else if under_way.is_empty() || random(3) == 0 {
+                now = now + Duration::from_millis(1);
+            } else {
+                let (request, attempt) = under_way.swap_remove(random(under_way.len() as u64) as usize);
+                now = now + Duration::from_millis(5);
+                flow.handle_attempt(now, request, Duration::from_millis(5), 0, attempt);
+            }
+        }
+        panic!("the flow does not end");
+    }
+}
+
+fn ends() -> impl Strategy<Value = Vec<End>> {
+    let end = prop_oneof![
+        3 => (0u32..120).prop_map(|after| End::Crash { after }),
+        1 => (0u32..120).prop_map(|after| End::Interrupt { after }),
+    ];
+    prop::collection::vec(end, 0..5)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::default())]
+    #[test]
+    fn every_document_is_settled_once_however_often_the_load_is_cut_off(
+        ids in prop::collection::vec(prop::option::of(0u8..6), 1..60),
+        kinds in prop::collection::vec(0u8..20, 60),
+        per_block in 1usize..10,
+        batch_bytes in 1u64..600,
+        in_flight in 1u32..5,
+        with_ids in any::<bool>(),
+        faults in prop::collection::vec(fault(), 0..40),
+        ends in ends(),
+        mut seed in any::<u64>(),
+    ) {
+        let words: Vec<&str> = kinds.iter().take(ids.len())
+            .map(|k| match k { 0 => "poison", 1 => "reject", _ => "good" }).collect();
+        let encoder = Encoder::new(operations(Action::Index, with_ids));
+        let config = FlowConfig { pause_max: Duration::from_secs(3600), ..config() };
+        let job = Job { config, batch_bytes, in_flight, encoder: &encoder, blocks: blocks(&ids, &words, per_block) };
+        let mut world = World::default();
+        let mut faults = faults.into_iter();
+        for end in ends {
+            if let Some(flow) = world.live(&job, &mut faults, &mut seed, end) {
+                prop_assert!(flow.counts().add_up());
+            }
+        }
+        let earlier = world.earlier().unwrap_or_default().counts.docs_read;
+        let flow = world.live(&job, &mut faults, &mut seed, End::Natural).unwrap();
+        prop_assert_eq!(flow.stopped(), None);
+        let counts = flow.counts();
+        prop_assert_eq!(counts.docs_read, ids.len() as u64);
+        prop_assert_eq!(flow.counts_of_this_run().docs_read, ids.len() as u64 - earlier);
+        prop_assert!(counts.add_up());
+        prop_assert_eq!((counts.docs_given_back, counts.docs_unknown), (0, 0));
+        let bad: Vec<u64> = (0..ids.len() as u64).filter(|&n| words[n as usize] != "good").collect();
+        let mut lettered: Vec<u64> = world.letters.iter().map(|l| l.position.doc).collect();
+        lettered.sort_unstable();
+        prop_assert_eq!(&lettered, &bad);
+        prop_assert_eq!(flow.watermarks()[0].1.docs, ids.len() as u64);
+        prop_assert_eq!(flow.buffered, 0);
+        let good = (0..ids.len()).filter(|&n| words[n] == "good");
+        if with_ids {
+            let mut expected = BTreeMap::new();
+            for n in good {
+                let id = ids[n].map_or(format!("u{n}"), |id| format!("i{id}"));
+                expected.insert(id.clone(), format!("{{\"id\":\"{id}\",\"n\":{n},\"w\":\"good\"}}"));
+            }
+            prop_assert_eq!(world.cluster.documents, expected);
+            prop_assert_eq!(counts.possible_duplicates, 0);
+        } else {
+            let there = world.cluster.documents.len() as u64;
+            let expected = good.count() as u64;
+            prop_assert!(there >= expected, "nothing is lost");
+            prop_assert!(there - expected <= counts.possible_duplicates, "{} twice, {} reported", there - expected, counts.possible_duplicates);
+        }
+    }
+}
+
+#[test]
+fn a_create_of_an_earlier_run_is_already_there() {
+    let (ids, words) = good(40);
+    let encoder = Encoder::new(operations(Action::Create, true));
+    let job =
+        Job { config: config(), batch_bytes: 200, in_flight: 2, encoder: &encoder, blocks: blocks(&ids, &words, 5) };
+    let mut world = World::default();
+    let mut seed = 3;
+    assert!(world.live(&job, &mut std::iter::empty(), &mut seed, End::Crash { after: 12 }).is_none());
+    let there = world.cluster.documents.len() as u64;
+    let settled = world.earlier().unwrap().counts.docs_read;
+    assert!(there > settled, "{there} are there, {settled} of them known");
+    let flow = world.live(&job, &mut std::iter::empty(), &mut seed, End::Natural).unwrap();
+    let counts = flow.counts();
+    assert_eq!((counts.docs_created, counts.docs_already_there), (40 - (there - settled), there - settled));
+    assert_eq!(counts.docs_dead_lettered, 0);
+}
+
+#[test]
+fn what_is_unknown_at_the_end_is_sent_again() {
+    let (ids, words) = good(10);
+    let encoder = Encoder::new(operations(Action::Index, false));
+    let job =
+        Job { config: config(), batch_bytes: 200, in_flight: 1, encoder: &encoder, blocks: blocks(&ids, &words, 5) };
+    let mut world = World::default();
+    let mut seed = 1;
+    let gone = [Fault::ResetBeforeApplying; 1000];
+    let flow = world.live(&job, &mut gone.into_iter(), &mut seed, End::Natural).unwrap();
+    assert!(matches!(flow.stopped(), Some(Stop::Failed(_))));
+    let unknown = flow.counts().docs_unknown;
+    assert!(unknown > 0);
+    assert_eq!(world.earlier().unwrap().counts.docs_read, 0);
+    let flow = world.live(&job, &mut std::iter::empty(), &mut seed, End::Natural).unwrap();
+    assert_eq!((flow.counts().docs_created, flow.counts().docs_unknown), (10, 0));
+    assert!(flow.counts().possible_duplicates >= unknown);
+}
+
+#[test]
+fn a_damaged_checkpoint_is_refused() {
+    let mut damaged = Checkpoint::default();
+    damaged.counts.docs_read = 1;
+    damaged.counts.docs_indexed = 1;
+    assert!(flow(config(), 100, 1).keep_checkpoints(Some(&damaged)).is_err());
+}
+
+#[test]
+fn nothing_is_taken_beyond_the_horizon() {
+    let (ids, words) = good(10);
+    let encoder = Encoder::new(operations(Action::Index, true));
+    let mut flow = flow(config(), 1000, 1);
+    flow.keep_checkpoints(None).unwrap();
+    let block = encoder.encode(blocks(&ids, &words, 10).remove(0));
+    assert!(!flow.may_take(&block));
+    let checkpoint = flow.checkpoint(&BTreeMap::from([(block.partition(), 9)]));
+    flow.handle_checkpoint(&checkpoint);
+    assert!(!flow.may_take(&block) && flow.handle_block(Time::START, block.clone()).is_err());
+    let checkpoint = flow.checkpoint(&BTreeMap::from([(block.partition(), 10)]));
+    flow.handle_checkpoint(&checkpoint);
+    assert!(flow.may_take(&block));
+}

@@ -1,0 +1,144 @@
+//! What the ledger knows for checkpoints: what earlier runs settled and may have sent, how far this one may go, and what is left open at
+//! its end.
+
+use std::ops::Range;
+
+use super::{BlockId, Blocks, Entry, Ledger, Partition};
+use crate::block::Origin;
+use crate::checkpoint::PartitionCheckpoint;
+use crate::ranges::Ranges;
+
+impl Ledger {
+    /// Goes on where an earlier run was: what it settled is not settled again, and what it may have sent is known.
+    pub(crate) fn go_on(&mut self, partitions: &[PartitionCheckpoint]) {
+        for checkpoint in partitions {
+            let settled = checkpoint.settled.count();
+            self.opened += settled;
+            self.settled += settled;
+            let blocks = Blocks {
+                earlier: checkpoint.settled.clone(),
+                sent_before: checkpoint.horizon,
+                horizon: checkpoint.horizon,
+                ..Blocks::default()
+            };
+            self.partitions.insert(checkpoint.partition(), blocks);
+        }
+    }
+
+    /// From now on only records below a horizon may be opened.
+    pub(crate) fn keep_horizons(&mut self) {
+        self.has_horizons = true;
+    }
+
+    /// Records of the partition below `horizon` may be opened. A horizon never comes nearer.
+    pub(crate) fn allow(&mut self, partition: Partition, horizon: u64) {
+        let blocks = self.partitions.entry(partition).or_default();
+        blocks.horizon = blocks.horizon.max(horizon);
+    }
+
+    /// How far records of the partition may be opened.
+    pub(crate) fn horizon(&self, partition: Partition) -> u64 {
+        match self.has_horizons {
+            true => self.partitions.get(&partition).map_or(0, |blocks| blocks.horizon),
+            false => u64::MAX,
+        }
+    }
+
+    /// The records of a block that did not reach their end yet.
+    pub(crate) fn unsettled(&self, id: BlockId) -> Vec<Range<u32>> {
+        let entry = self.partitions.get(&id.partition).and_then(|blocks| {
+            let at = id.number.checked_sub(blocks.first)?;
+            blocks.open.get(at as usize)
+        });
+        let Some(entry) = entry else { return Vec::new() };
+        if entry.left == entry.len {
+            return std::iter::once(0..entry.len).filter(|all| !all.is_empty()).collect();
+        }
+        let mut unsettled = Vec::new();
+        let mut next = 0;
+        for (first, end) in entry.settled().iter() {
+            let settled = (first - entry.first_doc) as u32..(end - entry.first_doc) as u32;
+            unsettled.push(next..settled.start);
+            next = settled.end;
+        }
+        unsettled.push(next..entry.len);
+        unsettled.retain(|range| !range.is_empty());
+        unsettled
+    }
+
+    /// Up to which document an earlier run may have sent the partition.
+    pub(crate) fn sent_before(&self, partition: Partition) -> u64 {
+        self.partitions.get(&partition).map_or(0, |blocks| blocks.sent_before)
+    }
+
+    /// These records were given up on at the end of a stopped run: for a checkpoint they are not settled.
+    pub(crate) fn leave_unresolved(&mut self, origin: &Origin, records: Range<u32>) {
+        if let Some(blocks) = self.partitions.get_mut(&(origin.source, origin.partition)) {
+            let doc = |record: u32| origin.first_doc + u64::from(record);
+            blocks.unresolved.add(doc(records.start), doc(records.end));
+        }
+    }
+
+    /// How many records were left unresolved.
+    pub(crate) fn unresolved(&self) -> u64 {
+        self.partitions.values().map(|blocks| blocks.unresolved.count()).sum()
+    }
+
+    /// What is settled, and the horizons as they are.
+    pub(crate) fn checkpoint(&self) -> Vec<PartitionCheckpoint> {
+        let checkpoint = |(partition, blocks): (&Partition, &Blocks)| PartitionCheckpoint {
+            source: partition.0,
+            partition: partition.1,
+            settled: blocks.settled(),
+            horizon: blocks.horizon,
+        };
+        self.partitions.iter().map(checkpoint).collect()
+    }
+
+    /// The same when nothing is under way any more: then it is known what may have been sent without being settled.
+    pub(crate) fn last_checkpoint(&self) -> Vec<PartitionCheckpoint> {
+        let mut checkpoints = self.checkpoint();
+        for (checkpoint, blocks) in checkpoints.iter_mut().zip(self.partitions.values()) {
+            let settled_before: u64 =
+                checkpoint.settled.within(0, blocks.sent_before).map(|(first, end)| end - first).sum();
+            let uncertain = if settled_before < blocks.sent_before { blocks.sent_before } else { 0 };
+            checkpoint.horizon = uncertain.max(blocks.unresolved.end());
+        }
+        checkpoints
+    }
+}
+
+impl Blocks {
+    /// What is settled, but for what was left unresolved.
+    fn settled(&self) -> Ranges {
+        let mut settled = Ranges::default();
+        settled.add(self.first_doc, self.open.front().map_or(self.next_doc, |entry| entry.first_doc));
+        for entry in &self.open {
+            entry.settled().iter().for_each(|(first, end)| settled.add(first, end));
+        }
+        self.earlier.within(self.next_doc, u64::MAX).for_each(|(first, end)| settled.add(first, end));
+        self.unresolved.iter().for_each(|(first, end)| settled.remove(first, end));
+        settled
+    }
+}
+
+impl Entry {
+    /// What is settled of it, by the documents' numbers in the partition.
+    fn settled(&self) -> Ranges {
+        let mut settled = Ranges::default();
+        let mut at = 0;
+        while at < self.len {
+            let word = self.done[(at / 64) as usize] >> (at % 64);
+            let run = match word & 1 {
+                0 => word.trailing_zeros(),
+                _ => word.trailing_ones(),
+            };
+            let end = (at + run.min(64 - at % 64)).min(self.len);
+            if word & 1 == 1 {
+                settled.add(self.first_doc + u64::from(at), self.first_doc + u64::from(end));
+            }
+            at = end;
+        }
+        settled
+    }
+}

@@ -1,0 +1,189 @@
+//! Checkpoints on disk: one file a job, replaced as a whole, and a lock that keeps a second loader of the job out.
+
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use inrush_core::Checkpoint;
+use serde::{Deserialize, Serialize};
+
+use super::job::Job;
+
+/// The form of the file. Another number: another version of this program, which may count documents otherwise.
+const FORMAT: u32 = 1;
+
+/// All that is known about a load that was cut off.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Saved {
+    pub(crate) job: Job,
+    /// The runs so far, the first one first.
+    pub(crate) runs: Vec<String>,
+    /// How long they took until the checkpoint, s.
+    pub(crate) seconds: f64,
+    /// Documents that a fixed index held before the first run, where that could be counted.
+    pub(crate) before: Option<u64>,
+    /// The same for each index that a placeholder named.
+    pub(crate) before_each: BTreeMap<String, Option<u64>>,
+    /// The indices that took documents, with what tells them from later ones of the same name, where that may be seen.
+    pub(crate) indices: BTreeMap<String, Option<String>>,
+    pub(crate) dead_letters: SavedLetters,
+    pub(crate) progress: Checkpoint,
+}
+
+/// How far the dead-letter file belongs to the checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedLetters {
+    /// Absolute.
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+}
+
+#[derive(Serialize)]
+struct FileOut<'a> {
+    format: u32,
+    #[serde(flatten)]
+    saved: &'a Saved,
+}
+
+#[derive(Deserialize)]
+struct Form {
+    format: u32,
+}
+
+/// Why a state folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StateError {
+    #[error("state folder {folder}: {what}: {cause}", folder = folder.display())]
+    Io { folder: PathBuf, what: &'static str, cause: io::Error },
+    #[error(
+        "another load of the same sources into the same index is running{process}; wait for its end, or stop it and give --resume"
+    )]
+    Locked { process: String },
+}
+
+/// The checkpoint of one job, locked for this process.
+#[derive(Debug)]
+pub(crate) struct State {
+    folder: PathBuf,
+    path: PathBuf,
+    lock_path: PathBuf,
+    _lock: File,
+}
+
+impl State {
+    /// Makes the folder if it has to, and takes the job's lock.
+    pub(crate) fn open(folder: &Path, key: &str) -> Result<Self, StateError> {
+        let io = |what| move |cause| StateError::Io { folder: folder.to_owned(), what, cause };
+        std::fs::create_dir_all(folder).map_err(io("cannot be made"))?;
+        let lock_path = folder.join(format!("{key}.lock"));
+        loop {
+            let mut lock = File::options()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&lock_path)
+                .map_err(io("cannot be written to"))?;
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let mut process = String::new();
+                    // Only for the message.
+                    let _ = lock.read_to_string(&mut process);
+                    let process = process.trim();
+                    let process = if process.is_empty() { String::new() } else { format!(" (process {process})") };
+                    return Err(StateError::Locked { process });
+                }
+                Err(TryLockError::Error(cause)) => return Err(io("cannot be locked")(cause)),
+            }
+            // Whoever had it before may have removed the file between our opening and our locking.
+            let ours = lock.metadata().map_err(io("cannot be read"))?.ino();
+            if std::fs::metadata(&lock_path).is_ok_and(|there| there.ino() == ours) {
+                let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
+                let path = folder.join(format!("{key}.json"));
+                return Ok(State { folder: folder.to_owned(), path, lock_path, _lock: lock });
+            }
+        }
+    }
+
+    /// The checkpoint's file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The checkpoint that an earlier run left, if there is one.
+    ///
+    /// # Errors
+    /// It is there and cannot be used, and why.
+    pub(crate) fn read(&self) -> Result<Option<Saved>, String> {
+        read(&self.path)
+    }
+
+    /// What else could be resumed from this folder.
+    pub(crate) fn others(&self) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
+        let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+        let mut titles: Vec<String> = paths
+            .filter(|path| path.extension().is_some_and(|e| e == "json") && *path != self.path)
+            .filter_map(|path| Some(read(&path).ok()??.job.title()))
+            .collect();
+        titles.sort();
+        titles
+    }
+
+    /// Puts a new checkpoint in the place of the last one. After this it survives whatever happens.
+    pub(crate) fn write(&self, saved: &Saved) -> io::Result<()> {
+        let tmp = self.path.with_extension("tmp");
+        let text = serde_json::to_vec(&FileOut { format: FORMAT, saved })?;
+        // Reasons of errors quote documents, so it is nobody else's.
+        let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&tmp);
+        let written = file.and_then(|mut file| {
+            file.write_all(&text)?;
+            file.sync_all()
+        });
+        if let Err(e) = written.and_then(|()| std::fs::rename(&tmp, &self.path)) {
+            // Half a file is of no use, and its room may be what is missing.
+            let _ = std::fs::remove_file(&tmp);
+            return Err(e);
+        }
+        File::open(&self.folder)?.sync_all()
+    }
+
+    /// There is nothing to resume any more.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        match std::fs::remove_file(&self.path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for State {
+    /// Only tidies up: a lock file that is left behind keeps nobody out.
+    fn drop(&mut self) {
+        if !self.path.exists() {
+            let _ = std::fs::remove_file(&self.lock_path);
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Saved>, String> {
+    let damaged = |what: String| format!("the checkpoint {} cannot be used: {what}", path.display());
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(damaged(e.to_string())),
+    };
+    let form: Form = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+    if form.format != FORMAT {
+        return Err(damaged(format!(
+            "another version of inrush wrote it (format {}, this one knows {FORMAT})",
+            form.format
+        )));
+    }
+    let saved: Saved = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+    saved.progress.check().map_err(|e| damaged(e.to_string()))?;
+    Ok(Some(saved))
+}

@@ -1,0 +1,216 @@
+//! While a load goes on: when a checkpoint is due, how far ahead it allows to send, and writing it beside the load.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use inrush_core::ledger::Partition;
+use inrush_core::{Checkpoint, Flow, ItemBlock};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::state::{Saved, State};
+use super::{uuid, write};
+use crate::config::LoadConfig;
+use crate::dead_letter::SyncPoint;
+use crate::run::Event;
+use crate::transport::Transport;
+
+/// The horizon is so far ahead at least, bytes of documents.
+const STEP_BYTES_MIN: u64 = 256 << 10;
+/// The horizon is no further ahead, bytes of documents: after a crash all of it is sent again.
+const STEP_BYTES_MAX: u64 = 64 << 20;
+
+/// A rate is judged over so long a time at least: at the beginning blocks come as fast as they are read, not as they are sent.
+const RATE_WINDOW_MIN: Duration = Duration::from_millis(250);
+
+/// Writes checkpoints while a load goes on.
+pub(crate) struct Checkpointer {
+    state: Arc<State>,
+    transport: Arc<Transport>,
+    events: UnboundedSender<Event>,
+    saved: Saved,
+    seconds_before: f64,
+    started: Instant,
+    writing: bool,
+    last_write: Instant,
+    last_took: Duration,
+    settled: u64,
+    /// Bytes that were admitted since the last write.
+    admitted: u64,
+    /// Where the last block that was admitted ends, and how far ahead the horizon was set.
+    at: Option<(Partition, u64)>,
+    step_docs: u64,
+    every: Duration,
+}
+
+/// A write that has ended.
+pub(crate) struct Written {
+    result: Result<Checkpoint, String>,
+    indices: BTreeMap<String, Option<String>>,
+    took: Duration,
+}
+
+impl Checkpointer {
+    /// The first checkpoint, `saved`, is on disk.
+    pub(super) fn new(
+        state: Arc<State>,
+        transport: Arc<Transport>,
+        events: UnboundedSender<Event>,
+        saved: Saved,
+        config: &LoadConfig,
+        started: Instant,
+    ) -> Self {
+        Checkpointer {
+            state,
+            transport,
+            events,
+            seconds_before: saved.seconds,
+            settled: saved.progress.counts.docs_read,
+            saved,
+            started,
+            writing: false,
+            last_write: Instant::now(),
+            last_took: Duration::ZERO,
+            admitted: 0,
+            at: None,
+            step_docs: 0,
+            every: config.state.as_ref().map_or(Duration::ZERO, |folder| folder.every),
+        }
+    }
+
+    /// A block was admitted.
+    pub(crate) fn admitted(&mut self, block: &ItemBlock) {
+        self.admitted += block.body.len() as u64;
+        self.at = Some((block.partition(), block.origin.first_doc + u64::from(block.len())));
+    }
+
+    /// An index that a placeholder named was counted.
+    pub(crate) fn counted(&mut self, index: &str, before: Option<u64>) {
+        self.saved.before_each.insert(index.to_owned(), before);
+    }
+
+    /// Whether one is to be written now. `waiting`: blocks that are to be admitted next.
+    /// `read_all`: no others will come.
+    pub(crate) fn is_due(&self, flow: &Flow, waiting: &VecDeque<ItemBlock>, read_all: bool) -> bool {
+        if self.writing || flow.stopped().is_some() {
+            return false;
+        }
+        let blocked = waiting.front().is_some_and(|block| !flow.may_take(block));
+        let half_used =
+            !read_all && self.at.is_some_and(|(partition, at)| flow.horizon(partition) < at + self.step_docs / 2);
+        let progress = flow.counts().docs_read != self.settled && self.last_write.elapsed() >= self.every;
+        blocked || flow.repeats_wait() || half_used || progress
+    }
+
+    /// Begins to write one; [`Event::Checkpoint`] tells how it went. `letters`: the dead letters so far, none of which is only counted.
+    pub(crate) fn start(&mut self, flow: &Flow, waiting: &VecDeque<ItemBlock>, read_all: bool, letters: SyncPoint) {
+        let mut saved = self.snapshot(&letters);
+        saved.progress = flow.checkpoint(&self.horizons(waiting, read_all));
+        self.settled = saved.progress.counts.docs_read;
+        self.last_write = Instant::now();
+        self.writing = true;
+        let (state, transport, events) = (Arc::clone(&self.state), Arc::clone(&self.transport), self.events.clone());
+        tokio::spawn(async move {
+            let begun = Instant::now();
+            // What settles in an index is worth nothing if that is another one later, so its identity comes along.
+            for name in saved.progress.indices.keys() {
+                if !saved.indices.contains_key(name) {
+                    // Whatever keeps us from looking it up keeps nobody from loading.
+                    let uuid = uuid(&transport, name).await.unwrap_or_default();
+                    saved.indices.insert(name.clone(), uuid);
+                }
+            }
+            let indices = saved.indices.clone();
+            let progress = saved.progress.clone();
+            let path = state.path().to_owned();
+            let result = match write(state, saved, letters.file).await {
+                Ok(()) => Ok(progress),
+                Err(e) => Err(format!(
+                    "cannot write the checkpoint {}: {e}; nothing was sent that the last one does not allow: make room, then load again with --resume",
+                    path.display()
+                )),
+            };
+            let _ = events.send(Event::Checkpoint(Written { result, indices, took: begun.elapsed() }));
+        });
+    }
+
+    /// A write has ended: the checkpoint, or why there is none.
+    pub(crate) fn ended(&mut self, written: Written) -> Result<Checkpoint, String> {
+        self.writing = false;
+        self.saved.indices = written.indices;
+        self.last_took = written.took;
+        written.result
+    }
+
+    /// Whether a write is under way.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.writing
+    }
+
+    /// Writes the last one, when nothing is under way any more.
+    pub(crate) async fn finish(&self, last: Checkpoint, letters: SyncPoint) -> Result<(), String> {
+        let mut saved = self.snapshot(&letters);
+        saved.progress = last;
+        write(Arc::clone(&self.state), saved, letters.file).await.map_err(|e| {
+            format!(
+                "the last checkpoint could not be written to {}: {e}; --resume goes on from the one before",
+                self.state.path().display()
+            )
+        })
+    }
+
+    /// There is nothing to resume any more.
+    pub(crate) fn remove(&self) {
+        if let Err(e) = self.state.remove() {
+            tracing::warn!("cannot remove the checkpoint {}, which has had its day: {e}", self.state.path().display());
+        }
+    }
+
+    /// The checkpoint's file.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.state.path().to_owned()
+    }
+
+    /// How long earlier runs took, s.
+    pub(crate) fn seconds_before(&self) -> f64 {
+        self.seconds_before
+    }
+
+    /// Whether this run goes on from an earlier one.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.saved.runs.len() > 1
+    }
+
+    fn snapshot(&self, letters: &SyncPoint) -> Saved {
+        Saved {
+            seconds: self.seconds_before + self.started.elapsed().as_secs_f64(),
+            dead_letters: letters.saved.clone(),
+            ..self.saved.clone()
+        }
+    }
+
+    /// How far documents may be sent after the next checkpoint: all that waits, and in the partition that is being read about as much as
+    /// is sent until the one after that.
+    fn horizons(&mut self, waiting: &VecDeque<ItemBlock>, read_all: bool) -> BTreeMap<Partition, u64> {
+        let mut horizons: BTreeMap<Partition, u64> = BTreeMap::new();
+        for block in waiting {
+            let end = block.origin.first_doc + u64::from(block.len());
+            horizons.entry(block.partition()).and_modify(|h| *h = end.max(*h)).or_insert(end);
+        }
+        let elapsed = self.last_write.elapsed().max(RATE_WINDOW_MIN).as_secs_f64();
+        let rate = std::mem::take(&mut self.admitted) as f64 / elapsed;
+        let ahead = self.every.max(4 * self.last_took);
+        let step_bytes = ((rate * ahead.as_secs_f64()) as u64).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
+        let last = waiting.back().filter(|block| !block.is_empty());
+        if let Some(block) = last {
+            let bytes = (block.body.len() as u64 / u64::from(block.len())).max(1);
+            self.step_docs = step_bytes.div_ceil(bytes);
+        }
+        let at = last.map(|b| (b.partition(), b.origin.first_doc + u64::from(b.len()))).or(self.at);
+        if let (Some((partition, end)), false) = (at, read_all) {
+            horizons.insert(partition, end + self.step_docs);
+        }
+        horizons
+    }
+}

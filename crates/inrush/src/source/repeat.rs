@@ -1,0 +1,95 @@
+//! Whether a source can be read once more, and how to tell that it is still the same.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// How much of a file's beginning is looked at, bytes.
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// What reading a source once more would give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeats {
+    /// Other documents, or the same in another order: a document's position says nothing.
+    Unordered,
+    /// The order is the source's own, but it can be read only once, as stdin.
+    Once,
+    /// The same, as long as [`super::Source::fingerprints`] are the same.
+    Always,
+}
+
+/// What tells a file from one that was changed since.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// The path, absolute.
+    pub path: PathBuf,
+    /// Its size, bytes.
+    pub bytes: u64,
+    /// When it was changed last, nanoseconds since 1970.
+    pub modified_ns: u64,
+    /// SHA-256 of its first 64 KiB, hexadecimal.
+    pub head_sha256: String,
+}
+
+impl Fingerprint {
+    /// Reads the file's beginning.
+    pub(super) fn of(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let meta = file.metadata()?;
+        // A file system without times has one that never changes.
+        let modified = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        let mut head = Vec::new();
+        file.take(HEAD_BYTES).read_to_end(&mut head)?;
+        Ok(Fingerprint {
+            path: path.canonicalize()?,
+            bytes: meta.len(),
+            modified_ns: u64::try_from(modified.as_nanos()).unwrap_or(u64::MAX),
+            head_sha256: Sha256::digest(&head).iter().map(|byte| format!("{byte:02x}")).collect(),
+        })
+    }
+
+    /// What is different now, in words.
+    pub(crate) fn difference(&self, now: &Fingerprint) -> Option<String> {
+        let name = self.path.display();
+        if self.path != now.path {
+            Some(format!("{name} was read, and now {} is given in its place", now.path.display()))
+        } else if self.bytes != now.bytes {
+            Some(format!("{name} had {} bytes and has {} now", self.bytes, now.bytes))
+        } else if self.head_sha256 != now.head_sha256 {
+            Some(format!("the beginning of {name} is another one"))
+        } else if self.modified_ns != now.modified_ns {
+            Some(format!("{name} was written to since"))
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn every_change_of_a_file_is_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let write = |text: &str, age: u64| {
+            std::fs::write(&path, text).unwrap();
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 + age);
+            File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+            Fingerprint::of(&path).unwrap()
+        };
+        let before = write("abc", 0);
+        assert_eq!(before.difference(&write("abc", 0)), None);
+        for (now, expected) in
+            [(write("abcd", 0), "has 4 now"), (write("abd", 0), "another one"), (write("abc", 1), "written to since")]
+        {
+            assert!(before.difference(&now).unwrap().contains(expected));
+        }
+    }
+}
