@@ -1,4 +1,4 @@
-//! A source compared with an index of a real OpenSearch node, which the test starts and stops itself; see `make servers`.
+//! A source compared with an index of a real node, which the test starts and stops itself; see `make servers`.
 #![cfg(feature = "real-servers")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
@@ -12,6 +12,7 @@ use inrush::audit::{AuditOptions, AuditReport, Outcome, audit};
 use inrush::config::{DeadLetters, LoadConfig};
 use inrush::node::{Distribution, NodeSpec, OwnedNode};
 use inrush::transport::{Credentials, HttpOptions, Transport};
+use inrush_testbed::client::Client;
 use serde_json::{Value, json};
 
 const DOCS: u64 = 50_000;
@@ -34,10 +35,21 @@ async fn compare(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_missing_different_and_extra_on_a_real_node() {
+async fn on_opensearch() {
+    check(Distribution::opensearch("3.6.0")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_elasticsearch() {
+    check(Distribution::elasticsearch("8.19.21")).await;
+}
+
+/// What is missing, different and extra is found, and nothing else.
+async fn check(distribution: Distribution) {
+    let title = distribution.title();
     // The node's user has to reach it, which a temporary folder of root's often cannot be.
-    let folder = PathBuf::from(format!("/var/tmp/inrush-test-{}-audit", std::process::id()));
-    let spec = NodeSpec { heap_mib: 768, ..NodeSpec::new(Distribution::opensearch("3.6.0"), "test", folder.clone()) };
+    let folder = PathBuf::from(format!("/var/tmp/inrush-test-{}-audit-{}", std::process::id(), distribution.version));
+    let spec = NodeSpec { heap_mib: 768, ..NodeSpec::new(distribution, "test", folder.clone()) };
     let node = OwnedNode::start(spec).await.unwrap();
     let transport = Arc::new(Transport::new(&[node.url()], Credentials::None, &HttpOptions::default()).unwrap());
     let letters = tempfile::tempdir().unwrap();
@@ -52,7 +64,7 @@ async fn what_is_missing_different_and_extra_on_a_real_node() {
     load(&config("docs"), documents(2 * DOCS, DOCS)).await;
     let report = compare(&transport, &options("docs"), documents(2 * DOCS, DOCS)).await;
     assert_eq!((report.result, report.docs_replaced), (Outcome::Equal, Some(DOCS)), "{report:?}");
-    println!("{DOCS} ids compared in {:.1} s", report.seconds);
+    println!("{title}: {DOCS} ids compared in {:.1} s", report.seconds);
 
     // Another order of keys and another way to write a number: the same document. Another number: a different one.
     let text = "some words to fill it";
@@ -61,14 +73,11 @@ async fn what_is_missing_different_and_extra_on_a_real_node() {
     for extra in ["x1", "x2"] {
         send(&transport, &format!("/docs/_doc/{extra}"), json!({})).await;
     }
-    let (status, _) = transport
-        .post_json(
-            "/docs/_delete_by_query?refresh=true",
-            Some(&json!({"query": {"ids": {"values": ["i100", "i200"]}}})),
-        )
-        .await
-        .unwrap();
-    assert_eq!(status, 200);
+    let client = Client::new(&node.url()).unwrap();
+    for id in ["i100", "i200"] {
+        let reply = client.json("DELETE", &format!("/docs/_doc/{id}"), Value::Null).await.unwrap();
+        assert_eq!(reply.status, 200, "{id}");
+    }
     let missing = letters.path().join("missing.ndjson");
     // Little memory: ids are sorted on disk.
     let on_disk = AuditOptions { sort_memory: 100_000, missing: Some(missing.clone()), ..options("docs") };

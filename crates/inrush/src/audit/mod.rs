@@ -55,7 +55,7 @@ pub struct AuditOptions {
     /// A file for the documents of the source that are missing or different, one JSON object a line; made even where there are none,
     /// when the comparison is over.
     pub missing: Option<PathBuf>,
-    /// Memory for sorting, bytes; twice that while ids of the index are read. Default 64 MiB.
+    /// Memory for sorting, bytes; twice that while ids of the index are read. Default 32 MiB.
     pub sort_memory: usize,
 }
 
@@ -69,7 +69,7 @@ impl AuditOptions {
             drop: Vec::new(),
             sample: None,
             missing: None,
-            sort_memory: 64 << 20,
+            sort_memory: 32 << 20,
         }
     }
 }
