@@ -35,7 +35,7 @@ impl Auto {
         let body = window.body();
         let Some(delay) = &mut self.delay else {
             self.delay = Some(Delay::new(wall, body));
-            let to = self.knobs.sized(&self.plan, WALL_SECONDS / wall);
+            let to = self.knobs.sized(&self.plan, (WALL_SECONDS / wall).min(1.0));
             let why = format!("{} take {:.0} ms each", Knobs::words(&self.plan), wall * 1e3);
             return self.decide(now, to, why);
         };
