@@ -10,7 +10,9 @@ was cut off goes on where it was.
 """
 
 import argparse
+import contextlib
 import csv
+import fcntl
 import itertools
 import json
 import os
@@ -43,6 +45,17 @@ def settle(url):
         time.sleep(0.2)
 
 
+@contextlib.contextmanager
+def alone(path):
+    """Holds a lock on that file, so that other work on the machine can take turns with the rounds."""
+    if path is None:
+        yield
+        return
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 class Bench:
     def __init__(self, args, server):
         self.args, self.server = args, server
@@ -57,7 +70,7 @@ class Bench:
             with self.out.open("w") as file:
                 csv.DictWriter(file, FIELDS).writeheader()
 
-    def load(self, cell, files, trace):
+    def load(self, cell, files):
         try:
             request(f"{self.server.url}/bench", "DELETE")
         except OSError:
@@ -105,7 +118,7 @@ class Bench:
         key = (phase, number, cell)
         if key not in self.done:
             before = os.times()
-            row = self.load(cell, files, None)
+            row = self.load(cell, files)
             row["client_cpu_s"] = round(row["client_cpu_s"] - before.children_user - before.children_system, 2)
             row |= {"time": time.strftime("%Y-%m-%dT%H:%M:%S"), "phase": phase, "round": number, "cell": cell}
             with self.out.open("a") as file:
@@ -134,6 +147,7 @@ def main():
     parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--heap-mib", type=int, default=2048)
     parser.add_argument("--skip", type=float, default=10.0, help="seconds before the steady state")
+    parser.add_argument("--lock", help="a file to lock during each round, for machines that others use too")
     parser.add_argument("--client-cpus")
     parser.add_argument("--server-cpus")
     parser.add_argument("--proxy", nargs="*", help="options of the testbed's proxy between client and server")
@@ -142,8 +156,9 @@ def main():
     with Server(product, version, args.heap_mib, args.server_cpus) as server:
         bench = Bench(args, server)
         files = [args.data] * args.repeat
-        for _ in range(2):
-            bench.load("2MiBx4", files, None)
+        with alone(args.lock):
+            for _ in range(2):
+                bench.load("2MiBx4", files)
         proxy = None
         if args.proxy is not None:
             command = [binary("inrush-testbed"), "proxy", "--to", server.url, *args.proxy]
@@ -151,15 +166,18 @@ def main():
             bench.to = proxy.stdout.readline().strip()
         cells = [f"{size}x{n}" for size, n in itertools.product(BYTES, IN_FLIGHT)]
         random.Random(7).shuffle(cells)
-        for cell in cells:
-            bench.run("screen", 0, cell, [args.screen_data or args.data])
+        for first in range(0, len(cells), 5):
+            with alone(args.lock):
+                for cell in cells[first : first + 5]:
+                    bench.run("screen", 0, cell, [args.screen_data or args.data])
         rate = lambda row: float(row["mb_per_s"])
         best = sorted(cells, key=lambda cell: -rate(bench.done["screen", 0, cell]))[:3]
         for number in range(args.rounds):
             order = [*best, "auto"]
             random.Random(number).shuffle(order)
-            for cell in order:
-                bench.run("compare", number, cell, files)
+            with alone(args.lock):
+                for cell in order:
+                    bench.run("compare", number, cell, files)
         if proxy:
             proxy.stdin.close()
             proxy.wait()

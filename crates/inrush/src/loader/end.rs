@@ -1,0 +1,154 @@
+//! What follows the last document: the check and the report.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use inrush_core::Stop;
+use tokio::sync::watch;
+
+use super::prepare::Prepared;
+use crate::progress::{Phase, Progress};
+use crate::report::{PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified};
+use crate::run::Finished;
+use crate::source::Warnings;
+use crate::transport::Transport;
+use crate::verify::{self, Expectation};
+
+/// What is needed after the loop.
+pub(super) struct End {
+    pub(super) transport: Arc<Transport>,
+    pub(super) prepared: Prepared,
+    pub(super) names: Vec<String>,
+    pub(super) run_id: String,
+    pub(super) warnings: Option<Warnings>,
+    pub(super) started: Instant,
+    pub(super) verify: bool,
+    /// How long an interrupted load may take to verify.
+    pub(super) drain_max: Duration,
+    pub(super) progress: watch::Sender<Progress>,
+    pub(super) settings: SettingsReport,
+}
+
+impl End {
+    pub(super) async fn report(self, finished: Finished) -> Report {
+        let Finished { mut flow, dead_letters, counts_before, checkpointer, checkpoint_failure, first_block, ended } =
+            finished;
+        let mut failure = None;
+        let mut status = match flow.stopped() {
+            None => Status::Complete,
+            Some(Stop::Interrupted) => Status::Interrupted,
+            Some(Stop::Failed(why)) => {
+                failure = Some(why.clone());
+                Status::Failed
+            }
+        };
+        let mut fail = |why: String| {
+            failure.get_or_insert(why);
+            Status::Failed
+        };
+        // Everything came to its end: nothing is left to resume.
+        let settled = status == Status::Complete;
+        if let Err(e) = flow.close() {
+            status = fail(e.to_string());
+        }
+        let path = dead_letters.path().display().to_string();
+        let dead_letters = match dead_letters.finish() {
+            Ok(path) => path,
+            Err(e) => {
+                status = fail(format!("cannot write dead letters to {path}: {e}"));
+                None
+            }
+        };
+        let tally = flow.tally().clone();
+        if status == Status::Complete && flow.too_many_errors() {
+            status = fail(flow.max_errors_message());
+        }
+        let resumed = checkpointer.as_ref().is_some_and(|c| c.is_resumed());
+        let verified = if self.verify && resumed && !settled {
+            verify::not_provable("documents that an earlier run may have sent were not sent again yet".to_owned())
+        } else if self.verify {
+            self.progress.send_modify(|p| p.phase = Phase::Verifying);
+            let verification = self.verify(&tally.counts, &tally.indices, &counts_before);
+            if status == Status::Interrupted {
+                // Whoever has stopped it waits for its end.
+                let why = "the cluster did not count within the time for an interrupted load";
+                let in_time = tokio::time::timeout(self.drain_max, verification).await;
+                in_time.unwrap_or_else(|_| verify::not_provable(why.to_owned()))
+            } else {
+                verification.await
+            }
+        } else {
+            verify::off()
+        };
+        if status == Status::Complete {
+            status = if tally.counts.docs_not_in() > 0 {
+                Status::Incomplete
+            } else if verified.state == crate::report::VerifiedState::No
+                || self.settings.restored == SettingsRestored::No
+            {
+                Status::CheckFailed
+            } else {
+                Status::Complete
+            };
+        }
+        let seconds = self.started.elapsed().as_secs_f64();
+        let this_run = flow.counts_of_this_run();
+        let seconds_before = checkpointer.as_ref().map_or(0.0, |c| c.seconds_before());
+        if let (Some(checkpointer), true) = (&checkpointer, settled) {
+            checkpointer.remove();
+        }
+        let checkpoint = checkpointer.filter(|_| !settled).map(|checkpointer| checkpointer.path());
+        let loading = ended.duration_since(first_block.unwrap_or(ended)).max(Duration::from_millis(1));
+        let mut warnings = self.prepared.preflight.warnings;
+        warnings.extend(checkpoint_failure.filter(|_| !settled));
+        warnings.extend(self.warnings.iter().flat_map(Warnings::list).map(|w| w.to_string()));
+        let plan = flow.plan();
+        let mut settled: BTreeMap<u32, u64> = BTreeMap::new();
+        for ((source, _), watermark) in flow.watermarks() {
+            *settled.entry(source.0).or_default() += watermark.docs;
+        }
+        let sources = self.names.into_iter().enumerate().map(|(at, name)| {
+            let docs_settled = settled.get(&(at as u32)).copied().unwrap_or(0);
+            SourceReport { name, docs_settled }
+        });
+        self.progress.send_modify(|p| p.phase = Phase::Done);
+        Report {
+            status,
+            failure,
+            seconds: seconds_before + seconds,
+            docs_per_second: this_run.docs_read as f64 / loading.as_secs_f64(),
+            this_run: resumed.then_some(ThisRun { counts: this_run, seconds }),
+            checkpoint,
+            plan: PlanReport {
+                batch_bytes: plan.batch_bytes,
+                batch_docs: (plan.batch_docs != u32::MAX).then_some(plan.batch_docs),
+                in_flight: plan.in_flight,
+                why: flow.plan_why(),
+            },
+            verified,
+            settings: self.settings,
+            errors: tally.errors(),
+            indices: tally.indices,
+            counts: tally.counts,
+            dead_letters,
+            warnings,
+            sources: sources.collect(),
+            run_id: self.run_id,
+        }
+    }
+
+    async fn verify(
+        &self,
+        counts: &inrush_core::report::Counts,
+        indices: &BTreeMap<String, inrush_core::report::IndexCounts>,
+        before: &BTreeMap<String, Option<u64>>,
+    ) -> Verified {
+        let before_load = match &self.prepared.before {
+            Ok(before) => *before,
+            Err(why) => return verify::not_provable(format!("the index could not be counted before the load: {why}")),
+        };
+        let fixed = self.prepared.target.as_ref().map(|target| (target, before_load));
+        verify::verify(&self.transport, &Expectation { fixed, before, counts, indices }).await
+    }
+}

@@ -1,0 +1,245 @@
+//! A load from a program's point of view: configure, start, watch, finish.
+
+mod builder;
+mod end;
+mod prepare;
+mod running;
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+pub use builder::LoaderBuilder;
+use end::End;
+use inrush_core::encode::Encoder;
+use inrush_core::retry::RetryPolicy;
+use inrush_core::trace::Header;
+use inrush_core::{Action, Flow, FlowConfig, Operations};
+use prepare::prepare;
+pub use running::{PushLoad, RunningLoad, StopHandle};
+use tokio::sync::{mpsc, watch};
+
+use crate::checkpoint::{self, Beginning};
+use crate::config::{IdFrom, LoadConfig, Replies};
+use crate::dead_letter::DeadLetterWriter;
+use crate::error::LoadError;
+use crate::guard;
+use crate::ids::Ids;
+use crate::progress::{Phase, Progress};
+use crate::reader::{self, Gate};
+use crate::report::{Report, SettingsReport, SettingsRestored};
+use crate::run::Run;
+use crate::send::BulkEndpoint;
+use crate::source::push::{self, PushOptions};
+use crate::source::{Repeats, Source};
+use crate::trace::TraceWriter;
+use crate::transport::{HttpOptions, Transport};
+
+/// A load that has not begun.
+#[derive(Clone, Debug)]
+pub struct Loader {
+    config: LoadConfig,
+}
+
+impl Loader {
+    /// Begins to set options.
+    pub fn builder() -> LoaderBuilder {
+        LoaderBuilder::default()
+    }
+
+    /// A loader with all options at once.
+    ///
+    /// # Errors
+    /// [`LoadError::Usage`] for options that do not fit together.
+    pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
+        config.check().map_err(LoadError::Usage)?;
+        Ok(Loader { config })
+    }
+
+    /// Loads `source` to its end.
+    ///
+    /// # Errors
+    /// [`LoadError`] where the load cannot begin. Whatever happens later is in the report.
+    pub async fn run(self, source: impl Source + 'static) -> Result<Report, LoadError> {
+        Ok(self.start(Box::new(source)).await?.finish().await)
+    }
+
+    /// Looks at the cluster, makes the index if it has to, and begins to load `source`.
+    ///
+    /// # Errors
+    /// [`LoadError`] where the load cannot begin; nothing was sent then.
+    pub async fn start(self, source: Box<dyn Source>) -> Result<RunningLoad, LoadError> {
+        let started = Instant::now();
+        let (letters, failures) = mpsc::unbounded_channel();
+        let names = source.names();
+        let run_id = run_id();
+        let config = self.config;
+        if config.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
+            let why = "--id-from position needs documents that come in the same order each time, which these do not; give --id-from content";
+            return Err(LoadError::Usage(why.to_owned()));
+        }
+        let opened = checkpoint::open(&config, source.as_ref())?;
+        let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
+        let mut dead_letters = match &earlier {
+            Some(saved) => {
+                let (to, saved) = (&config.dead_letters, &saved.dead_letters);
+                DeadLetterWriter::go_on(to, &run_id, names.clone(), Some(letters), saved)?
+            }
+            None => DeadLetterWriter::new(&config.dead_letters, &run_id, names.clone(), Some(letters))?,
+        };
+        let transport = Arc::new(Transport::new(&config.to, config.credentials.clone(), &http_options(&config))?);
+        if let Some(earlier) = &earlier {
+            checkpoint::check_indices(earlier, &transport).await?;
+        }
+        let mut prepared = prepare(&transport, &config, source.bytes_total()).await?;
+        if let Some(earlier) = &earlier {
+            prepared.before =
+                earlier.before.ok_or_else(|| "the run that was cut off could not count the index".to_owned());
+        }
+
+        let action = match &prepared.target {
+            Some(target) if target.is_data_stream() && config.action == Action::Index => Action::Create,
+            _ => config.action,
+        };
+        let operations = Operations {
+            action,
+            index: config.index.clone(),
+            id: config.id.clone(),
+            routing: config.routing.clone(),
+            version: config.version.clone(),
+            drop: config.drop.clone(),
+        };
+        let mut flow = Flow::new(
+            FlowConfig {
+                memory: config.limits.memory as u64,
+                rate: config.limits.max_rate,
+                samples: config.trace.is_some(),
+                linger: config.limits.linger,
+                retry: RetryPolicy {
+                    retries: config.limits.retries,
+                    retry_for: config.limits.retry_for,
+                    first_wait: config.limits.retry_wait,
+                    ..RetryPolicy::default()
+                },
+                pause_max: config.limits.pause_max,
+                drain_max: config.limits.drain_max,
+                on_conflict: config.on_conflict,
+                versioned: config.version.is_some(),
+                incremental_bulk: prepared.preflight.info.incremental_bulk(),
+                summary_replies: config.replies == Replies::Summary,
+                max_errors: config.max_errors,
+                seed: seed(),
+            },
+            config.limits.tuner(prepared.preflight.body_bytes_max),
+        );
+        let bounds = config.limits.bounds(prepared.preflight.body_bytes_max);
+        let trace = config
+            .trace
+            .as_deref()
+            .map(|path| TraceWriter::create(path, &Header::new(config.limits.controller(), bounds, flow.plan())));
+        let trace = trace.transpose()?;
+        let (sender, events) = mpsc::unbounded_channel();
+        let mut checkpointer = None;
+        if let Some(opened) = opened {
+            let letters = dead_letters
+                .sync_point()
+                .map_err(|e| LoadError::DeadLetters { path: dead_letters.path().to_owned(), reason: e.to_string() })?;
+            let beginning = Beginning {
+                run_id: &run_id,
+                started,
+                before: prepared.before.as_ref().ok().copied().filter(|_| config.verify),
+                index: prepared.index(&config),
+                letters,
+            };
+            checkpointer = opened.begin(&config, Arc::clone(&transport), sender.clone(), beginning).await?;
+        }
+        if checkpointer.is_some() {
+            let progress = earlier.as_ref().map(|earlier| &earlier.progress);
+            flow.keep_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
+        }
+        let ids = config.id_from.map(|from| Ids::new(from, names.clone()));
+        let (progress, watched) = watch::channel(Progress::default());
+        let gate = Arc::new(Gate::default());
+        let bytes_total = source.bytes_total();
+        let warnings = source.warnings();
+        let chunk_bytes = reader::CHUNK_BYTES.min(config.limits.batch_bytes.unwrap_or(reader::CHUNK_BYTES));
+        let workers = config.limits.workers;
+        reader::start(source, Encoder::new(operations), ids, Arc::clone(&gate), workers, chunk_bytes, sender.clone())
+            .map_err(|e| LoadError::Usage(format!("cannot start {workers} reading threads: {e}; lower --workers")))?;
+        let run = Run {
+            flow,
+            transport: Arc::clone(&transport),
+            endpoint: Arc::new(BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &run_id)),
+            gate,
+            events,
+            sender: sender.clone(),
+            progress: progress.clone(),
+            dead_letters,
+            bytes_total,
+            started,
+            create: Arc::new(config.create.clone()),
+            request_timeout: config.limits.request_timeout,
+            trace,
+            fixed_index: config.index.fixed().map(str::to_owned),
+            count_before: config.verify,
+            checkpointer,
+            counts_before: earlier.map(|earlier| earlier.before_each).unwrap_or_default(),
+            refresh_early: None,
+        };
+        let (verify, drain_max) = (config.verify, config.limits.drain_max);
+        let task = tokio::spawn(async move {
+            let mut run = run;
+            let guard = match &prepared.guard {
+                Some(plan) => Some(guard::Running::start(Arc::clone(&transport), plan.clone(), &run_id).await),
+                None => None,
+            };
+            run.refresh_early = guard.as_ref().and_then(|guard| guard.refresh_early.clone());
+            let finished = run.run().await;
+            let settings = match guard {
+                Some(guard) => {
+                    progress.send_modify(|p| p.phase = Phase::PuttingBack);
+                    guard.release().await
+                }
+                None => SettingsReport::new(SettingsRestored::Unchanged, "left as they are".to_owned()),
+            };
+            let end =
+                End { transport, prepared, names, run_id, warnings, started, verify, drain_max, progress, settings };
+            end.report(finished).await
+        });
+        Ok(RunningLoad::new(sender, watched, failures, task))
+    }
+
+    /// Begins a load that the program itself feeds, from any number of tasks.
+    ///
+    /// # Errors
+    /// [`LoadError`] where the load cannot begin.
+    pub async fn sender(self) -> Result<PushLoad, LoadError> {
+        let limits = &self.config.limits;
+        let (sender, source) = push::channel(PushOptions {
+            memory: limits.memory,
+            linger: limits.linger,
+            document_bytes_max: limits.document_bytes_max,
+            ..PushOptions::default()
+        });
+        let load = self.start(Box::new(source)).await?;
+        Ok(PushLoad::new(sender, load))
+    }
+}
+
+fn http_options(config: &LoadConfig) -> HttpOptions {
+    HttpOptions {
+        request_timeout: config.limits.request_timeout,
+        idle_connections_max: config.limits.bounds(None).in_flight.1 as usize + 4,
+        tls: config.tls.clone(),
+        ..HttpOptions::default()
+    }
+}
+
+/// Twelve hexadecimal digits that no other run of this machine has.
+pub(crate) fn run_id() -> String {
+    format!("{:012x}", seed() & 0xffff_ffff_ffff)
+}
+
+fn seed() -> u64 {
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    (clock ^ u64::from(std::process::id()).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}

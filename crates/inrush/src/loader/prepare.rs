@@ -1,0 +1,112 @@
+//! What is found out and made before the first document.
+
+use crate::cluster::check::{Needs, Preflight, preflight};
+use crate::cluster::{Created, Target, TargetKind, index, stats};
+use crate::config::{IndexCreation, LoadConfig};
+use crate::error::LoadError;
+use crate::guard;
+use crate::transport::Transport;
+
+/// What was found out before the first document.
+pub(super) struct Prepared {
+    pub(super) preflight: Preflight,
+    /// What a fixed index name stands for.
+    pub(super) target: Option<Target>,
+    /// Documents that the index held, or why they could not be counted.
+    pub(super) before: Result<u64, String>,
+    /// What the settings guard looks after, if anything.
+    pub(super) guard: Option<guard::Plan>,
+}
+
+impl Prepared {
+    /// The index that takes the documents, where one name stands for all of them.
+    pub(super) fn index<'a>(&'a self, config: &'a LoadConfig) -> Option<&'a str> {
+        let target = self.target.as_ref()?;
+        match target.write_index() {
+            Some(index) => Some(&index.name),
+            // It was made just now; a data stream names its indices with the first document.
+            None => config.index.fixed().filter(|_| !target.is_data_stream()),
+        }
+    }
+}
+
+pub(super) async fn prepare(
+    transport: &Transport,
+    config: &LoadConfig,
+    bytes: Option<u64>,
+) -> Result<Prepared, LoadError> {
+    let fixed = config.index.fixed();
+    let needs = Needs {
+        index: fixed.map(str::to_owned),
+        recreate: config.create.recreate,
+        replicas: fixed.and_then(|name| config.create.for_index(name).replicas),
+        settings: fixed.and_then(|name| config.create.for_index(name).settings),
+        pipeline: config.pipeline.clone(),
+        bytes_expected: bytes,
+        action: config.action,
+    };
+    let preflight = preflight(transport, &needs).await?;
+    let mut target = preflight.target.clone();
+    // Only now, when nothing stands in the way of a load.
+    if let (true, Some(name)) = (config.create.recreate, fixed)
+        && index::delete(transport, name).await?
+    {
+        target = Some(index::resolve(transport, name).await?);
+    }
+    let mut before = Ok(0);
+    let mut made = false;
+    if let (Some(name), Some(found)) = (fixed, &target) {
+        match &found.kind {
+            TargetKind::Missing { .. } if !found.is_data_stream() => {
+                let created = index::create(transport, name, &config.create.for_index(name)).await?;
+                made = created == Created::New;
+                if created == Created::Existing {
+                    target = Some(index::resolve(transport, name).await?);
+                }
+            }
+            TargetKind::Missing { .. } => {}
+            TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::DataStream { .. } => {
+                if config.create.is_given() {
+                    tracing::warn!(
+                        "{name} exists: --mapping, --settings, --shards and --replicas are left out; --recreate makes it anew"
+                    );
+                }
+            }
+            TargetKind::Hidden => {}
+        }
+        if config.verify && target.as_ref().is_some_and(|t| t.write_index().is_some()) {
+            before = match stats::count_now(transport, name).await {
+                // Whoever may write but not read loads all the same; only the proof is missing.
+                Err(e) if e.status() == Some(403) => Err(e.to_string()),
+                counted => Ok(counted?),
+            };
+        }
+    }
+    let guard = guard::plan(transport, config, target.as_ref(), made, bytes).await?;
+    Ok(Prepared { preflight, target, before, guard })
+}
+
+impl IndexCreation {
+    /// Whether anything was said about how to make an index.
+    pub(crate) fn is_given(&self) -> bool {
+        self.mapping.is_some() || self.settings.is_some() || self.shards.is_some() || self.replicas.is_some()
+    }
+
+    /// How to make the index `name`: the first pattern that matches, or what holds for all.
+    pub(crate) fn for_index(&self, name: &str) -> index::CreateIndex {
+        match self.patterns.iter().find(|p| index::matches_pattern(&p.pattern, name)) {
+            Some(p) => index::CreateIndex {
+                settings: p.settings.clone(),
+                mappings: p.mapping.clone(),
+                shards: p.shards,
+                replicas: p.replicas,
+            },
+            None => index::CreateIndex {
+                settings: self.settings.clone(),
+                mappings: self.mapping.clone(),
+                shards: self.shards,
+                replicas: self.replicas,
+            },
+        }
+    }
+}

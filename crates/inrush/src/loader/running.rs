@@ -1,0 +1,117 @@
+//! A load under way: watch it, feed it, stop it, wait for its end.
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use crate::dead_letter::Failure;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::run::Event;
+use crate::source::push::{self, Closed, Document};
+
+/// A load under way.
+#[derive(Debug)]
+pub struct RunningLoad {
+    stop: StopHandle,
+    progress: watch::Receiver<Progress>,
+    failures: Option<mpsc::UnboundedReceiver<Failure>>,
+    task: JoinHandle<Report>,
+}
+
+impl RunningLoad {
+    pub(super) fn new(
+        events: mpsc::UnboundedSender<Event>,
+        progress: watch::Receiver<Progress>,
+        failures: mpsc::UnboundedReceiver<Failure>,
+        task: JoinHandle<Report>,
+    ) -> Self {
+        RunningLoad { stop: StopHandle { events }, progress, failures: Some(failures), task }
+    }
+
+    /// The progress, renewed ten times a second.
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.clone()
+    }
+
+    /// What ends the load early.
+    pub fn stop_handle(&self) -> StopHandle {
+        self.stop.clone()
+    }
+
+    /// The dead letters as they come; they are in the file as well. The first call takes them.
+    pub fn failures(&mut self) -> Option<mpsc::UnboundedReceiver<Failure>> {
+        self.failures.take()
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Panics
+    /// If the load itself panicked.
+    pub async fn finish(mut self) -> Report {
+        // Nobody will read what nobody took; the file has it.
+        self.failures = None;
+        match self.task.await {
+            Ok(report) => report,
+            Err(e) => match e.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The task is never cancelled by us, only with the whole runtime, and then nobody waits here.
+                Err(cancelled) => panic!("the runtime was shut down under a load: {cancelled}"),
+            },
+        }
+    }
+}
+
+/// Ends a load early: nothing more is read, what is under way is waited for, the report says how far it came.
+#[derive(Clone, Debug)]
+pub struct StopHandle {
+    events: mpsc::UnboundedSender<Event>,
+}
+
+impl StopHandle {
+    /// Ends it. Further calls do nothing.
+    pub fn stop(&self) {
+        // A load that has ended needs no stop.
+        let _ = self.events.send(Event::Stop);
+    }
+}
+
+/// A load that a program feeds.
+pub struct PushLoad {
+    sender: push::Sender,
+    load: RunningLoad,
+}
+
+impl PushLoad {
+    pub(super) fn new(sender: push::Sender, load: RunningLoad) -> Self {
+        PushLoad { sender, load }
+    }
+
+    /// What sends documents; clone it for each task.
+    pub fn sender(&self) -> push::Sender {
+        self.sender.clone()
+    }
+
+    /// Sends one document, and waits while memory is full.
+    ///
+    /// # Errors
+    /// [`Closed`] when the load has ended; the report says why.
+    pub async fn send(&self, document: Document) -> Result<(), Closed> {
+        self.sender.send(document).await
+    }
+
+    /// The dead letters as they come. The first call takes them.
+    pub fn failures(&mut self) -> Option<mpsc::UnboundedReceiver<Failure>> {
+        self.load.failures()
+    }
+
+    /// The progress, renewed ten times a second.
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.load.progress()
+    }
+
+    /// Sends what is left and waits for the end. Every clone of the sender has to be gone, or this waits for it.
+    pub async fn finish(self) -> Report {
+        drop(self.sender);
+        self.load.finish().await
+    }
+}
