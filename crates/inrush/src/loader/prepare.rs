@@ -1,6 +1,9 @@
 //! What is found out and made before the first document.
 
+use std::collections::BTreeMap;
+
 use crate::cluster::check::{Needs, Preflight, preflight};
+use crate::cluster::stats::IndexStats;
 use crate::cluster::{Created, Target, TargetKind, index, stats};
 use crate::config::{IndexCreation, LoadConfig};
 use crate::error::LoadError;
@@ -15,10 +18,18 @@ pub(super) struct Prepared {
     /// Documents that the index held, or why they could not be counted.
     pub(super) before: Result<u64, String>,
     /// What the settings guard looks after, if anything.
-    pub(super) guard: Option<guard::Plan>,
+    pub(super) guard: Option<guard::Plans>,
+    /// How large the index was, by its own name, where that may be asked.
+    pub(super) sizes_before: BTreeMap<String, IndexStats>,
 }
 
 impl Prepared {
+    /// Whether one index takes the place of another during the load: a data stream, or an alias as those of policies.
+    pub(super) fn rolls_over(&self) -> bool {
+        let alias = |target: &Target| matches!(target.kind, TargetKind::Alias { .. });
+        self.target.as_ref().is_some_and(|target| target.is_data_stream() || alias(target))
+    }
+
     /// The index that takes the documents, where one name stands for all of them.
     pub(super) fn index<'a>(&'a self, config: &'a LoadConfig) -> Option<&'a str> {
         let target = self.target.as_ref()?;
@@ -83,7 +94,14 @@ pub(super) async fn prepare(
         }
     }
     let guard = guard::plan(transport, config, target.as_ref(), made, bytes).await?;
-    Ok(Prepared { preflight, target, before, guard })
+    let mut prepared = Prepared { preflight, target, before, guard, sizes_before: BTreeMap::new() };
+    if let Some(index) = prepared.index(config) {
+        let index = index.to_owned();
+        if let Ok(size) = stats::stats(transport, &index).await {
+            prepared.sizes_before.insert(index, size);
+        }
+    }
+    Ok(prepared)
 }
 
 impl IndexCreation {
