@@ -41,6 +41,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.max_errors = errors.max_errors.unwrap_or(config.max_errors);
     config.verify = !errors.no_verify;
     config.trace = sizes.trace.clone();
+    config.under_policy = to.under_policy;
     config.guard = GuardConfig {
         leave_settings: to.leave_settings,
         replicas_off: to.replicas_off,

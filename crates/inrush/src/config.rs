@@ -55,6 +55,8 @@ pub struct LoadConfig {
     pub replies: Replies,
     /// What is changed on the index for the time of the load.
     pub guard: GuardConfig,
+    /// Go on although a policy (ILM, ISM) of the index is about to make it read-only, shrink or delete it. Default: refuse.
+    pub under_policy: bool,
     /// Where checkpoints are kept. Default: nowhere, and a load that was cut off cannot be resumed.
     pub state: Option<StateFolder>,
     /// Go on with the load that was cut off. Needs `state`, a checkpoint there, and the same options and sources. Default: no.
@@ -85,6 +87,7 @@ impl LoadConfig {
             verify: true,
             replies: Replies::Items,
             guard: GuardConfig::default(),
+            under_policy: false,
             state: None,
             resume: false,
         }

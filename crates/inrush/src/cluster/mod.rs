@@ -12,6 +12,7 @@ pub(crate) mod health;
 pub mod index;
 mod limits;
 pub mod lookup;
+mod policy;
 pub mod product;
 mod rest;
 pub mod stats;
