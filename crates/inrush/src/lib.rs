@@ -54,6 +54,7 @@ pub mod doctor;
 mod error;
 mod guard;
 mod ids;
+pub mod infer;
 mod loader;
 pub mod node;
 mod progress;

@@ -137,6 +137,10 @@ pub(crate) struct IndexArgs {
     /// JSON file with the mapping of an index that does not exist yet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) mapping: Option<PathBuf>,
+    /// Make the mapping of an index that does not exist yet from the first 100,000 documents, as `inrush mapping` does;
+    /// later ones that do not fit are dead letters. Default: the cluster's dynamic mapping
+    #[arg(long, value_name = "auto", value_enum, conflicts_with = "mapping")]
+    pub(crate) map: Option<MapFrom>,
     /// JSON file with the settings of an index that does not exist yet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
@@ -332,6 +336,13 @@ impl Format {
             Format::Text => "text",
         }
     }
+}
+
+/// Where a mapping comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapFrom {
+    /// The documents
+    Auto,
 }
 
 /// What encloses cells.

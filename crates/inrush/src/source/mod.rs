@@ -55,6 +55,19 @@ pub enum Chunk {
     Docs(DocBlock),
 }
 
+impl Chunk {
+    /// Does the work, in the calling thread.
+    pub fn into_block(self) -> DocBlock {
+        match self {
+            Chunk::Raw(raw) => {
+                let decoder = Arc::clone(&raw.decoder);
+                decoder.decode(raw)
+            }
+            Chunk::Docs(block) => block,
+        }
+    }
+}
+
 /// Something that is read from its beginning to its end, by one thread at a time.
 pub trait Source: Send {
     /// The next piece, of about `bytes` or of one record if that is larger; `None` at the end. May block. After an
