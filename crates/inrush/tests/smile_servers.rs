@@ -114,6 +114,7 @@ async fn check(distribution: Distribution) {
     actions(&client).await;
     refused(&client).await;
     text_of_decimals(&client).await;
+    big_decimals(&client).await;
 
     node.stop().await.unwrap();
     std::fs::remove_dir_all(folder).unwrap();
@@ -218,6 +219,24 @@ async fn text_of_decimals(client: &Client) {
     let reply = bulk(client, "decimals", smile_body(&mut by_value, &items)).await;
     assert_eq!(terms(hits(client, "decimals").await)[..2], [json!("1.23456785E7"), json!("1.5")]);
     println!("a date of 1700000000.5: {} by JSON, {} by SMILE", statuses(&by_json)[2], statuses(&reply)[2]);
+}
+
+/// A BigDecimal, which the encoder does not write, keeps its text on all servers.
+async fn big_decimals(client: &Client) {
+    ok(client.json("PUT", "/big", mapping()).await.unwrap());
+    let mut body = Vec::new();
+    ActionLine::default().write(&mut body);
+    body.push(SEPARATOR);
+    // {"number":1,"keyword":1.10,"double":1.10}, each decimal as 110 with two places
+    body.extend_from_slice(
+        b":)\n\x01\xFA\x85number\xC2\x86keyword\x2A\x84\x81\x37\x00\x85double\x2A\x84\x81\x37\x00\xFB\xFF",
+    );
+    let reply = bulk(client, "big", body).await;
+    assert_eq!(statuses(&reply), [201], "{reply}");
+    let found = hits(client, "big").await;
+    assert_eq!((&found[0]["fields"]["keyword"][0], &found[0]["fields"]["double"][0]), (&json!("1.10"), &json!(1.1)));
+    let source = client.json("GET", "/big/_search?filter_path=hits.hits._source", Value::Null).await.unwrap();
+    println!("the source of BigDecimals: {}", String::from_utf8_lossy(&source.body));
 }
 
 #[tokio::test(flavor = "multi_thread")]

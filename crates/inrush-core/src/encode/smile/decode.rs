@@ -8,6 +8,9 @@ use super::{DEPTH_MAX, big, decimal, token};
 /// Bytes of the longest whole number, about 10,000 digits: what makes them takes time with the square of their length.
 const BIG_LEN_MAX: usize = 4096;
 
+/// Bytes of the longest name: each reference to it, of one or two bytes, writes it again. Servers refuse names of more than 50,000 characters.
+const NAME_LEN_MAX: usize = 1 << 16;
+
 /// Why bytes are not a SMILE document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a SMILE document at byte {at}: {reason}")]
@@ -39,8 +42,8 @@ impl SmileDecoder {
     /// Appends the document at the start of `smile` as JSON text, without white space. Returns how many bytes it took, its end mark included if it
     /// has one: the next document begins there. On an error nothing is appended.
     ///
-    /// A name or a string may be anything Unicode; at most 1000 levels of objects and arrays; numbers of at most about 10,000 digits. The work is
-    /// bounded by the bytes that are read and written, and a reference of one byte can write 64 KiB at most (a long name).
+    /// Refused beyond 1000 objects and arrays within each other, names of 64 KiB, and whole numbers of about 10,000 digits: whoever made the bytes
+    /// decides neither about the stack nor, by references to a long name, much about the memory.
     pub fn decode(&mut self, smile: &[u8], out: &mut Vec<u8>) -> Result<usize, BadSmile> {
         let before = out.len();
         let mut input = Input { bytes: smile, at: 0 };
@@ -158,7 +161,10 @@ impl SmileDecoder {
                 write_string(self.names.get(reference)?, out);
                 return Ok(());
             }
-            token::NAME_LONG => utf8(input.until_end()?)?,
+            token::NAME_LONG => match input.until_end()? {
+                name if name.len() <= NAME_LEN_MAX => utf8(name)?,
+                _ => return Err("a name of more than 64 KiB"),
+            },
             0x80..=0xBF => utf8(input.take(usize::from(token & 0x3F) + 1)?)?,
             0xC0..=0xF7 => utf8(input.take(usize::from(token & 0x3F) + 2)?)?,
             _ => return Err("expected the name of a field"),
