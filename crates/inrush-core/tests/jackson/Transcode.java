@@ -25,6 +25,8 @@ public class Transcode {
         SmileFactory smile = new SmileFactory();
         smile.configure(SmileGenerator.Feature.CHECK_SHARED_STRING_VALUES, mode.equals("encode-shared"));
         JsonFactory json = new JsonFactory();
+        // Characters beyond the basic plane as UTF-8, not as two escapes.
+        json.configure(JsonGenerator.Feature.COMBINE_UNICODE_SURROGATES_IN_UTF8, true);
         List<byte[]> results = new ArrayList<>();
         if (mode.equals("forms")) {
             results = forms();

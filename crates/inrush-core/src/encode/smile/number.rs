@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(transcoded("-9223372036854775808", Decimals::ByText).unwrap()[0], token::INT_64);
         assert_eq!(
             transcoded("9223372036854775808", Decimals::ByText).unwrap(),
-            [0x26, 0x89, 0, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+            [0x26, 0x89, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0]
         );
         assert_eq!(transcoded("-0", Decimals::ByValue), Err("inexact".into()));
         assert!(transcoded(&"9".repeat(1000), Decimals::ByValue).is_ok());

@@ -240,7 +240,11 @@ proptest! {
         let smile = [&b":)\n"[..], &[options], &bytes].concat();
         let mut out = b"kept".to_vec();
         match SmileDecoder::default().decode(&smile, &mut out) {
-            Ok(read) => prop_assert!(read <= smile.len() && serde_json::from_slice::<serde_json::Value>(&out[4..]).is_ok()),
+            // An exponent may be larger than what a number of serde_json takes.
+            Ok(read) => {
+                prop_assert!(read <= smile.len());
+                prop_assert!(serde_json::from_slice::<serde::de::IgnoredAny>(&out[4..]).is_ok());
+            }
             Err(_) => prop_assert_eq!(out, b"kept"),
         }
     }
