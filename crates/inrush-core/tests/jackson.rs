@@ -173,7 +173,8 @@ fn generated_documents() {
         for len in (0..140).chain(2600..2700).chain([7999, 8000, 8001, 20_000, 100_000]) {
             let text: String = filler.chars().cycle().take(len).collect();
             let text = serde_json::to_string(&text).unwrap();
-            documents.push(format!("{{{text}:{text},\"x\":[{text},{text},\"\\u00e9\\ud83d\\ude00\"]}}"));
+            let name = if len < 10_000 { &text } else { "\"name\"" };
+            documents.push(format!("{{{name}:{text},\"x\":[{text},{text},\"\\u00e9\\ud83d\\ude00\"]}}"));
         }
     }
     // Beyond what can be shared, so that the tables are emptied, and past the references that are left out.

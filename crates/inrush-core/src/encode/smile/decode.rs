@@ -3,13 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{DEPTH_MAX, big, decimal, token};
+use super::{DEPTH_MAX, NAME_LEN_MAX, big, decimal, token};
 
 /// Bytes of the longest whole number, about 10,000 digits: what makes them takes time with the square of their length.
 const BIG_LEN_MAX: usize = 4096;
-
-/// Bytes of the longest name: each reference to it, of one or two bytes, writes it again. Servers refuse names of more than 50,000 characters.
-const NAME_LEN_MAX: usize = 1 << 16;
 
 /// Why bytes are not a SMILE document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +39,7 @@ impl SmileDecoder {
     /// Appends the document at the start of `smile` as JSON text, without white space. Returns how many bytes it took, its end mark included if it
     /// has one: the next document begins there. On an error nothing is appended.
     ///
-    /// Refused beyond 1000 objects and arrays within each other, names of 64 KiB, and whole numbers of about 10,000 digits: whoever made the bytes
+    /// Refused beyond 1000 objects and arrays within each other, names of more than 50,000 characters, and whole numbers of about 10,000 digits: whoever made the bytes
     /// decides neither about the stack nor, by references to a long name, much about the memory.
     pub fn decode(&mut self, smile: &[u8], out: &mut Vec<u8>) -> Result<usize, BadSmile> {
         let before = out.len();
@@ -162,8 +159,9 @@ impl SmileDecoder {
                 return Ok(());
             }
             token::NAME_LONG => match input.until_end()? {
-                name if name.len() <= NAME_LEN_MAX => utf8(name)?,
-                _ => return Err("a name of more than 64 KiB"),
+                // Each reference to it writes it again. Others count characters, of up to three bytes.
+                name if name.len() <= 3 * NAME_LEN_MAX => utf8(name)?,
+                _ => return Err("a name of more than 50,000 characters"),
             },
             0x80..=0xBF => utf8(input.take(usize::from(token & 0x3F) + 1)?)?,
             0xC0..=0xF7 => utf8(input.take(usize::from(token & 0x3F) + 2)?)?,

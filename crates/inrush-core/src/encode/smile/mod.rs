@@ -30,6 +30,9 @@ pub const SEPARATOR: u8 = token::END_OF_CONTENT;
 /// Objects and arrays within each other, at most, in either direction. Servers refuse more.
 pub const DEPTH_MAX: usize = 1000;
 
+/// Bytes of the longest name. Servers refuse names of more than 50,000 characters.
+pub const NAME_LEN_MAX: usize = 50_000;
+
 /// Characters of the longest string that is marked as ASCII. Jackson marks longer ones as any text, because they do not fit its buffer.
 const LONG_ASCII_LEN_MAX: usize = 2666;
 
@@ -69,6 +72,12 @@ pub enum NotSmile {
     #[error("an object has the field at byte {at} twice")]
     DuplicateName {
         /// The offset of the second name.
+        at: usize,
+    },
+    /// The name of a field has more than [`NAME_LEN_MAX`] bytes.
+    #[error("the name of the field at byte {at} has more than {NAME_LEN_MAX} bytes")]
+    NameTooLong {
+        /// The offset of the name.
         at: usize,
     },
     /// A number would not be read as the same: `-0`, one with too many digits, or what [`Decimals`] rules out.

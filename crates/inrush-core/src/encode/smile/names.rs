@@ -2,10 +2,10 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::NotSmile;
 use super::output::Output;
 use super::text;
 use super::token::{self, can_refer};
+use super::{NAME_LEN_MAX, NotSmile};
 
 /// Beyond this the names of earlier documents are forgotten before the next one.
 const KEPT_MAX: usize = 4096;
@@ -152,6 +152,9 @@ impl Names {
     fn read(&mut self, json: &[u8], at: usize, out: &mut Output) -> Result<(u32, usize), NotSmile> {
         let start = out.len();
         let after = text::copy(json, at, out)?.after;
+        if out.len() - start > NAME_LEN_MAX {
+            return Err(NotSmile::NameTooLong { at });
+        }
         let name = self.find(&out.written()[start..]);
         out.truncate(start);
         Ok((name, after))

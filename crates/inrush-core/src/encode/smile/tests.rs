@@ -170,6 +170,15 @@ fn depth_is_bounded() {
 }
 
 #[test]
+fn names_are_bounded() {
+    let name = |len: usize| format!("{{\"{0}\":1,\"b\":{{\"{0}\":2}}}}", "a".repeat(len));
+    assert_eq!(decode(&encode(BY_VALUE, &name(NAME_LEN_MAX)).unwrap()).unwrap(), name(NAME_LEN_MAX));
+    assert_eq!(encode(BY_VALUE, &name(NAME_LEN_MAX + 1)), Err(NotSmile::NameTooLong { at: 2 }));
+    let smile = [&b":)\n\x01\xFA\x34"[..], &[b'a'; 3 * NAME_LEN_MAX + 1], b"\xFC\xC2\xFB"].concat();
+    assert!(decode(&smile).unwrap_err().reason.contains("50,000"));
+}
+
+#[test]
 fn updates_wrap_the_document() {
     for (upsert, json) in [(false, r#"{"doc":{"doc":1}}"#), (true, r#"{"doc":{"doc":1},"doc_as_upsert":true}"#)] {
         let mut out = Vec::new();
