@@ -17,7 +17,7 @@ const SMILE: [(&str, &str); 2] = [("content-type", "application/smile"), ("accep
 fn mapping() -> Value {
     json!({"mappings": {"properties": {
         "keyword": {"type": "keyword"}, "text": {"type": "text", "fielddata": true}, "long": {"type": "long"}, "double": {"type": "double"},
-        "scaled": {"type": "scaled_float", "scaling_factor": 100}, "date": {"type": "date", "format": "epoch_second||strict_date_optional_time"},
+        "float": {"type": "float"}, "date": {"type": "date", "format": "epoch_second||strict_date_optional_time"},
         "ip": {"type": "ip"}, "flag": {"type": "boolean"}, "point": {"type": "geo_point"}, "not_indexed": {"type": "object", "enabled": false},
     }}})
 }
@@ -39,7 +39,7 @@ fn documents() -> Vec<String> {
         "1.0E10",
         "2.5E-7",
     ] {
-        for field in ["keyword", "text", "double", "scaled", "dynamic"] {
+        for field in ["keyword", "text", "double", "float", "dynamic"] {
             documents.push(format!("{{\"{field}\":{number}}}"));
         }
     }
@@ -48,7 +48,7 @@ fn documents() -> Vec<String> {
             r#"{"long":42,"flag":true,"date":"2024-02-29T12:00:00Z","ip":"::1","point":{"lat":48.85,"lon":-2.35}}"#,
             r#"{"date":1700000000,"point":[2.35,48.85],"keyword":null,"dynamic_text":"été 😀 \u0000 \" \\ \n"}"#,
             r#"{"not_indexed":{"":[],"big":123456789012345678901234567890,"a":[[1],[{}],null,[true,false,""]]}}"#,
-            r#"{"keyword":["a","a","b",1],"dynamic_array":[1,2,3],"dynamic.with.dots":1,"nested":{"nested":{"nested":"x"}}}"#,
+            r#"{"keyword":["a","a","b",1],"dynamic_array":[1,2,3],"dots.with.dots":1,"nested":{"nested":{"nested":"x"}}}"#,
             r#"{"flag":"","keyword":""}"#,
         ]
         .map(str::to_owned),
@@ -93,8 +93,8 @@ fn ok(reply: Reply) -> Value {
 
 /// Every document of an index, with its source and the values that are indexed, by id.
 async fn hits(client: &Client, index: &str) -> Vec<Value> {
-    let search = json!({"size": 1000, "sort": ["number"], "docvalue_fields": ["keyword", "text", "long", "double", "scaled", "date", "ip", "flag",
-        "dynamic", "dynamic_array", "dynamic.with.dots"], "stored_fields": ["_source", "_routing"], "version": true});
+    let search = json!({"size": 1000, "sort": ["number"], "docvalue_fields": ["keyword", "text", "long", "double", "float", "date", "ip", "flag",
+        "dynamic", "dynamic_array", "dots.with.dots"], "stored_fields": ["_source", "_routing"], "version": true});
     let found = ok(client.json("POST", &format!("/{index}/_search"), search).await.unwrap());
     let hits = found["hits"]["hits"].as_array().unwrap().clone();
     hits.into_iter().map(|mut hit| hit.as_object_mut().unwrap().remove("_index").map(|_| hit).unwrap()).collect()
