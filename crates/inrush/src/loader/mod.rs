@@ -129,9 +129,12 @@ impl Loader {
                 max_errors: config.max_errors,
                 seed: seed(),
             },
-            config.limits.tuner(prepared.preflight.body_bytes_max),
+            config.sending_limits().tuner(prepared.preflight.body_bytes_max),
         );
-        let bounds = config.limits.bounds(prepared.preflight.body_bytes_max);
+        if let Some(life) = prepared.life.take() {
+            flow.wait_for_flushes(life);
+        }
+        let bounds = config.sending_limits().bounds(prepared.preflight.body_bytes_max);
         let trace = config
             .trace
             .as_deref()
@@ -228,7 +231,7 @@ impl Loader {
 fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,
-        idle_connections_max: config.limits.bounds(None).in_flight.1 as usize + 4,
+        idle_connections_max: config.sending_limits().bounds(None).in_flight.1 as usize + 4,
         tls: config.tls.clone(),
         ..HttpOptions::default()
     }
