@@ -38,23 +38,35 @@ def java(least, most):
     return max(found)[1]
 
 
-class Server:
-    """One node, alone in its cluster, with a heap of `heap_mib`; `cpus`, such as "1", pins it to processors."""
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
-    def __init__(self, product, version, heap_mib=2048, cpus=None):
+
+class Server:
+    """One node, with a heap of `heap_mib`, alone in its cluster unless `peers` gives the name and the transport port of each of its nodes;
+    `cpus`, such as "1", pins it to processors."""
+
+    def __init__(self, product, version, heap_mib=2048, cpus=None, name=None, peers=None):
         archive = CACHE / "dist" / f"{product}-{version}.zip"
         if not archive.exists():
             raise SystemExit(f"{archive} is missing; `make servers` fetches it")
         self.name = f"{product}-{version}"
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="inrush-bench-", dir="/var/tmp"))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         shutil.unpack_archive(archive, self.home)
         root = next(path for path in self.home.iterdir() if path.is_dir())
         for tool in root.glob("bin/*"):
             tool.chmod(0o755)
-        settings = ["discovery.type: single-node", f"http.port: {port}", "network.host: 127.0.0.1", "transport.port: 0"]
+        settings = [f"http.port: {port}", "network.host: 127.0.0.1"]
+        if peers:
+            masters = "cluster.initial_cluster_manager_nodes" if product == "opensearch" else "cluster.initial_master_nodes"
+            hosts = ", ".join(f"127.0.0.1:{transport}" for transport in peers.values())
+            settings += [f"node.name: {name}", f"transport.port: {peers[name]}", f"discovery.seed_hosts: [{hosts}]"]
+            settings += [f"{masters}: [{', '.join(peers)}]"]
+        else:
+            settings += ["discovery.type: single-node", "transport.port: 0"]
         if product == "elasticsearch":
             settings += ["xpack.security.enabled: false", "ingest.geoip.downloader.enabled: false"]
         settings += ["cluster.routing.allocation.disk.threshold_enabled: false"]
@@ -77,15 +89,16 @@ class Server:
         self.process = subprocess.Popen(
             command, env=environment, stdout=self.log, stderr=self.log, cwd=self.home, start_new_session=True, **user)
         self.url = f"http://127.0.0.1:{port}"
-        self._wait()
+        if not peers:
+            self._wait()
 
-    def _wait(self):
+    def _wait(self, condition="wait_for_status=yellow"):
         until = time.monotonic() + 180
         while time.monotonic() < until:
             if self.process.poll() is not None:
                 break
             try:
-                return request(f"{self.url}/_cluster/health?wait_for_status=yellow&timeout=60s")
+                return request(f"{self.url}/_cluster/health?{condition}&timeout=60s")
             except OSError:
                 time.sleep(0.5)
         raise SystemExit(f"{self.name} did not start; see {self.home}/log")
@@ -110,3 +123,25 @@ class Server:
 
     def __exit__(self, *_):
         self.stop()
+
+
+class Cluster:
+    """So many nodes in one cluster; `cpus` has the processors of each, where they are pinned."""
+
+    def __init__(self, product, version, nodes, heap_mib=1024, cpus=None):
+        peers = {f"n{i}": free_port() for i in range(nodes)}
+        cpus = cpus or [None] * nodes
+        self.nodes = [Server(product, version, heap_mib, at, name, peers) for name, at in zip(peers, cpus)]
+        self.name, self.url = self.nodes[0].name, self.nodes[0].url
+        for node in self.nodes:
+            node._wait(f"wait_for_nodes={nodes}")
+
+    def cpu_seconds(self):
+        return sum(node.cpu_seconds() for node in self.nodes)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for node in self.nodes:
+            node.stop()
