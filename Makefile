@@ -32,11 +32,11 @@ unit: ## units, properties, the engine and the command line against the fake clu
 	cargo test --locked --workspace --quiet
 
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
-	cargo test --locked -p inrush --test node --test servers --test guard --test audit_servers --features real-servers -- --nocapture --test-threads 1
+	cargo test --locked -p inrush --test node --test servers --test guard --test audit_servers --test cluster --features real-servers -- --nocapture --test-threads 1
 	cargo test --locked -p inrush-cli --test kill --features real-servers real -- --nocapture
 	scripts/readme.sh
 
-chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch
+chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch, 40 of its node
 	scripts/chaos.sh
 
 fuzz: tools ## each fuzz target for a minute

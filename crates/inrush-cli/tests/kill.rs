@@ -50,6 +50,7 @@ enum Ids {
     None,
 }
 
+#[derive(Clone)]
 struct Load<'a> {
     folder: &'a Path,
     data: &'a Path,
@@ -338,11 +339,16 @@ mod real {
         let folder = tempfile::tempdir().unwrap();
         let docs = number("INRUSH_KILL_DOCS", 20_000);
         let data = real_documents(folder.path(), docs);
-        let load = |index: String, folder, rate| {
-            let (url, data) = (url.as_str(), data.as_path());
-            Load { folder, data, url, index, ids: Ids::Position, docs, durability, rate }
+        let reference = Load {
+            folder: folder.path(),
+            data: &data,
+            url: &url,
+            index: "reference".to_owned(),
+            ids: Ids::Position,
+            docs,
+            durability,
+            rate: None,
         };
-        let reference = load("reference".to_owned(), folder.path(), None);
         reference.make_index().await;
         reference.finish(false).await;
         let expected = contents(&client, "reference").await;
@@ -355,7 +361,8 @@ mod real {
             }
             let folder = tempfile::tempdir().unwrap();
             // Six seconds and the time that the node is away.
-            let load = load(format!("round-{round}"), folder.path(), Some(docs / 6));
+            let index = format!("round-{round}");
+            let load = Load { folder: folder.path(), index, rate: Some(docs / 6), ..reference.clone() };
             let settings = load.make_index().await;
             let mut child = load.command(false).spawn().unwrap();
             // From here on it has begun.

@@ -24,9 +24,9 @@ use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
 use crate::tune::{Plan, Tuner};
 pub use command::{Command, Comparison, DeadLetter, Item, Note, Request};
+use durable::Durable;
 pub use durable::{Flushed, Life};
 pub use give_up::{MaxErrors, Stop};
-use durable::Durable;
 use slot::{Part, Slot, SlotState};
 
 /// What a flow is told once.

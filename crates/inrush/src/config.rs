@@ -115,7 +115,11 @@ impl LoadConfig {
         if needed > memory as u64 {
             return Err(format!(
                 "{in_flight} requests of {batch} bytes in flight need {needed} bytes of memory, more than the {memory} allowed{}; raise --memory, or lower --batch-bytes or --in-flight",
-                if memory < limits.memory { " (half of --memory, the other half is for documents that wait for a flush)" } else { "" }
+                if memory < limits.memory {
+                    " (half of --memory, the other half is for documents that wait for a flush)"
+                } else {
+                    ""
+                }
             ));
         }
         if limits.document_bytes_max > 1 << 30 {
@@ -167,7 +171,8 @@ impl LoadConfig {
             }
             if self.replies == Replies::Summary {
                 return Err(
-                    "--durability async has to see in which index each document is; leave --replies summary out".to_owned()
+                    "--durability async has to see in which index each document is; leave --replies summary out"
+                        .to_owned(),
                 );
             }
         }

@@ -437,7 +437,9 @@ fn tell(note: &Note) {
             from.batch_bytes
         ),
         Note::SentAgain(docs) => {
-            tracing::warn!("a shard started again, or another copy took over: {docs} documents that no flush had made durable are sent again");
+            tracing::warn!(
+                "a shard started again, or another copy took over: {docs} documents that no flush had made durable are sent again"
+            );
         }
         Note::Trouble(why) => tracing::info!("a request will be sent again: {why}"),
     }

@@ -209,7 +209,8 @@ impl Flow {
 
     /// Whether nothing is under way and nothing can be sent until a flush frees ids or memory, or is the last thing to do.
     fn only_a_flush_helps(&self) -> bool {
-        let more = self.stop.is_none() && (!self.pending.is_empty() || self.durable.as_ref().is_some_and(Durable::has_again));
+        let more =
+            self.stop.is_none() && (!self.pending.is_empty() || self.durable.as_ref().is_some_and(Durable::has_again));
         let blocked = self.source_ended || self.stop.is_some() || self.pending.held() > 0 || self.input_room() == 0;
         self.slots.is_empty() && !more && blocked
     }

@@ -161,8 +161,13 @@ fn bytes(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const LARGE: Job =
-        Job { bytes_total: Some(LARGE_BYTES_MIN), empty: false, replicas_off: false, async_translog: false, data_nodes: Some(3) };
+    const LARGE: Job = Job {
+        bytes_total: Some(LARGE_BYTES_MIN),
+        empty: false,
+        replicas_off: false,
+        async_translog: false,
+        data_nodes: Some(3),
+    };
 
     fn check(job: Job, set: &[(&str, &str)], defaults: &[(&str, &str)], expected: &[(&str, &str)]) {
         let map = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();

@@ -84,7 +84,8 @@ pub(super) fn state(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsE
     });
     let routing = by_index(names, |name| {
         let index = cluster.indices.get(name)?;
-        let copy = |n: usize| json!({"state": if n < cluster.nodes { "STARTED" } else { "UNASSIGNED" }, "primary": n == 0});
+        let copy =
+            |n: usize| json!({"state": if n < cluster.nodes { "STARTED" } else { "UNASSIGNED" }, "primary": n == 0});
         let copies: Vec<Value> = (0..index.copies()).map(copy).collect();
         Some(json!({"shards": by_shard(index.primary_terms(), &|_| json!(copies))}))
     });

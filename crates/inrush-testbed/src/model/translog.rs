@@ -1,8 +1,8 @@
 //! What a crash costs. An index that syncs its translog with each request loses nothing; one that does not (`async`) loses what was
 //! not flushed since. The sync that a server makes every few seconds is left out: this is the worst case.
 
-use super::index::{Doc, Index};
 use super::Cluster;
+use super::index::{Doc, Index};
 
 /// One write that a crash would undo: which document, and what was there before.
 pub(super) type Unsynced = ((u32, String), Option<Doc>);

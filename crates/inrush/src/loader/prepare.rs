@@ -97,7 +97,8 @@ pub(super) async fn prepare(
 /// What the index is before the first document, for a load that waits for flushes.
 async fn first_life(transport: &Transport, config: &LoadConfig, prepared: &Prepared) -> Result<Life, LoadError> {
     if prepared.target.as_ref().is_some_and(Target::is_data_stream) {
-        let why = "--durability async is for one index, and a data stream goes on to another one at any time; leave it out";
+        let why =
+            "--durability async is for one index, and a data stream goes on to another one at any time; leave it out";
         return Err(LoadError::Usage(why.to_owned()));
     }
     let Some(index) = prepared.index(config) else {

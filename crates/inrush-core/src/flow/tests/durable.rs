@@ -316,7 +316,9 @@ fn acknowledged(n: usize) -> (Flow, u64, Shaky) {
     let attempt = server.now.bulk(&request, Fault::None);
     flow.handle_attempt(Time::START, request.id, Duration::ZERO, 0, attempt);
     assert_eq!((flow.counts().docs_read, flow.is_done()), (0, false), "acknowledged is not settled");
-    let Some(Command::Flush { request, .. }) = flow.poll(Time::START) else { panic!("a flush is the last thing to do") };
+    let Some(Command::Flush { request, .. }) = flow.poll(Time::START) else {
+        panic!("a flush is the last thing to do")
+    };
     (flow, request, server)
 }
 
