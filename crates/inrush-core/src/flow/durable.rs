@@ -159,6 +159,8 @@ impl Flow {
                     life.index
                 );
                 self.handle_stop(now, Stop::Failed(why));
+                // No later flush can say more.
+                self.give_up_durable(now, true);
             }
             Flushed::Failed(why) => self.flush_failed(now, &why),
         }

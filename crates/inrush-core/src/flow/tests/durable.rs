@@ -393,6 +393,8 @@ fn an_index_that_was_made_anew_ends_the_run() {
     let other = Life { uuid: "another".into(), ..server.life() };
     flow.handle_flushed(Time::START, flush, Flushed::Done(other));
     assert!(matches!(flow.stopped(), Some(Stop::Failed(why)) if why.contains("made anew")));
+    assert!(flow.poll(Time::START).is_none() && flow.is_done());
+    assert_eq!(flow.counts().docs_unknown, 3);
 }
 
 #[test]
