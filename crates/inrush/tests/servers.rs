@@ -110,7 +110,10 @@ async fn begin_another_life(node: &mut OwnedNode, title: &str) {
     node.restart().await.unwrap();
     let after = life::life(&transport, index).await.unwrap();
     assert_eq!((&after.index, &after.uuid), (&before.index, &before.uuid), "{title}");
-    assert!(before.terms.iter().zip(&after.terms).all(|(before, after)| before < after), "{title}: {before:?} {after:?}");
+    assert!(
+        before.terms.iter().zip(&after.terms).all(|(before, after)| before < after),
+        "{title}: {before:?} {after:?}"
+    );
     assert_eq!(life::flush(&transport, index).await, Flushed::Done(after), "{title}");
 }
 

@@ -19,7 +19,7 @@ pub use running::{PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Beginning};
-use crate::config::{IdFrom, LoadConfig, Replies};
+use crate::config::{Durability, IdFrom, LoadConfig, Replies};
 use crate::dead_letter::DeadLetterWriter;
 use crate::error::LoadError;
 use crate::guard;
@@ -131,8 +131,8 @@ impl Loader {
             },
             config.sending_limits().tuner(prepared.preflight.body_bytes_max),
         );
-        if let Some(life) = prepared.life.take() {
-            flow.wait_for_flushes(life);
+        if let (Durability::Async, Some(life)) = (config.durability, &prepared.life) {
+            flow.wait_for_flushes(life.clone());
         }
         let bounds = config.sending_limits().bounds(prepared.preflight.body_bytes_max);
         let trace = config

@@ -18,11 +18,17 @@ pub(super) struct Prepared {
     pub(super) before: Result<u64, String>,
     /// What the settings guard looks after, if anything.
     pub(super) guard: Option<guard::Plan>,
-    /// What the index is before the first document, where documents settle by flushes.
+    /// What the index was before the first document, where that matters and can be seen.
     pub(super) life: Option<Life>,
 }
 
 impl Prepared {
+    /// Whether a shard of the index has another primary than at the beginning, or its primary has started again.
+    pub(super) async fn has_another_primary(&self, transport: &Transport) -> bool {
+        let Some(first) = &self.life else { return false };
+        life::life(transport, &first.index).await.is_ok_and(|now| now.terms != first.terms)
+    }
+
     /// The index that takes the documents, where one name stands for all of them.
     pub(super) fn index<'a>(&'a self, config: &'a LoadConfig) -> Option<&'a str> {
         let target = self.target.as_ref()?;
@@ -90,6 +96,8 @@ pub(super) async fn prepare(
     let mut prepared = Prepared { preflight, target, before, guard, life: None };
     if config.durability == Durability::Async {
         prepared.life = Some(first_life(transport, config, &prepared).await?);
+    } else if let (true, Some(index)) = (config.id.is_some() || config.id_from.is_some(), prepared.index(config)) {
+        prepared.life = life::life(transport, index).await.ok();
     }
     Ok(prepared)
 }
