@@ -41,6 +41,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.max_errors = errors.max_errors.unwrap_or(config.max_errors);
     config.verify = !errors.no_verify;
     config.trace = sizes.trace.clone();
+    config.durability = to.durability.unwrap_or_default();
     config.guard = GuardConfig {
         leave_settings: to.leave_settings,
         replicas_off: to.replicas_off,
@@ -320,6 +321,9 @@ mod tests {
             ("a --index t --resume --recreate --yes", "give one of them"),
             ("a --index t --replies summary --pipeline p", "--replies summary"),
             ("a --index t --replies summary --id i", "use action create"),
+            ("a --index t --replies summary --durability async", "--replies summary"),
+            ("a --index t-{x} --durability async", "placeholders"),
+            ("a --index t --leave-settings --durability async", "--leave-settings"),
             ("a --index x-{t} --recreate --yes", "--recreate needs one index"),
             ("a --index t --to local --to http://a", "one cluster"),
             ("a --index t --to ftp://a", "expected http or https"),

@@ -162,6 +162,7 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
         ("GET", []) => Ok(cluster::root(cluster, around)),
         ("GET", ["_cluster", "health"]) => cluster::health(cluster, "*"),
         ("GET", ["_cluster", "health", expression]) => cluster::health(cluster, expression),
+        ("GET", ["_cluster", "state", _metrics, expression]) => cluster::state(cluster, expression),
         ("GET", ["_cluster", "settings"]) => Ok(cluster::settings(cluster)),
         ("PUT", ["_cluster", "settings"]) => cluster::put_settings(cluster, request),
         ("GET", ["_nodes", "stats", ..] | ["_nodes", _, "stats", ..]) => Ok(cluster::node_stats(cluster, around)),

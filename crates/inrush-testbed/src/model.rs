@@ -3,6 +3,7 @@
 mod index;
 mod names;
 mod op;
+mod translog;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -181,6 +182,8 @@ impl Cluster {
             open: true,
             shards,
             docs: HashMap::new(),
+            unsynced: Vec::new(),
+            primary_terms: vec![1; shards as usize],
             next_seq_no: vec![0; shards as usize],
             searchable_seq_no: vec![0; shards as usize],
             searchable_count: 0,

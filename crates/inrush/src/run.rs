@@ -6,14 +6,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use inrush_core::flow::{Comparison, Item};
+use inrush_core::flow::{Comparison, Flushed, Item};
 use inrush_core::outcome::Attempt;
 use inrush_core::tune::Decision;
 use inrush_core::{Command, Flow, ItemBlock, Note, Stop, Time};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{Checkpointer, Written};
-use crate::cluster::{ClusterError, Created, index, stats};
+use crate::cluster::{ClusterError, Created, index, life, stats};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
 use crate::progress::{Phase, Progress};
@@ -40,6 +40,8 @@ pub(crate) enum Event {
     Gone { request: u64 },
     /// Documents were compared.
     Compared { request: u64, results: Vec<Comparison> },
+    /// What became of a flush.
+    Flushed { request: u64, flushed: Flushed },
     /// An index of a placeholder is there, with so many documents in it before where they were counted, or cannot be made.
     Index { name: String, result: Result<Option<u64>, String> },
     /// A checkpoint was written, or could not be.
@@ -185,6 +187,7 @@ impl Run {
             }
             Event::Gone { request } => self.flow.handle_gone(now, request),
             Event::Compared { request, results } => self.flow.handle_compared(now, request, &results),
+            Event::Flushed { request, flushed } => self.flow.handle_flushed(now, request, flushed),
             Event::Checkpoint(written) => {
                 let Some(checkpointer) = &mut self.checkpointer else { return };
                 match checkpointer.ended(written) {
@@ -303,6 +306,13 @@ impl Run {
                 });
             }
             Command::Compare { request, items } => self.compare(request, items),
+            Command::Flush { request, index } => {
+                let (transport, sender) = (Arc::clone(&self.transport), self.sender.clone());
+                tokio::spawn(async move {
+                    let flushed = life::flush(&transport, &index).await;
+                    let _ = sender.send(Event::Flushed { request, flushed });
+                });
+            }
             Command::DeadLetter(letter) => {
                 if let Err(e) = self.dead_letters.write(&letter) {
                     self.dead_letters_failed(&e);
@@ -426,6 +436,11 @@ fn tell(note: &Note) {
             from.in_flight,
             from.batch_bytes
         ),
+        Note::SentAgain(docs) => {
+            tracing::warn!(
+                "a shard started again, or another copy took over: {docs} documents that no flush had made durable are sent again"
+            );
+        }
         Note::Trouble(why) => tracing::info!("a request will be sent again: {why}"),
     }
 }

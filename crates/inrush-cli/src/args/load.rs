@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use inrush::config::{IdFrom, MaxErrors, OnConflict, Rate};
+use inrush::config::{Durability, IdFrom, MaxErrors, OnConflict, Rate};
 use inrush::{Action, FieldPath, IndexTemplate};
 
 use super::OutputArgs;
@@ -157,6 +157,11 @@ pub(crate) struct IndexArgs {
     /// index has no replicas, and a very large one (1 GiB) refreshes, flushes and merges less; all of it is put back
     #[arg(long)]
     pub(crate) leave_settings: bool,
+    /// `request`: a document is in when the cluster acknowledges it. `async`: the cluster acknowledges before it syncs its
+    /// translog, and a document is in when a later flush has made it durable on all copies; what a node loses before is sent
+    /// again. Half of --memory is for documents that wait for a flush. [default: request]
+    #[arg(long, value_name = "WHEN", value_parser = parse_durability)]
+    pub(crate) durability: Option<Durability>,
     /// No replicas during the load, whatever its size; an index with documents has to be green, and asks, unless --yes
     /// is given
     #[arg(long)]
@@ -397,6 +402,13 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
         Ok(Rate::Docs(0)) | Err(()) => Err("expected bytes such as 20MiB or documents such as 5000docs".to_owned()),
         Ok(rate) => Ok(rate),
     }
+}
+
+fn parse_durability(text: &str) -> Result<Durability, String> {
+    [Durability::Request, Durability::Async]
+        .into_iter()
+        .find(|durability| durability.name() == text)
+        .ok_or_else(|| "expected request or async".to_owned())
 }
 
 fn parse_id_from(text: &str) -> Result<IdFrom, String> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{ApiReply, ApiRequest, Surroundings, expand};
+use super::{ApiReply, ApiRequest, Surroundings, by_index, expand};
 use crate::error::EsError;
 use crate::model::{Cluster, millis_now};
 use crate::pattern;
@@ -68,6 +68,31 @@ pub(super) fn health(cluster: &Cluster, expression: &str) -> Result<ApiReply, Es
         "number_of_nodes": cluster.nodes, "number_of_data_nodes": cluster.nodes,
         "active_primary_shards": primaries, "active_shards": primaries, "relocating_shards": 0,
         "initializing_shards": 0, "unassigned_shards": unassigned, "number_of_pending_tasks": 0,
+    })))
+}
+
+/// Metadata and routing of indices, in the part that loaders read.
+pub(super) fn state(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsError> {
+    let names = expand(cluster, expression)?;
+    let by_shard = |terms: &[u64], value: &dyn Fn(u64) -> Value| -> Map<String, Value> {
+        terms.iter().enumerate().map(|(shard, term)| (shard.to_string(), value(*term))).collect()
+    };
+    let metadata = by_index(names.clone(), |name| {
+        let index = cluster.indices.get(name)?;
+        let terms = by_shard(index.primary_terms(), &|term| json!(term));
+        Some(json!({"state": "open", "settings": {"index": {"uuid": index.uuid}}, "primary_terms": terms}))
+    });
+    let routing = by_index(names, |name| {
+        let index = cluster.indices.get(name)?;
+        let copy =
+            |n: usize| json!({"state": if n < cluster.nodes { "STARTED" } else { "UNASSIGNED" }, "primary": n == 0});
+        let copies: Vec<Value> = (0..index.copies()).map(copy).collect();
+        Some(json!({"shards": by_shard(index.primary_terms(), &|_| json!(copies))}))
+    });
+    let name = cluster.flavor.product.to_string();
+    Ok(ApiReply::ok(json!({
+        "cluster_name": name, "cluster_uuid": cluster.uuid,
+        "metadata": {"indices": metadata}, "routing_table": {"indices": routing},
     })))
 }
 

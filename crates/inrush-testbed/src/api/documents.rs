@@ -135,8 +135,13 @@ pub(super) fn refresh(cluster: &mut Cluster, expression: &str) -> Result<ApiRepl
     Ok(broadcast(cluster, &names))
 }
 
-pub(super) fn flush(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsError> {
+pub(super) fn flush(cluster: &mut Cluster, expression: &str) -> Result<ApiReply, EsError> {
     let names = expand(cluster, expression)?;
+    for name in &names {
+        if let Some(index) = cluster.indices.get_mut(name) {
+            index.flush();
+        }
+    }
     Ok(broadcast(cluster, &names))
 }
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::op::{Action, Op, VersionType};
+use super::translog::Unsynced;
 use crate::error::EsError;
 use crate::mapping::Mapping;
 use crate::settings::Settings;
@@ -56,6 +57,8 @@ pub struct Index {
     pub open: bool,
     pub(super) shards: u32,
     pub(super) docs: HashMap<(u32, String), Doc>,
+    pub(super) unsynced: Vec<Unsynced>,
+    pub(super) primary_terms: Vec<u64>,
     pub(super) next_seq_no: Vec<u64>,
     pub(super) searchable_seq_no: Vec<u64>,
     pub(super) searchable_count: usize,

@@ -9,6 +9,7 @@ mod disk;
 pub mod documents;
 mod error;
 pub mod index;
+pub mod life;
 mod limits;
 pub mod lookup;
 pub mod product;

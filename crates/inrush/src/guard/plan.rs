@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::state;
 use crate::cluster::{ClusterError, IndexInfo, Target, index, stats};
-use crate::config::LoadConfig;
+use crate::config::{Durability, LoadConfig};
 use crate::error::LoadError;
 use crate::transport::{Transport, path_segment};
 
@@ -34,7 +34,8 @@ pub(crate) async fn plan(
     bytes_total: Option<u64>,
 ) -> Result<Option<Plan>, LoadError> {
     let guard = &config.guard;
-    let mut job = Job { bytes_total, replicas_off: guard.replicas_off, ..Job::default() };
+    let async_translog = config.durability == Durability::Async;
+    let mut job = Job { bytes_total, replicas_off: guard.replicas_off, async_translog, ..Job::default() };
     let (Some(name), Some(target)) = (config.index.fixed(), target) else { return Ok(None) };
     if guard.leave_settings || job.changes_nothing() {
         return Ok(None);

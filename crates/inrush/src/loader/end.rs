@@ -69,7 +69,7 @@ impl End {
             verify::not_provable("documents that an earlier run may have sent were not sent again yet".to_owned())
         } else if self.verify {
             self.progress.send_modify(|p| p.phase = Phase::Verifying);
-            let verification = self.verify(&tally.counts, &tally.indices, &counts_before);
+            let verification = self.verify(&tally.counts, &tally.indices, &counts_before, resumed);
             if status == Status::Interrupted {
                 // Whoever has stopped it waits for its end.
                 let why = "the cluster did not count within the time for an interrupted load";
@@ -143,12 +143,14 @@ impl End {
         counts: &inrush_core::report::Counts,
         indices: &BTreeMap<String, inrush_core::report::IndexCounts>,
         before: &BTreeMap<String, Option<u64>>,
+        resumed: bool,
     ) -> Verified {
         let before_load = match &self.prepared.before {
             Ok(before) => *before,
             Err(why) => return verify::not_provable(format!("the index could not be counted before the load: {why}")),
         };
         let fixed = self.prepared.target.as_ref().map(|target| (target, before_load));
-        verify::verify(&self.transport, &Expectation { fixed, before, counts, indices }).await
+        let repeated = resumed || self.prepared.has_another_primary(&self.transport).await;
+        verify::verify(&self.transport, &Expectation { fixed, before, counts, indices, repeated }).await
     }
 }

@@ -19,7 +19,7 @@ pub use running::{PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Beginning};
-use crate::config::{IdFrom, LoadConfig, Replies};
+use crate::config::{Durability, IdFrom, LoadConfig, Replies};
 use crate::dead_letter::DeadLetterWriter;
 use crate::error::LoadError;
 use crate::guard;
@@ -129,9 +129,12 @@ impl Loader {
                 max_errors: config.max_errors,
                 seed: seed(),
             },
-            config.limits.tuner(prepared.preflight.body_bytes_max),
+            config.sending_limits().tuner(prepared.preflight.body_bytes_max),
         );
-        let bounds = config.limits.bounds(prepared.preflight.body_bytes_max);
+        if let (Durability::Async, Some(life)) = (config.durability, &prepared.life) {
+            flow.wait_for_flushes(life.clone());
+        }
+        let bounds = config.sending_limits().bounds(prepared.preflight.body_bytes_max);
         let trace = config
             .trace
             .as_deref()
@@ -228,7 +231,7 @@ impl Loader {
 fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,
-        idle_connections_max: config.limits.bounds(None).in_flight.1 as usize + 4,
+        idle_connections_max: config.sending_limits().bounds(None).in_flight.1 as usize + 4,
         tls: config.tls.clone(),
         ..HttpOptions::default()
     }

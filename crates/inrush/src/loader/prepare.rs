@@ -1,8 +1,10 @@
 //! What is found out and made before the first document.
 
+use inrush_core::flow::Life;
+
 use crate::cluster::check::{Needs, Preflight, preflight};
-use crate::cluster::{Created, Target, TargetKind, index, stats};
-use crate::config::{IndexCreation, LoadConfig};
+use crate::cluster::{Created, Target, TargetKind, index, life, stats};
+use crate::config::{Durability, IndexCreation, LoadConfig};
 use crate::error::LoadError;
 use crate::guard;
 use crate::transport::Transport;
@@ -16,9 +18,17 @@ pub(super) struct Prepared {
     pub(super) before: Result<u64, String>,
     /// What the settings guard looks after, if anything.
     pub(super) guard: Option<guard::Plan>,
+    /// What the index was before the first document, where that matters and can be seen.
+    pub(super) life: Option<Life>,
 }
 
 impl Prepared {
+    /// Whether a shard of the index has another primary than at the beginning, or its primary has started again.
+    pub(super) async fn has_another_primary(&self, transport: &Transport) -> bool {
+        let Some(first) = &self.life else { return false };
+        life::life(transport, &first.index).await.is_ok_and(|now| now.terms != first.terms)
+    }
+
     /// The index that takes the documents, where one name stands for all of them.
     pub(super) fn index<'a>(&'a self, config: &'a LoadConfig) -> Option<&'a str> {
         let target = self.target.as_ref()?;
@@ -83,7 +93,32 @@ pub(super) async fn prepare(
         }
     }
     let guard = guard::plan(transport, config, target.as_ref(), made, bytes).await?;
-    Ok(Prepared { preflight, target, before, guard })
+    let mut prepared = Prepared { preflight, target, before, guard, life: None };
+    if config.durability == Durability::Async {
+        prepared.life = Some(first_life(transport, config, &prepared).await?);
+    } else if let (true, Some(index)) = (config.id.is_some() || config.id_from.is_some(), prepared.index(config)) {
+        prepared.life = life::life(transport, index).await.ok();
+    }
+    Ok(prepared)
+}
+
+/// What the index is before the first document, for a load that waits for flushes.
+async fn first_life(transport: &Transport, config: &LoadConfig, prepared: &Prepared) -> Result<Life, LoadError> {
+    if prepared.target.as_ref().is_some_and(Target::is_data_stream) {
+        let why =
+            "--durability async is for one index, and a data stream goes on to another one at any time; leave it out";
+        return Err(LoadError::Usage(why.to_owned()));
+    }
+    let Some(index) = prepared.index(config) else {
+        let why = "--durability async needs to see the index, and this user may not look at it; leave it out";
+        return Err(LoadError::Usage(why.to_owned()));
+    };
+    match life::life(transport, index).await {
+        Err(error) if error.status() == Some(403) => Err(LoadError::Usage(format!(
+            "--durability async needs to read the cluster state, which tells whether a shard has started again: {error}; grant it (cluster:monitor/state), or leave it out"
+        ))),
+        life => Ok(life?),
+    }
 }
 
 impl IndexCreation {
