@@ -5,6 +5,7 @@
 mod command;
 mod durable;
 mod give_up;
+mod pause;
 mod resume;
 mod slot;
 #[cfg(test)]
@@ -17,7 +18,7 @@ use std::time::Duration;
 use crate::batch::{Batch, Pending, Segment, Tracked};
 use crate::items::ItemBlock;
 use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
-use crate::outcome::{Condition, OnConflict, Settled};
+use crate::outcome::{OnConflict, Settled};
 use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
@@ -27,6 +28,8 @@ pub use command::{Command, Comparison, DeadLetter, Item, Note, Request};
 use durable::Durable;
 pub use durable::{Flushed, Life};
 pub use give_up::{MaxErrors, Stop};
+use pause::Pauses;
+pub use pause::{Pause, PauseKind, PauseTotal};
 use slot::{Part, Slot, SlotState};
 
 /// What a flow is told once.
@@ -42,7 +45,7 @@ pub struct FlowConfig {
     pub linger: Duration,
     /// Bounds of repetitions.
     pub retry: RetryPolicy,
-    /// How long a condition of the whole index may last.
+    /// How long a condition of the whole index or cluster may last.
     pub pause_max: Duration,
     /// How long requests under way are waited for after a stop.
     pub drain_max: Duration,
@@ -76,7 +79,7 @@ pub struct Flow {
     buffered: u64,
     source_ended: bool,
     stop: Option<(Stop, Time)>,
-    paused: Option<Paused>,
+    pauses: Pauses,
     /// When a document was last taken by the cluster.
     last_progress: Time,
     /// No body may be larger: taught by a 413.
@@ -88,12 +91,6 @@ pub struct Flow {
     repeats_allowed: u64,
     /// What waits for a flush, where the index acknowledges before it syncs.
     durable: Option<Durable>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Paused {
-    condition: Condition,
-    since: Time,
 }
 
 impl Flow {
@@ -114,7 +111,7 @@ impl Flow {
             buffered: 0,
             source_ended: false,
             stop: None,
-            paused: None,
+            pauses: Pauses::default(),
             last_progress: Time::START,
             body_limit: u64::MAX,
             earlier: Counts::default(),
@@ -172,6 +169,7 @@ impl Flow {
     pub fn handle_stop(&mut self, now: Time, why: Stop) {
         if self.stop.is_none() {
             self.stop = Some((why, now));
+            self.pauses_changed(now);
         }
     }
 
@@ -209,14 +207,15 @@ impl Flow {
             | SlotState::AwaitingGone
             | SlotState::Comparing { .. } => None,
         });
-        let waiting = if self.paused.is_some() && self.anything_sent() { None } else { waiting.min() };
+        let probing = self.pauses.condition.is_some() && self.anything_sent();
+        let waiting = if self.pauses.is_held() || probing { None } else { waiting.min() };
         let start = match self.may_start_slot() {
             true => self.start_due(),
             false => None,
         };
         let drain = self.stop.as_ref().map(|(_, at)| *at + self.config.drain_max);
         // After a stop the end of the pause is nothing to come back for any more.
-        let pause = self.paused.filter(|_| self.stop.is_none()).map(|p| p.since + self.config.pause_max);
+        let pause = self.pauses.end(self.config.pause_max).filter(|_| self.stop.is_none());
         [waiting, start, drain, pause, self.flush_due()].into_iter().flatten().min()
     }
 
@@ -257,11 +256,6 @@ impl Flow {
         self.slots.len() as u32
     }
 
-    /// What is being waited for, while nothing is sent.
-    pub fn paused(&self) -> Option<Condition> {
-        self.paused.map(|p| p.condition)
-    }
-
     /// What the tuner wants, below the server's limit and in pieces that fit the rate.
     pub fn plan(&self) -> Plan {
         let mut plan = self.tuner.plan();
@@ -288,7 +282,8 @@ impl Flow {
     }
 
     fn may_start_slot(&self) -> bool {
-        self.stop.is_none() && self.paused.is_none() && (self.slots.len() as u32) < self.plan().in_flight
+        let paused = self.pauses.condition.is_some() || self.pauses.is_held();
+        self.stop.is_none() && !paused && (self.slots.len() as u32) < self.plan().in_flight
     }
 
     /// When the next batch may start by what is pending and by the rate, if nothing else happens.
@@ -310,8 +305,8 @@ impl Flow {
 
     fn start_what_may_start(&mut self, now: Time) {
         loop {
-            // During a pause one request at a time finds out whether the condition has passed.
-            if self.paused.is_some() && self.anything_sent() {
+            // One request at a time finds out whether a condition has passed.
+            if self.pauses.is_held() || (self.pauses.condition.is_some() && self.anything_sent()) {
                 return;
             }
             let due = self.slots.values().filter_map(|slot| match slot.state {
@@ -432,19 +427,6 @@ impl Flow {
         if let Some(slot) = self.slots.get_mut(&slot_id) {
             slot.parts.push_front(part);
             slot.state = SlotState::Waiting { until };
-        }
-    }
-
-    fn pause(&mut self, now: Time, condition: Condition) {
-        if self.paused.is_none() {
-            self.paused = Some(Paused { condition, since: now });
-            self.commands.push_back(Command::Note(Note::Paused(condition)));
-        }
-    }
-
-    fn resume(&mut self) {
-        if self.paused.take().is_some() {
-            self.commands.push_back(Command::Note(Note::Resumed));
         }
     }
 

@@ -146,7 +146,10 @@ impl From<EsError> for ApiReply {
 /// Answers any request other than a bulk request.
 pub fn handle(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> ApiReply {
     let head = request.method == Method::HEAD;
-    let reply = route(cluster, request, around).unwrap_or_else(ApiReply::from);
+    let reply = match cluster.canned.get(&request.path) {
+        Some((status, body)) => ApiReply { status: *status, body: body.clone() },
+        None => route(cluster, request, around).unwrap_or_else(ApiReply::from),
+    };
     let body = match request.param("filter_path") {
         Some(patterns) if reply.status < 300 => bulk::filter_path(reply.body, patterns),
         _ => reply.body,
@@ -189,6 +192,10 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
         ("GET", ["_data_stream"]) => indices::data_streams(cluster, "*"),
         ("GET", ["_data_stream", name]) => indices::data_streams(cluster, name),
         ("PUT", ["_data_stream", name]) => cluster.create_data_stream(name).map(|()| ApiReply::acknowledged()),
+        ("POST", [name, "_rollover"]) => {
+            let (old, new) = cluster.roll_over(name)?;
+            Ok(ApiReply::ok(json!({"acknowledged": true, "old_index": old, "new_index": new, "rolled_over": true})))
+        }
         ("DELETE", ["_data_stream", name]) => indices::delete_data_stream(cluster, name),
         ("GET", ["_ingest", "pipeline"]) => Ok(indices::pipelines(cluster, "*")),
         ("GET", ["_ingest", "pipeline", name]) => Ok(indices::pipelines(cluster, name)),

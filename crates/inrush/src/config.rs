@@ -232,7 +232,7 @@ impl Durability {
 
 /// What is changed on the index for the time of the load, written down before and put back afterwards. By default that depends
 /// on the size of the job: see `inrush_core::guard::policy::wanted`. Only where all documents go to one index; of a data
-/// stream, the backing index that is written to when the load begins.
+/// stream or an alias that rolls over, each index that is written to.
 #[derive(Clone, Debug, Default)]
 pub struct GuardConfig {
     /// Change nothing.
@@ -304,8 +304,13 @@ pub struct Limits {
     pub retries: u32,
     /// How long to wait before a batch is sent again for the first time; doubled each further time, up to 30 s. Default 100 ms.
     pub retry_wait: Duration,
-    /// How long to wait for a condition of the whole index or cluster (write block, flood stage) to pass. Default 60 s.
+    /// How long to wait for a condition of the indices that are written to to pass: a write block, the flood stage, a primary shard
+    /// that is missing, a disk above its high watermark. Then the load stops and can be resumed. Default 10 min, as long as a
+    /// batch is tried again. A pause by hand has no end of its own.
     pub pause_max: Duration,
+    /// How often it is looked whether those indices lack a primary shard or a disk below them is above its high watermark.
+    /// Default 10 s.
+    pub health_every: Duration,
     /// How long to wait for requests under way after an interrupt, and then as long again for the verification. Default 30 s.
     pub drain_max: Duration,
     /// Threads that read and encode. Default: the number of cores, at most 8.
@@ -327,7 +332,8 @@ impl Default for Limits {
             retry_for: Duration::from_secs(600),
             retries: 20,
             retry_wait: Duration::from_millis(100),
-            pause_max: Duration::from_secs(60),
+            pause_max: Duration::from_secs(600),
+            health_every: Duration::from_secs(10),
             drain_max: Duration::from_secs(30),
             workers: std::thread::available_parallelism().map_or(2, usize::from).min(8),
         }

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use inrush_core::flow::{Comparison, Flushed, Item};
 use inrush_core::outcome::Attempt;
 use inrush_core::tune::Decision;
-use inrush_core::{Command, Flow, ItemBlock, Note, Stop, Time};
+use inrush_core::{Command, Flow, ItemBlock, Note, Pause, PauseTotal, Stop, Time};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{Checkpointer, Written};
+use crate::cluster::stats::IndexStats;
 use crate::cluster::{ClusterError, Created, index, life, stats};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
@@ -20,6 +21,7 @@ use crate::progress::{Phase, Progress};
 use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
 use crate::source::SourceError;
+use crate::targets::{self, Targets};
 use crate::trace::TraceWriter;
 use crate::transport::Transport;
 
@@ -46,8 +48,22 @@ pub(crate) enum Event {
     Index { name: String, result: Result<Option<u64>, String> },
     /// A checkpoint was written, or could not be.
     Checkpoint(Written),
+    /// What an index of a placeholder was like before the load.
+    Size { name: String, size: IndexStats },
+    /// Why this is no time to send; nothing any more with `None`.
+    Trouble(Option<Pause>),
+    /// Somebody wants nothing to be sent, or that to end.
+    Hold(Hold),
     /// Somebody wants the load to end.
     Stop,
+}
+
+/// What somebody wants who has the load in hand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Hold {
+    Pause,
+    Resume,
+    Toggle,
 }
 
 /// What the loop works with.
@@ -73,6 +89,11 @@ pub(crate) struct Run {
     pub(crate) counts_before: BTreeMap<String, Option<u64>>,
     /// An index to refresh beside the last requests, because it is refreshed rarely during the load.
     pub(crate) refresh_early: Option<String>,
+    pub(crate) targets: Targets,
+    /// How often the health of the indices is looked at.
+    pub(crate) health_every: Duration,
+    /// What indices were like before the load, by their names.
+    pub(crate) sizes_before: BTreeMap<String, IndexStats>,
 }
 
 /// What the loop leaves behind.
@@ -86,6 +107,8 @@ pub(crate) struct Finished {
     pub(crate) checkpoint_failure: Option<String>,
     pub(crate) first_block: Option<Instant>,
     pub(crate) ended: Instant,
+    pub(crate) pauses: Vec<PauseTotal>,
+    pub(crate) sizes_before: BTreeMap<String, IndexStats>,
 }
 
 /// Blocks on their way into the flow: put in order, and held until their indices are there.
@@ -118,6 +141,8 @@ impl Run {
         let mut intake = Intake { ready: std::mem::take(&mut self.counts_before), ..Intake::default() };
         let mut tick = tokio::time::interval(PROGRESS_EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let (transport, names) = (Arc::clone(&self.transport), self.targets.subscribe());
+        tokio::spawn(targets::observe(transport, names, self.health_every, self.sender.clone()));
         loop {
             let now = self.now();
             while let Some(command) = self.flow.poll(now) {
@@ -145,6 +170,7 @@ impl Run {
         }
         self.gate.close();
         self.show_progress();
+        let pauses = self.flow.pauses(self.now());
         let checkpoint_failure = self.keep_last_checkpoint().await;
         Finished {
             checkpointer: self.checkpointer,
@@ -154,6 +180,8 @@ impl Run {
             counts_before: intake.ready,
             first_block: intake.first_block,
             ended: Instant::now(),
+            pauses,
+            sizes_before: self.sizes_before,
         }
     }
 
@@ -207,6 +235,23 @@ impl Run {
             }
             Event::Index { name, result: Err(why) } => {
                 self.fail(now, format!("cannot prepare the index {name}: {why}"))
+            }
+            Event::Size { name, size } => {
+                if let Some(checkpointer) = &mut self.checkpointer {
+                    checkpointer.sized(&name, size);
+                }
+                self.sizes_before.entry(name).or_insert(size);
+            }
+            Event::Trouble(trouble) => self.flow.handle_trouble(now, trouble),
+            Event::Hold(hold) => {
+                let hold = match hold {
+                    Hold::Pause => true,
+                    Hold::Resume => false,
+                    Hold::Toggle => !self.flow.is_held_by_hand(),
+                };
+                self.flow.handle_hold(now, hold);
+                // Whoever asked wants to see it.
+                self.show_progress();
             }
             Event::Stop => {
                 self.flow.handle_stop(now, Stop::Interrupted);
@@ -335,7 +380,13 @@ impl Run {
     fn make_index(&self, name: String) {
         let (transport, create, sender) = (Arc::clone(&self.transport), Arc::clone(&self.create), self.sender.clone());
         let count = self.count_before;
+        let sized = self.sizes_before.contains_key(&name);
         tokio::spawn(async move {
+            if !sized {
+                // None yet, if it is missing.
+                let size = stats::stats(&transport, &name).await.unwrap_or_default();
+                let _ = sender.send(Event::Size { name: name.clone(), size });
+            }
             let result = ensure_index(&transport, &create, &name, count).await.map_err(|e| e.to_string());
             let _ = sender.send(Event::Index { name, result });
         });
@@ -362,7 +413,7 @@ impl Run {
         let phase = match (self.flow.stopped(), self.flow.paused()) {
             (Some(Stop::Interrupted), _) => Phase::Draining("interrupted".to_owned()),
             (Some(Stop::Failed(why)), _) => Phase::Draining(why.clone()),
-            (None, Some(condition)) => Phase::Paused(condition.advice().to_owned()),
+            (None, Some(pause)) => Phase::Paused(pause.why.clone()),
             (None, None) => Phase::Loading,
         };
         let counts = self.flow.counts();
@@ -383,6 +434,7 @@ impl Run {
             phase,
         };
         self.progress.send_replace(progress);
+        self.targets.update(&self.flow.tally().indices);
         if let Some(trace) = &mut self.trace {
             trace.flush();
         }
@@ -423,8 +475,8 @@ async fn sleep_until(due: Option<tokio::time::Instant>) {
 
 fn tell(note: &Note) {
     match note {
-        Note::Paused(condition) => tracing::warn!("paused: {}", condition.advice()),
-        Note::Resumed => tracing::info!("resumed: the cluster takes documents again"),
+        Note::Paused(pause) => tracing::warn!("paused: {}", pause.why),
+        Note::Resumed => tracing::warn!("resumed"),
         Note::BodyLimit(bytes) => {
             tracing::warn!("the server refused a request as too large; batches stay below {bytes} bytes from now on");
         }

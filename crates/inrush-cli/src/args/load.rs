@@ -17,6 +17,8 @@ use crate::units::{parse_bytes_positive, parse_duration, parse_duration_positive
 #[command(after_help = "\
 Sizes are whole numbers with a unit: 64MiB, 2MB, 1g (1g = 1GiB) or plain bytes. Durations: 500ms, 1s, 10m, 2h.
 
+While it runs, p or space on its terminal, or SIGUSR1, pauses it, and lets it go on.
+
 Exit status:
   0    all documents are in, and verified
   1    the run failed
@@ -266,7 +268,8 @@ pub(crate) struct SizeArgs {
     /// How often in a row a batch is tried again without getting any of its documents in. Default 20
     #[arg(long, value_name = "N")]
     pub(crate) retries: Option<u32>,
-    /// How long to wait for a condition of the whole index or cluster to pass (write block, full disk). Default 60s
+    /// How long to wait for a condition of the index to pass: a write block, a primary shard that is missing (red), a disk
+    /// above its high watermark or the flood stage. Then the load stops, and --resume goes on. Default 10m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) pause_for: Option<Duration>,
     /// What is asked of the cluster for each request: items, one reply entry a document; or summary, only whether there

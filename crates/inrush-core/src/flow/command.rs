@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
+use super::Pause;
 use crate::block::Position;
-use crate::outcome::Condition;
 use crate::tune::{Decision, Sample};
 
 /// What to do next.
@@ -94,8 +94,8 @@ pub struct DeadLetter {
 /// Something a person should hear of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// Nothing is sent until the condition has passed.
-    Paused(Condition),
+    /// Nothing is sent until this has passed.
+    Paused(Pause),
     /// It has passed.
     Resumed,
     /// The server's limit on bodies was met; batches stay below so many bytes from now on.

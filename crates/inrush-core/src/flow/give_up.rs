@@ -73,12 +73,11 @@ impl Flow {
     }
 
     pub(super) fn give_up_if_due(&mut self, now: Time) {
-        if let Some(paused) = self.paused
-            && self.stop.is_none()
-            && now.since(paused.since) >= self.config.pause_max
+        if self.pauses.end(self.config.pause_max).is_some_and(|end| end <= now)
+            && let Some(pause) = self.paused()
         {
             let waited = self.config.pause_max.as_secs_f64();
-            let why = format!("stopped after a pause of {waited} s: {}", paused.condition.advice());
+            let why = format!("stopped after a pause of {waited} s: {}", pause.why);
             self.handle_stop(now, Stop::Failed(why));
         }
         let Some((_, stopped_at)) = self.stop else { return };

@@ -158,6 +158,7 @@ impl Flow {
             outcome: Outcome::Lost,
             in_flight: part.in_flight,
             source_limited: part.source_limited
+                || self.pauses.is_held()
                 || !self.pending.is_full(&self.plan())
                 || self.pace.as_ref().is_some_and(|pace| pace.next() > now),
             node,
@@ -284,7 +285,7 @@ impl Flow {
     fn replied(&mut self, now: Time, slot_id: u64, part: Part, reply: &BulkReply) -> (u32, u32) {
         let summary = self.config.summary_replies && !part.item_replies && reply.runs.is_empty();
         if summary && !reply.errors {
-            self.resume();
+            self.met(now, None);
             self.last_progress = now;
             let items = part.batch.items;
             self.settle_batch(now, &part.batch, Settled::Created, None, part.uncertain);
@@ -322,10 +323,7 @@ impl Flow {
             self.last_progress = now;
         }
         let Sorted { retry, smaller, compare, paused, last, accepted, rejected } = sorted;
-        match paused {
-            Some(condition) => self.pause(now, condition),
-            None => self.resume(),
-        }
+        self.met(now, paused);
         if !smaller.is_empty() {
             self.halve(now, slot_id, part.with(smaller), &last);
         }
@@ -419,7 +417,7 @@ impl Flow {
                 self.halve(now, slot_id, part, last);
             }
             RequestVerdict::Pause(condition) => {
-                self.pause(now, condition);
+                self.met(now, Some(condition));
                 self.again(now, slot_id, part.paused(now), last);
             }
             RequestVerdict::Stop => {

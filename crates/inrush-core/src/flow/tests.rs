@@ -1,6 +1,7 @@
 //! The flow against a cluster of a few lines that misbehaves on purpose, in virtual time.
 
 mod durable;
+mod pause;
 mod resume;
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use super::*;
 use crate::block::{DocBlock, Record, Reject};
 use crate::encode::Encoder;
 use crate::operation::{Action, Operations};
-use crate::outcome::Attempt;
+use crate::outcome::{Attempt, Condition};
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
 use crate::tune::{Fixed, Sample};
 
@@ -352,7 +353,7 @@ fn no_more_is_sent_than_the_rate_allows() {
 #[test]
 fn a_flood_stage_pauses_and_passes() {
     let out = run(config(), Action::Index, 10, &[Fault::Flood, Fault::Flood]);
-    assert_eq!(out.notes, [Note::Paused(Condition::FloodStage), Note::Resumed]);
+    assert_eq!(out.notes, [Note::Paused(Condition::FloodStage.into()), Note::Resumed]);
     assert_eq!(out.flow.counts().docs_created, 10);
 }
 

@@ -312,6 +312,11 @@ impl Tuner for Auto {
         }
     }
 
+    fn handle_break(&mut self, now: Time) {
+        self.last_end = now;
+        self.window = Window::new(now);
+    }
+
     fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop_front()
     }

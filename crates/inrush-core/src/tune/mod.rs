@@ -114,6 +114,9 @@ pub trait Tuner: Send {
     /// Learns from an attempt that has ended, in the order in which they end.
     fn handle_sample(&mut self, now: Time, sample: &Sample);
 
+    /// Nothing was sent for a while until now, on purpose: what would be measured across it says nothing of the cluster.
+    fn handle_break(&mut self, _now: Time) {}
+
     /// The next change that was made and not told yet.
     fn poll_decision(&mut self) -> Option<Decision>;
 

@@ -11,6 +11,7 @@ use super::job::Job;
 use super::state::{Saved, State, StateError};
 use super::{Checkpointer, uuid, write};
 use crate::cluster::index;
+use crate::cluster::stats::IndexStats;
 use crate::config::LoadConfig;
 use crate::dead_letter::SyncPoint;
 use crate::error::LoadError;
@@ -116,6 +117,8 @@ pub(crate) struct Beginning<'a> {
     pub(crate) before: Option<u64>,
     /// The index that takes documents, where it is known.
     pub(crate) index: Option<&'a str>,
+    /// What it is like.
+    pub(crate) sizes_before: BTreeMap<String, IndexStats>,
     pub(crate) letters: SyncPoint,
 }
 
@@ -129,13 +132,14 @@ impl Opened {
         beginning: Beginning<'_>,
     ) -> Result<Option<Checkpointer>, LoadError> {
         let Opened { state, job, saved } = self;
-        let Beginning { run_id, started, before, index, letters } = beginning;
+        let Beginning { run_id, started, before, index, sizes_before, letters } = beginning;
         let mut saved = saved.unwrap_or_else(|| Saved {
             job: job.clone(),
             runs: Vec::new(),
             seconds: 0.0,
             before,
             before_each: BTreeMap::new(),
+            sizes_before,
             indices: BTreeMap::new(),
             dead_letters: letters.saved.clone(),
             progress: Checkpoint::default(),

@@ -5,9 +5,10 @@
 //! answer is parsed here, once. Errors name the index, what was expected and what to do.
 
 pub mod check;
-mod disk;
+pub(crate) mod disk;
 pub mod documents;
 mod error;
+pub(crate) mod health;
 pub mod index;
 pub mod life;
 mod limits;

@@ -1,6 +1,7 @@
 //! The settings guard of a load: the task that asks the cluster what [`inrush_core::guard::Guard`] decides, and shows a sign
 //! of life while the load runs.
 
+mod follow;
 mod plan;
 mod recover;
 mod state;
@@ -16,6 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
+pub(crate) use follow::{Guards, Next, Plans};
 pub(crate) use plan::{Plan, plan};
 pub use recover::{RecoverOptions, Recovered, RecoveredState, recover};
 pub use store::GUARD_INDEX;
@@ -31,12 +33,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// As [`PATIENCE`], for putting back.
 const PATIENCE_AT_THE_END: Duration = Duration::from_secs(60);
 
-/// The guard of a load that runs.
-pub(crate) struct Running {
+/// The guard of one index of a load that runs.
+struct Running {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Driver>,
     /// Refreshes were made rare: one beside the last requests saves a long one after them.
-    pub(crate) refresh_early: Option<String>,
+    refresh_early: Option<String>,
 }
 
 struct Driver {
@@ -50,7 +52,7 @@ struct Driver {
 
 impl Running {
     /// Writes down and changes the settings, and returns when that is done or cannot be done.
-    pub(crate) async fn start(transport: Arc<Transport>, plan: Plan, holder: &str) -> Running {
+    async fn start(transport: Arc<Transport>, plan: Plan, holder: &str) -> Running {
         let Plan { index, uuid, job, folder } = plan;
         let state = folder.as_ref().and_then(|folder| {
             LocalState::new(folder, holder)
@@ -79,7 +81,7 @@ impl Running {
     }
 
     /// Puts the settings back, unless other loads still need them.
-    pub(crate) async fn release(self) -> SettingsReport {
+    async fn release(self) -> SettingsReport {
         // A guard that has ended does not listen any more.
         let _ = self.stop.send(());
         match self.task.await {

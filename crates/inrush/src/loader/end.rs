@@ -1,19 +1,26 @@
 //! What follows the last document: the check and the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_core::Stop;
+use inrush_core::report::IndexCounts;
 use tokio::sync::watch;
 
 use super::prepare::Prepared;
+use crate::cluster::stats::{self, IndexStats};
 use crate::progress::{Phase, Progress};
-use crate::report::{PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified};
+use crate::report::{
+    IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified,
+};
 use crate::run::Finished;
 use crate::source::Warnings;
 use crate::transport::Transport;
 use crate::verify::{self, Expectation};
+
+/// How long the sizes of the indices are waited for.
+const SIZES_MAX: Duration = Duration::from_secs(10);
 
 /// What is needed after the loop.
 pub(super) struct End {
@@ -32,8 +39,17 @@ pub(super) struct End {
 
 impl End {
     pub(super) async fn report(self, finished: Finished) -> Report {
-        let Finished { mut flow, dead_letters, counts_before, checkpointer, checkpoint_failure, first_block, ended } =
-            finished;
+        let Finished {
+            mut flow,
+            dead_letters,
+            counts_before,
+            checkpointer,
+            checkpoint_failure,
+            first_block,
+            ended,
+            pauses,
+            sizes_before,
+        } = finished;
         let mut failure = None;
         let mut status = match flow.stopped() {
             None => Status::Complete,
@@ -81,6 +97,7 @@ impl End {
         } else {
             verify::off()
         };
+        let sizes = self.sizes(sizes_before, &tally.indices).await;
         if status == Status::Complete {
             status = if tally.counts.docs_not_in() > 0 {
                 Status::Incomplete
@@ -99,7 +116,9 @@ impl End {
             checkpointer.remove();
         }
         let checkpoint = checkpointer.filter(|_| !settled).map(|checkpointer| checkpointer.path());
-        let loading = ended.duration_since(first_block.unwrap_or(ended)).max(Duration::from_millis(1));
+        let paused = Duration::try_from_secs_f64(pauses.iter().map(|pause| pause.seconds).sum()).unwrap_or_default();
+        let loading = ended.duration_since(first_block.unwrap_or(ended)).saturating_sub(paused);
+        let loading = loading.max(Duration::from_millis(1));
         let mut warnings = self.prepared.preflight.warnings;
         warnings.extend(checkpoint_failure.filter(|_| !settled));
         warnings.extend(self.warnings.iter().flat_map(Warnings::list).map(|w| w.to_string()));
@@ -128,6 +147,8 @@ impl End {
             },
             verified,
             settings: self.settings,
+            sizes,
+            pauses,
             errors: tally.errors(),
             indices: tally.indices,
             counts: tally.counts,
@@ -138,10 +159,27 @@ impl End {
         }
     }
 
+    /// How large the indices are now, beside what they were. A cluster that does not answer is not waited for.
+    async fn sizes(
+        &self,
+        before: BTreeMap<String, IndexStats>,
+        indices: &BTreeMap<String, IndexCounts>,
+    ) -> BTreeMap<String, IndexSizes> {
+        let names: BTreeSet<&str> = before.keys().chain(indices.keys()).map(String::as_str).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let asked = tokio::time::timeout(SIZES_MAX, stats::stats_of(&self.transport, &names)).await;
+        let after = asked.ok().and_then(Result::ok).unwrap_or_default();
+        let both = |name: &&str| {
+            let sizes = IndexSizes { before: before.get(*name).copied(), after: after.get(*name).copied() };
+            (sizes != IndexSizes::default()).then(|| ((*name).to_owned(), sizes))
+        };
+        names.iter().filter_map(both).collect()
+    }
+
     async fn verify(
         &self,
         counts: &inrush_core::report::Counts,
-        indices: &BTreeMap<String, inrush_core::report::IndexCounts>,
+        indices: &BTreeMap<String, IndexCounts>,
         before: &BTreeMap<String, Option<u64>>,
         resumed: bool,
     ) -> Verified {

@@ -15,7 +15,7 @@ use inrush_core::retry::RetryPolicy;
 use inrush_core::trace::Header;
 use inrush_core::{Action, Flow, FlowConfig, Operations};
 use prepare::prepare;
-pub use running::{PushLoad, RunningLoad, StopHandle};
+pub use running::{PauseHandle, PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Beginning};
@@ -31,6 +31,7 @@ use crate::run::Run;
 use crate::send::BulkEndpoint;
 use crate::source::push::{self, PushOptions};
 use crate::source::{Repeats, Source};
+use crate::targets::Targets;
 use crate::trace::TraceWriter;
 use crate::transport::{HttpOptions, Transport};
 
@@ -151,6 +152,7 @@ impl Loader {
                 started,
                 before: prepared.before.as_ref().ok().copied().filter(|_| config.verify),
                 index: prepared.index(&config),
+                sizes_before: prepared.sizes_before.clone(),
                 letters,
             };
             checkpointer = opened.begin(&config, Arc::clone(&transport), sender.clone(), beginning).await?;
@@ -159,6 +161,11 @@ impl Loader {
             let progress = earlier.as_ref().map(|earlier| &earlier.progress);
             flow.keep_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
         }
+        let targets = Targets::new(prepared.index(&config), prepared.rolls_over(), flow.tally().indices.keys());
+        let sizes_before = match &earlier {
+            Some(earlier) => earlier.sizes_before.clone(),
+            None => prepared.sizes_before.clone(),
+        };
         let ids = config.id_from.map(|from| Ids::new(from, names.clone()));
         let (progress, watched) = watch::channel(Progress::default());
         let gate = Arc::new(Gate::default());
@@ -187,12 +194,18 @@ impl Loader {
             checkpointer,
             counts_before: earlier.map(|earlier| earlier.before_each).unwrap_or_default(),
             refresh_early: None,
+            targets,
+            health_every: config.limits.health_every,
+            sizes_before,
         };
         let (verify, drain_max) = (config.verify, config.limits.drain_max);
         let task = tokio::spawn(async move {
             let mut run = run;
             let guard = match &prepared.guard {
-                Some(plan) => Some(guard::Running::start(Arc::clone(&transport), plan.clone(), &run_id).await),
+                Some(plans) => {
+                    let written = run.targets.subscribe();
+                    Some(guard::Guards::start(Arc::clone(&transport), plans.clone(), &run_id, written).await)
+                }
                 None => None,
             };
             run.refresh_early = guard.as_ref().and_then(|guard| guard.refresh_early.clone());

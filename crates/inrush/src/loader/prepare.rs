@@ -1,8 +1,11 @@
 //! What is found out and made before the first document.
 
+use std::collections::BTreeMap;
+
 use inrush_core::flow::Life;
 
 use crate::cluster::check::{Needs, Preflight, preflight};
+use crate::cluster::stats::IndexStats;
 use crate::cluster::{Created, Target, TargetKind, index, life, stats};
 use crate::config::{Durability, IndexCreation, LoadConfig};
 use crate::error::LoadError;
@@ -17,9 +20,11 @@ pub(super) struct Prepared {
     /// Documents that the index held, or why they could not be counted.
     pub(super) before: Result<u64, String>,
     /// What the settings guard looks after, if anything.
-    pub(super) guard: Option<guard::Plan>,
+    pub(super) guard: Option<guard::Plans>,
     /// What the index was before the first document, where that matters and can be seen.
     pub(super) life: Option<Life>,
+    /// How large the index was, by its own name, where that may be asked.
+    pub(super) sizes_before: BTreeMap<String, IndexStats>,
 }
 
 impl Prepared {
@@ -27,6 +32,12 @@ impl Prepared {
     pub(super) async fn has_another_primary(&self, transport: &Transport) -> bool {
         let Some(first) = &self.life else { return false };
         life::life(transport, &first.index).await.is_ok_and(|now| now.terms != first.terms)
+    }
+
+    /// Whether one index takes the place of another during the load: a data stream, or an alias as those of policies.
+    pub(super) fn rolls_over(&self) -> bool {
+        let alias = |target: &Target| matches!(target.kind, TargetKind::Alias { .. });
+        self.target.as_ref().is_some_and(|target| target.is_data_stream() || alias(target))
     }
 
     /// The index that takes the documents, where one name stands for all of them.
@@ -93,11 +104,17 @@ pub(super) async fn prepare(
         }
     }
     let guard = guard::plan(transport, config, target.as_ref(), made, bytes).await?;
-    let mut prepared = Prepared { preflight, target, before, guard, life: None };
+    let mut prepared = Prepared { preflight, target, before, guard, life: None, sizes_before: BTreeMap::new() };
     if config.durability == Durability::Async {
         prepared.life = Some(first_life(transport, config, &prepared).await?);
     } else if let (true, Some(index)) = (config.id.is_some() || config.id_from.is_some(), prepared.index(config)) {
         prepared.life = life::life(transport, index).await.ok();
+    }
+    if let Some(index) = prepared.index(config) {
+        let index = index.to_owned();
+        if let Ok(size) = stats::stats(transport, &index).await {
+            prepared.sizes_before.insert(index, size);
+        }
     }
     Ok(prepared)
 }
