@@ -62,6 +62,8 @@ pub struct Cluster {
     pub templates: BTreeMap<String, Value>,
     /// Ingest pipelines by name.
     pub pipelines: BTreeMap<String, Pipeline>,
+    /// What tasks answered that nobody waited for, by their ids.
+    pub task_results: BTreeMap<String, Value>,
     counter: u64,
 }
 
@@ -88,6 +90,7 @@ impl Cluster {
             data_streams: BTreeMap::new(),
             templates: BTreeMap::new(),
             pipelines: BTreeMap::new(),
+            task_results: BTreeMap::new(),
             counter: 0,
         };
         cluster.uuid = cluster.new_uuid();
