@@ -10,7 +10,7 @@ use inrush::{Phase, Progress};
 use tokio::sync::watch;
 
 use crate::logging::Stderr;
-use format::{RateWindow, bytes_settled, line, phase_name};
+use format::{RateWindow, bytes_settled, finishing, line, phase_name};
 
 /// How often the line on a terminal is drawn.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
@@ -111,12 +111,15 @@ impl Lines {
 
     /// Why a load stands still is worth a line at once.
     fn on_change(&mut self, now: &Progress) -> Option<String> {
-        if now.phase == self.phase {
+        let same_step = matches!((&now.phase, &self.phase),
+            (Phase::Finishing { step: now, .. }, Phase::Finishing { step: before, .. }) if now == before);
+        if now.phase == self.phase || same_step {
             return None;
         }
         self.phase = now.phase.clone();
         match &now.phase {
             Phase::Paused(why) | Phase::Draining(why) => Some(format!("{}: {why}", phase_name(&now.phase))),
+            Phase::Finishing { .. } => Some(format!("at the end: {}", finishing(&now.phase))),
             Phase::Starting | Phase::Loading | Phase::PuttingBack | Phase::Verifying | Phase::Done => None,
         }
     }

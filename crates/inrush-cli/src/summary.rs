@@ -1,5 +1,7 @@
 //! The final report, for people.
 
+mod finish;
+
 use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, VerifiedState};
 
 use crate::units::{bytes, bytes_exact, count, counted, seconds};
@@ -32,9 +34,10 @@ pub(crate) fn problem(report: &Report) -> Option<String> {
             Some(format!("{not_in} {are} not in{}", whereto.unwrap_or_default()))
         }
         Status::CheckFailed => {
-            let detail = match report.verified.state {
-                VerifiedState::No => &report.verified.detail,
-                VerifiedState::Yes | VerifiedState::NotProvable | VerifiedState::Off => &report.settings.detail,
+            let detail = match (&report.finish.failure, report.verified.state) {
+                (Some(failure), _) => failure,
+                (None, VerifiedState::No) => &report.verified.detail,
+                (None, VerifiedState::Yes | VerifiedState::NotProvable | VerifiedState::Off) => &report.settings.detail,
             };
             Some(format!("all documents are in, but a check failed: {detail}"))
         }
@@ -143,6 +146,7 @@ fn work(report: &Report, rows: &mut Rows) {
     };
     rows.add("verified", format!("{verified}: {}", report.verified.detail));
     settings(report, rows);
+    finish::rows(report, rows);
 }
 
 fn settings(report: &Report, rows: &mut Rows) {
@@ -194,6 +198,10 @@ fn what_next(report: &Report) -> Vec<String> {
             });
         }
     }
+    next.extend(report.swap.iter().filter_map(|swap| swap.what_next.clone()));
+    if report.swap.is_none() && report.finish.failure.is_some() && report.checkpoint.is_some() {
+        next.push("the same command with --resume loads nothing again and does the rest".to_owned());
+    }
     if report.settings.restored == SettingsRestored::No {
         next.push("mend what keeps the settings from being put back, then `inrush recover`".to_owned());
     }
@@ -223,7 +231,7 @@ fn what_next(report: &Report) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use inrush::{Counts, IndexCounts, PlanReport, SettingsReport, Verified};
+    use inrush::{Counts, FinishReport, IndexCounts, PlanReport, SettingsReport, Verified};
 
     use super::*;
 
@@ -247,6 +255,8 @@ mod tests {
             plan: PlanReport { batch_bytes: 2 << 20, batch_docs: None, in_flight: 4, why: "fixed values".into() },
             verified: Verified { state: VerifiedState::Yes, detail: "0 before + 1500 created = 1500".into() },
             settings: SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into()),
+            finish: FinishReport::default(),
+            swap: None,
             indices: [("a".to_owned(), IndexCounts { created: 1_500, ..IndexCounts::default() })].into(),
             errors: Vec::new(),
             dead_letters: None,

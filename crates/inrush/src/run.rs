@@ -84,6 +84,8 @@ pub(crate) struct Finished {
     pub(crate) checkpoint_failure: Option<String>,
     pub(crate) first_block: Option<Instant>,
     pub(crate) ended: Instant,
+    /// Whoever stops the load still does so here.
+    pub(crate) events: mpsc::UnboundedReceiver<Event>,
 }
 
 /// Blocks on their way into the flow: put in order, and held until their indices are there.
@@ -152,6 +154,7 @@ impl Run {
             counts_before: intake.ready,
             first_block: intake.first_block,
             ended: Instant::now(),
+            events: self.events,
         }
     }
 

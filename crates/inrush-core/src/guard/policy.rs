@@ -18,6 +18,8 @@ pub const WAIT_FOR_ACTIVE: &str = "index.write.wait_for_active_shards";
 pub const FLUSH_THRESHOLD: &str = "index.translog.flush_threshold_size";
 /// `index.merge.scheduler.auto_throttle`.
 pub const MERGE_THROTTLE: &str = "index.merge.scheduler.auto_throttle";
+/// `index.blocks.write`.
+pub const BLOCK_WRITES: &str = "index.blocks.write";
 
 /// From so many bytes of sources on, an empty index is filled without replicas: 256 MiB. Below it, copying the finished index
 /// to a replica afterwards has costs of its own (a recovery begins seconds later) and little is saved.
@@ -51,6 +53,8 @@ pub struct Job {
     pub replicas_off: bool,
     /// Nodes that can hold replicas; with one, replicas have no place anyway.
     pub data_nodes: Option<u64>,
+    /// The index is not loaded into but replaced, and is to take no writes meanwhile.
+    pub block_writes: bool,
 }
 
 impl Job {
@@ -60,13 +64,16 @@ impl Job {
 
     /// Whether this load changes nothing, whatever the settings are.
     pub fn changes_nothing(&self) -> bool {
-        !self.replicas_off && !self.at_least(REPLICAS_BYTES_MIN.min(LARGE_BYTES_MIN))
+        !self.replicas_off && !self.block_writes && !self.at_least(REPLICAS_BYTES_MIN.min(LARGE_BYTES_MIN))
     }
 }
 
 /// The values that `job` is to run with, by setting, as far as they differ from what is set.
 pub fn wanted(job: &Job, settings: &Settings) -> BTreeMap<&'static str, String> {
     let mut wanted = BTreeMap::new();
+    if job.block_writes && settings.effective(BLOCK_WRITES) != Some("true") {
+        wanted.insert(BLOCK_WRITES, "true".to_owned());
+    }
     if job.at_least(LARGE_BYTES_MIN) {
         // What is longer already, or off, stays.
         if interval(settings.effective(REFRESH)).is_some_and(|now| now < Duration::from_secs(REFRESH_LARGE_SECONDS)) {
@@ -154,8 +161,13 @@ fn bytes(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const LARGE: Job =
-        Job { bytes_total: Some(LARGE_BYTES_MIN), empty: false, replicas_off: false, data_nodes: Some(3) };
+    const LARGE: Job = Job {
+        bytes_total: Some(LARGE_BYTES_MIN),
+        empty: false,
+        replicas_off: false,
+        data_nodes: Some(3),
+        block_writes: false,
+    };
 
     fn check(job: Job, set: &[(&str, &str)], defaults: &[(&str, &str)], expected: &[(&str, &str)]) {
         let map = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -189,6 +201,14 @@ mod tests {
             check(LARGE, &[(FLUSH_THRESHOLD, size), (MERGE_THROTTLE, "false")], &flush, &all[1..2]);
         }
         check(LARGE, &[(REFRESH, "0")], &[(FLUSH_THRESHOLD, "10gb")], &all[..1]);
+    }
+
+    #[test]
+    fn an_index_that_is_replaced_takes_no_writes() {
+        let job = Job { block_writes: true, ..Job::default() };
+        assert!(!job.changes_nothing());
+        check(job, &[(REPLICAS, "1")], &[(BLOCK_WRITES, "false")], &[(BLOCK_WRITES, "true")]);
+        check(job, &[(BLOCK_WRITES, "true")], &[], &[]);
     }
 
     #[test]

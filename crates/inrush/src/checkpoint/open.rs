@@ -14,6 +14,7 @@ use crate::cluster::index;
 use crate::config::LoadConfig;
 use crate::dead_letter::SyncPoint;
 use crate::error::LoadError;
+use crate::finish::Noted;
 use crate::run::Event;
 use crate::source::{Repeats, Source};
 use crate::transport::Transport;
@@ -56,10 +57,14 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
     if !config.resume {
         match found {
             Ok(None) => {}
-            Ok(Some(saved)) => tracing::warn!(
-                "an earlier run of this load was cut off after {} documents; this one starts from the beginning, --resume would go on",
-                saved.progress.counts.docs_read
-            ),
+            Ok(Some(saved)) => {
+                let index = saved.swap.map(|noted| format!("; its index {} is left as it is", noted.index()));
+                tracing::warn!(
+                    "an earlier run of this load was cut off after {} documents; this one starts from the beginning, --resume would go on{}",
+                    saved.progress.counts.docs_read,
+                    index.unwrap_or_default()
+                );
+            }
             Err(why) => tracing::warn!("{why}; it is replaced"),
         }
         return Ok(Some(Opened { state, job, saved: None }));
@@ -117,6 +122,7 @@ pub(crate) struct Beginning<'a> {
     /// The index that takes documents, where it is known.
     pub(crate) index: Option<&'a str>,
     pub(crate) letters: SyncPoint,
+    pub(crate) swap: Option<Noted>,
 }
 
 impl Opened {
@@ -129,7 +135,7 @@ impl Opened {
         beginning: Beginning<'_>,
     ) -> Result<Option<Checkpointer>, LoadError> {
         let Opened { state, job, saved } = self;
-        let Beginning { run_id, started, before, index, letters } = beginning;
+        let Beginning { run_id, started, before, index, letters, swap } = beginning;
         let mut saved = saved.unwrap_or_else(|| Saved {
             job: job.clone(),
             runs: Vec::new(),
@@ -138,6 +144,7 @@ impl Opened {
             before_each: BTreeMap::new(),
             indices: BTreeMap::new(),
             dead_letters: letters.saved.clone(),
+            swap,
             progress: Checkpoint::default(),
         });
         saved.job = job;

@@ -37,7 +37,9 @@ pub async fn start(transport: &Transport, index: &str, segments: u32) -> Result<
     // Servers before Elasticsearch 8.1 and OpenSearch 2.7 do not know the parameter: they answer when it is done.
     let answer = match answer.status() {
         400 => match transport.ask(Method::POST, &path, None).await {
-            Err(error) if error.kind == HttpErrorKind::Lost => return Ok(Merge::Unseen),
+            Err(error) if matches!(error.kind, HttpErrorKind::Lost | HttpErrorKind::TimedOut) => {
+                return Ok(Merge::Unseen);
+            }
             answer => answer?,
         },
         _ => answer,

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-pub(crate) use plan::{Plan, plan};
+pub(crate) use plan::{Plan, plan, plan_write_block};
 pub use recover::{RecoverOptions, Recovered, RecoveredState, recover};
 pub use store::GUARD_INDEX;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::state;
 use crate::cluster::{ClusterError, IndexInfo, Target, index, stats};
-use crate::config::LoadConfig;
+use crate::config::{GuardConfig, LoadConfig};
 use crate::error::LoadError;
 use crate::transport::{Transport, path_segment};
 
@@ -60,6 +60,13 @@ pub(crate) async fn plan(
     }
     let folder = guard.state.clone().or_else(state::default_folder);
     Ok(Some(Plan { index: write.name.clone(), uuid: write.uuid.clone(), job, folder }))
+}
+
+/// Keeps writes from an index that is being replaced.
+pub(crate) fn plan_write_block(config: &GuardConfig, index: &str, uuid: &str) -> Plan {
+    let job = Job { block_writes: true, ..Job::default() };
+    let folder = config.state.clone().or_else(state::default_folder);
+    Plan { index: index.to_owned(), uuid: uuid.to_owned(), job, folder }
 }
 
 async fn documents(transport: &Transport, index: &IndexInfo) -> Result<u64, ClusterError> {

@@ -1,9 +1,12 @@
 //! What is found out and made before the first document.
 
+use inrush_core::report::Tally;
+
 use crate::cluster::check::{Needs, Preflight, preflight};
 use crate::cluster::{Created, Target, TargetKind, index, stats};
 use crate::config::{IndexCreation, LoadConfig};
 use crate::error::LoadError;
+use crate::finish::Swapping;
 use crate::guard;
 use crate::transport::Transport;
 
@@ -30,10 +33,21 @@ impl Prepared {
     }
 }
 
+impl Prepared {
+    /// The names that stand for everything that was loaded.
+    pub(super) fn names(&self, tally: &Tally) -> Vec<String> {
+        match &self.target {
+            Some(target) => vec![target.name.clone()],
+            None => tally.indices.keys().cloned().collect(),
+        }
+    }
+}
+
 pub(super) async fn prepare(
     transport: &Transport,
     config: &LoadConfig,
     bytes: Option<u64>,
+    swapping: Option<&Swapping>,
 ) -> Result<Prepared, LoadError> {
     let fixed = config.index.fixed();
     let needs = Needs {
@@ -47,6 +61,9 @@ pub(super) async fn prepare(
     };
     let preflight = preflight(transport, &needs).await?;
     let mut target = preflight.target.clone();
+    if let Some(swapping) = swapping {
+        swapping.check_new(target.as_ref())?;
+    }
     // Only now, when nothing stands in the way of a load.
     if let (true, Some(name)) = (config.create.recreate, fixed)
         && index::delete(transport, name).await?
@@ -62,6 +79,10 @@ pub(super) async fn prepare(
                 made = created == Created::New;
                 if created == Created::Existing {
                     target = Some(index::resolve(transport, name).await?);
+                }
+                if let Some(swapping) = swapping {
+                    swapping.check_new(target.as_ref())?;
+                    swapping.check_made(transport).await?;
                 }
             }
             TargetKind::Missing { .. } => {}
