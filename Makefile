@@ -32,7 +32,7 @@ unit: ## units, properties, the engine and the command line against the fake clu
 	cargo test --locked --workspace --quiet
 
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
-	cargo test --locked -p inrush --test node --test servers --test guard --test audit_servers --features real-servers -- --nocapture --test-threads 1
+	cargo test --locked -p inrush --test node --test servers --test guard --test audit_servers --test swap_servers --features real-servers -- --nocapture --test-threads 1
 	cargo test --locked -p inrush-cli --test kill --features real-servers real -- --nocapture
 	scripts/readme.sh
 
