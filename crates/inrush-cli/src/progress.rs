@@ -127,6 +127,8 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
+    use inrush::Step;
+
     use super::*;
     use crate::logging::testing;
 
@@ -141,6 +143,20 @@ mod tests {
         assert!(lines.on_tick(&now).starts_with("paused: index logs"));
         now.phase = Phase::Loading;
         assert_eq!(lines.on_change(&now), None);
+    }
+
+    #[test]
+    fn a_step_of_the_end_is_told_once() {
+        let mut lines = Lines::default();
+        let at = |step, detail: &str| Progress {
+            phase: Phase::Finishing { step, detail: detail.into() },
+            ..Progress::default()
+        };
+        assert_eq!(lines.on_change(&at(Step::Green, "")).as_deref(), Some("at the end: green"));
+        let waits = at(Step::Green, "1 of 2 shard copies");
+        assert_eq!(lines.on_change(&waits), None);
+        assert!(lines.on_tick(&waits).starts_with("green: 1 of 2 shard copies  0 docs"));
+        assert_eq!(lines.on_change(&at(Step::Swap, "a to b")).as_deref(), Some("at the end: swap: a to b"));
     }
 
     #[tokio::test]

@@ -199,7 +199,8 @@ fn what_next(report: &Report) -> Vec<String> {
         }
     }
     next.extend(report.swap.iter().filter_map(|swap| swap.what_next.clone()));
-    if report.swap.is_none() && report.finish.failure.is_some() && report.checkpoint.is_some() {
+    let moved = report.swap.as_ref().is_none_or(|swap| swap.swapped);
+    if report.status == Status::CheckFailed && moved && report.finish.failure.is_some() && report.checkpoint.is_some() {
         next.push("the same command with --resume loads nothing again and does the rest".to_owned());
     }
     if report.settings.restored == SettingsRestored::No {
@@ -235,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    fn report(status: Status) -> Report {
+    pub(super) fn report(status: Status) -> Report {
         Report {
             status,
             failure: None,

@@ -22,7 +22,7 @@ pub struct LoadConfig {
     pub credentials: Credentials,
     /// Certificates. Default: the system's roots.
     pub tls: TlsOptions,
-    /// Index, alias or data stream; may hold `{field}` placeholders.
+    /// Index, alias or data stream; may hold `{field}` placeholders. With a swap, the new index ([`SwapConfig`]).
     pub index: IndexTemplate,
     /// What happens with each document. Default `index`; a data stream gets `create`.
     pub action: Action,

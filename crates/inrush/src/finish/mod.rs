@@ -24,7 +24,7 @@ pub(crate) use swapping::{Noted, Swapping, begin};
 
 use crate::cluster::changes::Marks;
 use crate::config::GuardConfig;
-use crate::guard;
+use crate::guard::{self, RecoverOptions};
 use crate::progress::Progress;
 use crate::report::{SettingsRestored, Status};
 use crate::run::Event;
@@ -88,10 +88,18 @@ impl Finishing {
     /// # Errors
     /// They still reach it, and why.
     pub(crate) async fn block_old(&mut self, config: &GuardConfig, run_id: &str) -> Result<(), String> {
-        let Some(swapping) = self.swapping.as_ref().filter(|swapping| !swapping.is_done) else { return Ok(()) };
-        let Some(old) = swapping.noted.old.as_ref().filter(|_| swapping.options.old_writes == OldWrites::Block) else {
+        let Some(swapping) = &self.swapping else { return Ok(()) };
+        let Some(old) = &swapping.noted.old else { return Ok(()) };
+        if swapping.is_done || swapping.options.old_writes != OldWrites::Block {
+            if swapping.resumed {
+                // The run that was cut off may have left a block.
+                let indices = vec![old.name.clone()];
+                let options = RecoverOptions { indices, state: config.state.clone(), ..RecoverOptions::default() };
+                let recovered = guard::recover(Arc::clone(&self.waiting.transport), &options, |_| {}).await;
+                return recovered.map(|_| ()).map_err(|error| error.to_string());
+            }
             return Ok(());
-        };
+        }
         let plan = guard::plan_write_block(config, &old.name, &old.uuid);
         let transport = Arc::clone(&self.waiting.transport);
         self.block = Some(guard::Running::start(Arc::clone(&transport), plan, &format!("{run_id}-old")).await);

@@ -45,7 +45,7 @@ pub(crate) struct Swapping {
     /// The alias stands for the new index already: an earlier run was cut off after the swap.
     pub(crate) is_done: bool,
     /// This run goes on with the index of an earlier one.
-    resumed: bool,
+    pub(super) resumed: bool,
     pub(super) warnings: Vec<String>,
 }
 
