@@ -1,6 +1,8 @@
 //! Flags become the engine's configuration. What one flag alone cannot tell is checked here; nothing is asked, started or
 //! sent.
 
+mod finish;
+
 use anyhow::Result;
 use inrush::Action;
 use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig, Replies};
@@ -19,7 +21,9 @@ const LOCAL: &str = "local";
 /// The engine's configuration, without an address where the local node is meant. `recreate` is not confirmed yet.
 pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadConfig> {
     let LoadArgs { source, index: to, auth, sizes, errors, resume, .. } = &job.args;
-    let Some(index) = to.index.clone() else {
+    let finish = finish::finish(&job.args)?;
+    let alias = finish.swap.as_ref().map(|swap| swap.alias.parse()).transpose();
+    let Some(index) = to.index.clone().or(alias.map_err(UsageError::new)?) else {
         let hint = match source.from_dead_letters {
             Some(_) => "name the one of the first load with --index NAME",
             None => "name it with --index NAME",
@@ -57,6 +61,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
         Some(ReplyDetail::Summary) => Replies::Summary,
         Some(ReplyDetail::Items) | None => Replies::Items,
     };
+    config.finish = finish;
     config.resume = resume.resume;
     config.state = state::folder(resume.state.as_deref(), |name| std::env::var_os(name));
     limits(&mut config, sizes)?;
@@ -253,6 +258,7 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
 #[cfg(test)]
 mod tests {
     use clap::{Args, Command, FromArgMatches};
+    use inrush::config::{OldWrites, WaitFor};
 
     use super::*;
 
@@ -297,6 +303,16 @@ mod tests {
         assert_eq!((config.replies, config.create.shards), (Replies::Summary, Some(3)));
         assert!(config.credentials.is_none());
         assert!(try_config("a --index t --to local").unwrap().to.is_empty());
+        let config = try_config(
+            "a --alias t --delete-old --old-writes catch-up --id i --force-merge 1 --wait-for replicated --wait-timeout 5m",
+        )
+        .unwrap();
+        let finish = config.finish;
+        assert_eq!((config.index.as_str(), finish.force_merge), ("t", Some(1)));
+        assert_eq!((finish.wait_for, finish.wait_timeout.as_secs()), (Some(WaitFor::Replicated), 300));
+        let swap = finish.swap.unwrap();
+        assert_eq!((swap.alias.as_str(), swap.delete_old, swap.old_writes), ("t", true, OldWrites::CatchUp));
+        assert_eq!(try_config("a --index t-2 --alias t").unwrap().index.as_str(), "t-2");
         assert!(try_config("a --index t").unwrap().to.is_empty());
     }
 
@@ -319,6 +335,16 @@ mod tests {
             ("a --index t --id i --id-from content", "an id has one origin"),
             ("a --index t --id i --action delete --id-from content", "an id has one origin"),
             ("a --index t --resume --recreate --yes", "give one of them"),
+            ("a --index t --delete-old", "--delete-old means nothing without --alias"),
+            ("a --index t --old-writes block", "--old-writes means nothing without --alias"),
+            ("a --index t --warm w", "--warm means nothing without --alias"),
+            ("a --index t --alias t", "leave --index out"),
+            ("a --index t-{n} --alias t", "--index has placeholders"),
+            ("a --alias t --recreate --yes", "nothing to --recreate"),
+            ("a --alias T", "lower case"),
+            ("a --alias t --old-writes catch-up", "name the field that holds them with --id FIELD"),
+            ("a --alias t --warm none.ndjson", "cannot read none.ndjson"),
+            ("--from-dead-letters d --alias t", "nothing but dead letters"),
             ("a --index t --replies summary --pipeline p", "--replies summary"),
             ("a --index t --replies summary --id i", "use action create"),
             ("a --index t --replies summary --durability async", "--replies summary"),

@@ -65,6 +65,8 @@ pub struct Cluster {
     pub pipelines: BTreeMap<String, Pipeline>,
     /// Replies, status and body, by path without query: for what this cluster has no model of, or to say that it is not well.
     pub canned: BTreeMap<String, (u16, Value)>,
+    /// What tasks answered that nobody waited for, by their ids.
+    pub task_results: BTreeMap<String, Value>,
     counter: u64,
 }
 
@@ -92,6 +94,7 @@ impl Cluster {
             templates: BTreeMap::new(),
             pipelines: BTreeMap::new(),
             canned: BTreeMap::new(),
+            task_results: BTreeMap::new(),
             counter: 0,
         };
         cluster.uuid = cluster.new_uuid();

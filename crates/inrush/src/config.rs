@@ -10,6 +10,7 @@ use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Plan, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate};
 pub use inrush_core::{MaxErrors, OnConflict};
 
+pub use crate::finish::{FinishConfig, OldWrites, SwapConfig, WaitFor};
 use crate::transport::{Credentials, TlsOptions};
 
 /// What to load where, and how.
@@ -21,7 +22,7 @@ pub struct LoadConfig {
     pub credentials: Credentials,
     /// Certificates. Default: the system's roots.
     pub tls: TlsOptions,
-    /// Index, alias or data stream; may hold `{field}` placeholders.
+    /// Index, alias or data stream; may hold `{field}` placeholders. With a swap, the new index ([`SwapConfig`]).
     pub index: IndexTemplate,
     /// What happens with each document. Default `index`; a data stream gets `create`.
     pub action: Action,
@@ -57,6 +58,8 @@ pub struct LoadConfig {
     pub durability: Durability,
     /// What is changed on the index for the time of the load.
     pub guard: GuardConfig,
+    /// What follows the last document.
+    pub finish: FinishConfig,
     /// Where checkpoints are kept. Default: nowhere, and a load that was cut off cannot be resumed.
     pub state: Option<StateFolder>,
     /// Go on with the load that was cut off. Needs `state`, a checkpoint there, and the same options and sources. Default: no.
@@ -88,6 +91,7 @@ impl LoadConfig {
             replies: Replies::Items,
             durability: Durability::Request,
             guard: GuardConfig::default(),
+            finish: FinishConfig::default(),
             state: None,
             resume: false,
         }
@@ -178,6 +182,18 @@ impl LoadConfig {
         }
         if self.guard.replicas_off && self.index.fixed().is_none() {
             return Err("--replicas-off needs one index, and --index has placeholders".to_owned());
+        }
+        if let Some(swap) = &self.finish.swap {
+            swap.check()?;
+            if self.index.fixed().is_none() {
+                return Err("--alias stands for one index, and --index has placeholders".to_owned());
+            }
+            if self.create.recreate {
+                return Err("--alias loads into a new index, so there is nothing to --recreate".to_owned());
+            }
+        }
+        if self.finish.force_merge == Some(0) {
+            return Err("--force-merge needs at least 1 segment".to_owned());
         }
         if self.replies == Replies::Summary
             && (!matches!(self.action, Action::Index | Action::Create)

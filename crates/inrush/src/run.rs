@@ -109,6 +109,8 @@ pub(crate) struct Finished {
     pub(crate) ended: Instant,
     pub(crate) pauses: Vec<PauseTotal>,
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
+    /// Whoever stops the load still does so here.
+    pub(crate) events: mpsc::UnboundedReceiver<Event>,
 }
 
 /// Blocks on their way into the flow: put in order, and held until their indices are there.
@@ -182,6 +184,7 @@ impl Run {
             ended: Instant::now(),
             pauses,
             sizes_before: self.sizes_before,
+            events: self.events,
         }
     }
 

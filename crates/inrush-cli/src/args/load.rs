@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use inrush::config::{Durability, IdFrom, MaxErrors, OnConflict, Rate};
 use inrush::{Action, FieldPath, IndexTemplate};
 
-use super::OutputArgs;
+use super::{FinishArgs, OutputArgs};
 use crate::units::{parse_bytes_positive, parse_duration, parse_duration_positive, parse_max_errors};
 
 /// Load documents into an index, and account for each of them.
@@ -37,6 +37,8 @@ pub(crate) struct LoadArgs {
     pub(crate) sizes: SizeArgs,
     #[command(flatten)]
     pub(crate) errors: ErrorArgs,
+    #[command(flatten)]
+    pub(crate) finish: FinishArgs,
     #[command(flatten)]
     pub(crate) resume: ResumeArgs,
     #[command(flatten)]
@@ -103,8 +105,8 @@ pub(crate) struct FormatArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct IndexArgs {
-    /// Index, alias or data stream; {field} stands for a field's value, as in 'logs-{tenant}'. Needed; with
-    /// --from-dead-letters the one of the first load
+    /// Index, alias or data stream; {field} stands for a field's value, as in 'logs-{tenant}'. Needed, but
+    /// with --alias; with --from-dead-letters the one of the first load
     #[arg(long, value_name = "NAME")]
     pub(crate) index: Option<IndexTemplate>,
     /// Nodes of the cluster, repeated or separated by commas; a URL without a port means 9200. `local`, the default, is the

@@ -20,6 +20,8 @@ pub const FLUSH_THRESHOLD: &str = "index.translog.flush_threshold_size";
 pub const DURABILITY: &str = "index.translog.durability";
 /// `index.merge.scheduler.auto_throttle`.
 pub const MERGE_THROTTLE: &str = "index.merge.scheduler.auto_throttle";
+/// `index.blocks.write`.
+pub const BLOCK_WRITES: &str = "index.blocks.write";
 
 /// From so many bytes of sources on, an empty index is filled without replicas: 256 MiB. Below it, copying the finished index
 /// to a replica afterwards has costs of its own (a recovery begins seconds later) and little is saved.
@@ -55,6 +57,8 @@ pub struct Job {
     pub async_translog: bool,
     /// Nodes that can hold replicas; with one, replicas have no place anyway.
     pub data_nodes: Option<u64>,
+    /// The index is not loaded into but replaced, and is to take no writes meanwhile.
+    pub block_writes: bool,
 }
 
 impl Job {
@@ -64,13 +68,17 @@ impl Job {
 
     /// Whether this load changes nothing, whatever the settings are.
     pub fn changes_nothing(&self) -> bool {
-        !self.replicas_off && !self.async_translog && !self.at_least(REPLICAS_BYTES_MIN.min(LARGE_BYTES_MIN))
+        let asked = self.replicas_off || self.async_translog || self.block_writes;
+        !asked && !self.at_least(REPLICAS_BYTES_MIN.min(LARGE_BYTES_MIN))
     }
 }
 
 /// The values that `job` is to run with, by setting, as far as they differ from what is set.
 pub fn wanted(job: &Job, settings: &Settings) -> BTreeMap<&'static str, String> {
     let mut wanted = BTreeMap::new();
+    if job.block_writes && settings.effective(BLOCK_WRITES) != Some("true") {
+        wanted.insert(BLOCK_WRITES, "true".to_owned());
+    }
     if job.at_least(LARGE_BYTES_MIN) {
         // What is longer already, or off, stays.
         if interval(settings.effective(REFRESH)).is_some_and(|now| now < Duration::from_secs(REFRESH_LARGE_SECONDS)) {
@@ -167,6 +175,7 @@ mod tests {
         replicas_off: false,
         async_translog: false,
         data_nodes: Some(3),
+        block_writes: false,
     };
 
     fn check(job: Job, set: &[(&str, &str)], defaults: &[(&str, &str)], expected: &[(&str, &str)]) {
@@ -212,6 +221,14 @@ mod tests {
         check(job, &[(DURABILITY, "request")], &[], &on);
         check(job, &[(DURABILITY, "ASYNC")], &[], &[]);
         check(LARGE, &[(REFRESH, "-1"), (MERGE_THROTTLE, "false")], &[(FLUSH_THRESHOLD, "10gb")], &[]);
+    }
+
+    #[test]
+    fn an_index_that_is_replaced_takes_no_writes() {
+        let job = Job { block_writes: true, ..Job::default() };
+        assert!(!job.changes_nothing());
+        check(job, &[(REPLICAS, "1")], &[(BLOCK_WRITES, "false")], &[(BLOCK_WRITES, "true")]);
+        check(job, &[(BLOCK_WRITES, "true")], &[], &[]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ const LARGE: Job = Job {
     replicas_off: false,
     async_translog: false,
     data_nodes: None,
+    block_writes: false,
 };
 const NOW: Time = Time::START;
 

@@ -9,6 +9,7 @@ use super::op::{Action, Op, VersionType};
 use super::translog::Unsynced;
 use crate::error::EsError;
 use crate::mapping::Mapping;
+use crate::routing::shard_of;
 use crate::settings::Settings;
 
 /// A document as it is kept, or the trace of a deleted one.
@@ -102,6 +103,16 @@ impl Index {
     pub fn refresh(&mut self) {
         self.searchable_count = self.live_count;
         self.searchable_seq_no.clone_from(&self.next_seq_no);
+    }
+
+    /// The sequence number that the next operation gets, by shard.
+    pub fn next_seq_nos(&self) -> &[u64] {
+        &self.next_seq_no
+    }
+
+    /// The shard that holds a document.
+    pub fn shard_of(&self, document: &StoredDocument) -> u32 {
+        shard_of(document.routing.as_deref().unwrap_or(&document.id), self.shards)
     }
 
     /// Primary shards.

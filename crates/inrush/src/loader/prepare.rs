@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use inrush_core::flow::Life;
+use inrush_core::report::Tally;
 
 use crate::cluster::check::{Needs, Preflight, preflight};
 use crate::cluster::stats::IndexStats;
 use crate::cluster::{Created, Target, TargetKind, index, life, stats};
 use crate::config::{Durability, IndexCreation, LoadConfig};
 use crate::error::LoadError;
+use crate::finish::Swapping;
 use crate::guard;
 use crate::transport::Transport;
 
@@ -51,10 +53,21 @@ impl Prepared {
     }
 }
 
+impl Prepared {
+    /// The names that stand for everything that was loaded.
+    pub(super) fn names(&self, tally: &Tally) -> Vec<String> {
+        match &self.target {
+            Some(target) => vec![target.name.clone()],
+            None => tally.indices.keys().cloned().collect(),
+        }
+    }
+}
+
 pub(super) async fn prepare(
     transport: &Transport,
     config: &LoadConfig,
     bytes: Option<u64>,
+    swapping: Option<&Swapping>,
 ) -> Result<Prepared, LoadError> {
     let fixed = config.index.fixed();
     let needs = Needs {
@@ -68,6 +81,9 @@ pub(super) async fn prepare(
     };
     let preflight = preflight(transport, &needs).await?;
     let mut target = preflight.target.clone();
+    if let Some(swapping) = swapping {
+        swapping.check_new(target.as_ref())?;
+    }
     // Only now, when nothing stands in the way of a load.
     if let (true, Some(name)) = (config.create.recreate, fixed)
         && index::delete(transport, name).await?
@@ -83,6 +99,10 @@ pub(super) async fn prepare(
                 made = created == Created::New;
                 if created == Created::Existing {
                     target = Some(index::resolve(transport, name).await?);
+                }
+                if let Some(swapping) = swapping {
+                    swapping.check_new(target.as_ref())?;
+                    swapping.check_made(transport).await?;
                 }
             }
             TargetKind::Missing { .. } => {}
