@@ -88,7 +88,7 @@ impl Job {
         assert_eq!(report.status, Status::Complete, "{title}: {report:?}");
         let swap = report.swap.as_ref().unwrap();
         assert!(swap.swapped, "{title}: {report:?}");
-        assert_eq!(self.indices(), [swap.index.clone()], "{title}");
+        assert_eq!(self.indices(), std::slice::from_ref(&swap.index), "{title}");
         assert_eq!(self.fake.documents("trips").len() as u64, DOCS, "{title}");
         assert_eq!(self.fake.setting(&swap.index, "index.number_of_replicas").as_deref(), Some("1"), "{title}");
         assert_eq!(self.fake.documents(GUARD_INDEX).len(), 0, "{title}");
