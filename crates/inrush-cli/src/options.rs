@@ -46,6 +46,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.verify = !errors.no_verify;
     config.trace = sizes.trace.clone();
     config.durability = to.durability.unwrap_or_default();
+    config.under_policy = to.under_policy;
     config.guard = GuardConfig {
         leave_settings: to.leave_settings,
         replicas_off: to.replicas_off,

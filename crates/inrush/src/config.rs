@@ -60,6 +60,8 @@ pub struct LoadConfig {
     pub guard: GuardConfig,
     /// What follows the last document.
     pub finish: FinishConfig,
+    /// Go on although a policy (ILM, ISM) of the index is about to make it read-only, shrink or delete it. Default: refuse.
+    pub under_policy: bool,
     /// Where checkpoints are kept. Default: nowhere, and a load that was cut off cannot be resumed.
     pub state: Option<StateFolder>,
     /// Go on with the load that was cut off. Needs `state`, a checkpoint there, and the same options and sources. Default: no.
@@ -92,6 +94,7 @@ impl LoadConfig {
             durability: Durability::Request,
             guard: GuardConfig::default(),
             finish: FinishConfig::default(),
+            under_policy: false,
             state: None,
             resume: false,
         }

@@ -23,6 +23,7 @@ fn slow(fake: &FakeCluster) -> (LoadConfig, tempfile::TempDir) {
     config.id = Some("id".parse().unwrap());
     config.limits.max_rate = Some(Rate::Docs(2 * DOCS));
     config.limits.health_every = Duration::from_millis(5);
+    config.limits.pause_max = Duration::from_secs(20);
     (config, folder)
 }
 
@@ -90,8 +91,9 @@ async fn a_full_disk_pauses_the_load_where_the_index_is_on_it_and_the_watermark_
     let (config, _folder) = slow(&fake);
     let node = |name: &str, free: u64| json!({"name": name, "fs": {"total": {"total_in_bytes": 1000, "available_in_bytes": free}}});
     let watermark = |on: bool| {
-        let key = |name: &str| format!("cluster.routing.allocation.disk.{name}");
-        json!({"defaults": {key("watermark.high"): "90%"}, "persistent": {key("threshold_enabled"): on.to_string()}})
+        let layer = |disk: Value| json!({"cluster": {"routing": {"allocation": {"disk": disk}}}});
+        let (high, threshold) = (json!({"watermark": {"high": "90%"}}), json!({"threshold_enabled": on.to_string()}));
+        json!({"defaults": layer(high), "persistent": layer(threshold)})
     };
     can(&fake, "/_nodes/stats/fs", 200, json!({"nodes": {"a": node("es-1", 500), "b": node("es-2", 20)}}));
     can(&fake, "/_cluster/settings", 200, watermark(true));

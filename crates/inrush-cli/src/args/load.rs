@@ -170,6 +170,10 @@ pub(crate) struct IndexArgs {
     /// is given
     #[arg(long)]
     pub(crate) replicas_off: bool,
+    /// Load although a policy (ILM, ISM) is about to make the index read-only, shrink or delete it, within a day. By default
+    /// that is refused, and what comes later is a warning
+    #[arg(long)]
+    pub(crate) under_policy: bool,
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,

@@ -37,6 +37,8 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
 
     // From here on a signal is ours; before, it ends the process as usual, prompts included.
     let mut signals = Signals::new()?;
+    // Only so that a file that may not grow is an error like any other, and does not end the process.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let load = tokio::select! {
         load = start(job, config, source, &stderr) => load?,

@@ -1,6 +1,6 @@
 //! Whether this is a time to write to certain indices: their primary shards are there, and the disks below them have room.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use http::Method;
@@ -100,8 +100,8 @@ async fn red(transport: &Transport, names: &[&str]) -> Result<Option<String>, Cl
 /// Which node with shards of the indices has a disk above the high watermark, in words.
 async fn disks(transport: &Transport, names: &[&str]) -> Result<Option<String>, ClusterError> {
     let stats = "/_nodes/stats/fs?filter_path=nodes.*.name,nodes.*.fs.total";
-    let settings =
-        "/_cluster/settings?include_defaults=true&flat_settings=true&filter_path=*.cluster.routing.allocation.disk*";
+    // Not flat: a filter does not look into names with dots.
+    let settings = "/_cluster/settings?include_defaults=true&filter_path=*.cluster.routing.allocation.disk";
     let (stats, settings) = tokio::join!(
         transport.demand("asking for disk space", Method::GET, stats, None),
         transport.demand("asking for the disk watermarks", Method::GET, settings, None),
@@ -131,10 +131,13 @@ async fn disks(transport: &Transport, names: &[&str]) -> Result<Option<String>, 
 
 /// The nodes whose disks are above the high watermark, with the figures.
 fn above(stats: &Value, settings: &Value) -> Vec<(String, String)> {
-    let setting = |name: &str| {
-        let key = format!("cluster.routing.allocation.disk.{name}");
-        ["transient", "persistent", "defaults"].iter().find_map(|layer| settings[layer][&key].as_str())
-    };
+    let mut found = BTreeMap::new();
+    for layer in ["defaults", "persistent", "transient"] {
+        if let Some(disk) = settings.pointer(&format!("/{layer}/cluster/routing/allocation/disk")) {
+            flatten("", disk, &mut found);
+        }
+    }
+    let setting = |name: &str| found.get(name).copied();
     if setting("threshold_enabled") == Some("false") {
         return Vec::new();
     }
@@ -150,6 +153,19 @@ fn above(stats: &Value, settings: &Value) -> Vec<(String, String)> {
             .then(|| (name, format!("{used:.1} % used, watermark {}", with_headroom(mark, headroom))))
     });
     full.collect()
+}
+
+/// Settings by their whole names: one that has others below it is written as `high` and `high.max_headroom` side by side.
+fn flatten<'a>(prefix: &str, value: &'a Value, flat: &mut BTreeMap<String, &'a str>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value.as_str() {
+            Some(text) => {
+                flat.insert(name, text);
+            }
+            None => flatten(&name, value, flat),
+        }
+    }
 }
 
 fn with_headroom(mark: &str, headroom: Option<&str>) -> String {
@@ -179,17 +195,17 @@ mod tests {
             let names: Vec<String> = above(&stats, &settings).into_iter().map(|(name, _)| name).collect();
             assert_eq!(names, expected, "{settings}");
         };
-        let key = |name: &str| format!("cluster.routing.allocation.disk.{name}");
+        let disk = |settings: Value| json!({"cluster": {"routing": {"allocation": {"disk": settings}}}});
+        let high = |mark: &str| disk(json!({"watermark": {"high": mark}}));
         check(json!({}), &["es-2"]);
-        check(json!({"defaults": {key("watermark.high"): "90%"}}), &["es-2"]);
-        check(json!({"defaults": {key("watermark.high"): "90%", key("watermark.high.max_headroom"): "50GB"}}), &[]);
-        check(json!({"defaults": {key("watermark.high"): "90%"}, "persistent": {key("watermark.high"): "95%"}}), &[]);
-        check(
-            json!({"persistent": {key("watermark.high"): "95%"}, "transient": {key("watermark.high"): "70%"}}),
-            &["es-1", "es-2"],
-        );
-        check(json!({"persistent": {key("watermark.high"): "250gb"}}), &["es-1", "es-2"]);
-        check(json!({"persistent": {key("threshold_enabled"): "false", key("watermark.high"): "1%"}}), &[]);
+        check(json!({"defaults": high("90%")}), &["es-2"]);
+        let capped = disk(json!({"watermark": {"high": "90%", "high.max_headroom": "50GB"}}));
+        check(json!({"defaults": capped}), &[]);
+        check(json!({"defaults": disk(json!({"watermark": {"high": {"max_headroom": "50GB"}}}))}), &[]);
+        check(json!({"defaults": high("90%"), "persistent": high("95%")}), &[]);
+        check(json!({"persistent": high("95%"), "transient": high("70%")}), &["es-1", "es-2"]);
+        check(json!({"persistent": high("250gb")}), &["es-1", "es-2"]);
+        check(json!({"persistent": disk(json!({"threshold_enabled": "false", "watermark": {"high": "1%"}}))}), &[]);
         assert!(
             above(&stats, &json!({}))[0].1.contains("94.0 % used, watermark 90%"),
             "{:?}",

@@ -17,6 +17,7 @@ pub mod life;
 mod limits;
 pub mod lookup;
 pub mod merge;
+mod policy;
 pub mod product;
 mod rest;
 pub mod stats;

@@ -78,6 +78,7 @@ pub(super) async fn prepare(
         pipeline: config.pipeline.clone(),
         bytes_expected: bytes,
         action: config.action,
+        under_policy: config.under_policy,
     };
     let preflight = preflight(transport, &needs).await?;
     let mut target = preflight.target.clone();
