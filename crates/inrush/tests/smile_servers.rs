@@ -49,6 +49,7 @@ fn documents() -> Vec<String> {
             r#"{"date":1700000000,"point":[2.35,48.85],"keyword":null,"dynamic_text":"été 😀 \u0000 \" \\ \n"}"#,
             r#"{"not_indexed":{"":[],"big":123456789012345678901234567890,"a":[[1],[{}],null,[true,false,""]]}}"#,
             r#"{"keyword":["a","a","b",1],"dynamic_array":[1,2,3],"dots.with.dots":1,"nested":{"nested":{"nested":"x"}}}"#,
+            r#"{"date":1700000000.5,"dynamic_decimal":12345678.5,"dynamic_decimals":[43.3587840,1],"point":{"lat":48.850,"lon":-2.350}}"#,
             r#"{"flag":"","keyword":""}"#,
         ]
         .map(str::to_owned),
@@ -94,7 +95,7 @@ fn ok(reply: Reply) -> Value {
 /// Every document of an index, with its source and the values that are indexed, by id.
 async fn hits(client: &Client, index: &str) -> Vec<Value> {
     let search = json!({"size": 1000, "sort": ["number"], "docvalue_fields": ["keyword", "text", "long", "double", "float", "date", "ip", "flag",
-        "dynamic", "dynamic_array", "dots.with.dots"], "stored_fields": ["_source", "_routing"], "version": true});
+        "dynamic", "dynamic_array", "dynamic_decimal", "dynamic_decimals", "dots.with.dots"], "stored_fields": ["_source", "_routing"], "version": true});
     let found = ok(client.json("POST", &format!("/{index}/_search"), search).await.unwrap());
     let hits = found["hits"]["hits"].as_array().unwrap().clone();
     hits.into_iter().map(|mut hit| hit.as_object_mut().unwrap().remove("_index").map(|_| hit).unwrap()).collect()
@@ -114,7 +115,6 @@ async fn check(distribution: Distribution) {
     actions(&client).await;
     refused(&client).await;
     text_of_decimals(&client).await;
-    big_decimals(&client).await;
 
     node.stop().await.unwrap();
     std::fs::remove_dir_all(folder).unwrap();
@@ -207,7 +207,6 @@ async fn text_of_decimals(client: &Client) {
     ];
     let mut json = String::new();
     for document in documents {
-        assert!(SmileEncoder::new(SmileOptions::default()).encode(document.as_bytes(), &mut Vec::new()).is_err());
         json.push_str(&format!("{{\"index\":{{}}}}\n{document}\n"));
     }
     let by_json = ok(client.bulk("/decimals/_bulk?refresh=true", json).await.unwrap());
@@ -219,24 +218,6 @@ async fn text_of_decimals(client: &Client) {
     let reply = bulk(client, "decimals", smile_body(&mut by_value, &items)).await;
     assert_eq!(terms(hits(client, "decimals").await)[..2], [json!("1.23456785E7"), json!("1.5")]);
     println!("a date of 1700000000.5: {} by JSON, {} by SMILE", statuses(&by_json)[2], statuses(&reply)[2]);
-}
-
-/// A BigDecimal, which the encoder does not write, keeps its text on all servers.
-async fn big_decimals(client: &Client) {
-    ok(client.json("PUT", "/big", mapping()).await.unwrap());
-    let mut body = Vec::new();
-    ActionLine::default().write(&mut body);
-    body.push(SEPARATOR);
-    // {"number":1,"keyword":1.10,"double":1.10}, each decimal as 110 with two places
-    body.extend_from_slice(
-        b":)\n\x01\xFA\x85number\xC2\x86keyword\x2A\x84\x81\x37\x00\x85double\x2A\x84\x81\x37\x00\xFB\xFF",
-    );
-    let reply = bulk(client, "big", body).await;
-    assert_eq!(statuses(&reply), [201], "{reply}");
-    let found = hits(client, "big").await;
-    assert_eq!((&found[0]["fields"]["keyword"][0], &found[0]["fields"]["double"][0]), (&json!("1.10"), &json!(1.1)));
-    let source = client.json("GET", "/big/_search?filter_path=hits.hits._source", Value::Null).await.unwrap();
-    println!("the source of BigDecimals: {}", String::from_utf8_lossy(&source.body));
 }
 
 #[tokio::test(flavor = "multi_thread")]

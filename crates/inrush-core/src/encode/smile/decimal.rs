@@ -1,6 +1,7 @@
 //! Decimal text of floating point numbers, as Java writes it, which is what a server makes of them.
 
 use std::fmt::{LowerExp, Write};
+use std::str::FromStr;
 
 /// Whether `whole.places` times ten to the `exponent` (ASCII digits) is the number that the double is read as again: its shortest decimal
 /// that no other double is nearer to. Of numbers below the normal range Java writes other decimals, so these are never exact.
@@ -15,7 +16,7 @@ pub(super) fn is_exact(whole: &[u8], places: &[u8], exponent: i64, double: f64) 
         return false;
     }
     let trailing = digits().rev().take_while(|&digit| digit == b'0').count();
-    let shortest = Shortest::of(double.abs());
+    let shortest = Shortest::of(double.abs(), false);
     // Both as one digit before the point.
     let power = exponent + whole.len() as i64 - 1 - leading as i64;
     power == i64::from(shortest.power) && digits().take(count - trailing).skip(leading).eq(shortest.digits())
@@ -32,7 +33,7 @@ pub(super) fn write_float(value: f32, out: &mut Vec<u8>) {
 }
 
 /// `wide` has the same value, to look at.
-fn write(value: impl LowerExp, subnormal: bool, wide: f64, out: &mut Vec<u8>) {
+fn write<T: Float>(value: T, subnormal: bool, wide: f64, out: &mut Vec<u8>) {
     if wide.is_nan() {
         return out.extend_from_slice(b"\"NaN\"");
     }
@@ -45,12 +46,7 @@ fn write(value: impl LowerExp, subnormal: bool, wide: f64, out: &mut Vec<u8>) {
     if wide == 0.0 {
         return out.extend_from_slice(b"0.0");
     }
-    let mut shortest = Shortest::of(&value);
-    if subnormal && shortest.len == 1 {
-        // Java takes the nearest of all with two digits.
-        shortest = Shortest::read(format_args!("{value:.1e}"));
-        shortest.len -= usize::from(shortest.len == 2 && shortest.text[1] == b'0');
-    }
+    let shortest = Shortest::of(value, subnormal);
     let digits = &shortest.text[..shortest.len];
     let zeros = |out: &mut Vec<u8>, count: i32| out.extend((0..count).map(|_| b'0'));
     match shortest.power {
@@ -76,6 +72,20 @@ fn write(value: impl LowerExp, subnormal: bool, wide: f64, out: &mut Vec<u8>) {
     }
 }
 
+/// A floating point number that can be written and read.
+trait Float: LowerExp + FromStr + PartialEq + Copy {
+    /// Of decimals with so many digits, at most one is read as any given number of the normal range.
+    const SURE_DIGITS: usize;
+}
+
+impl Float for f64 {
+    const SURE_DIGITS: usize = f64::DIGITS as usize;
+}
+
+impl Float for f32 {
+    const SURE_DIGITS: usize = f32::DIGITS as usize;
+}
+
 /// The fewest digits that tell a number from its neighbours: `d.ddd` times ten to the `power`, without a sign.
 struct Shortest {
     text: [u8; 24],
@@ -84,8 +94,21 @@ struct Shortest {
 }
 
 impl Shortest {
-    fn of(value: impl LowerExp) -> Self {
-        Self::read(format_args!("{value:e}"))
+    fn of<T: Float>(value: T, subnormal: bool) -> Self {
+        let mut shortest = Self::read(format_args!("{value:e}"));
+        if subnormal && shortest.len == 1 {
+            // Java takes the nearest of all with two digits.
+            shortest = Self::read(format_args!("{value:.1e}"));
+            shortest.len -= usize::from(shortest.len == 2 && shortest.text[1] == b'0');
+        } else if subnormal || shortest.len > T::SURE_DIGITS {
+            // Of two that are equally near, Java takes the even one, and the standard library the upper one when it looks for the shortest. Where
+            // the neighbour below is nearer than the one above, the nearest can be none that is read back.
+            let nearest = format!("{value:.*e}", shortest.len - 1);
+            if nearest.parse().is_ok_and(|back: T| back == value) {
+                shortest = Self::read(format_args!("{nearest}"));
+            }
+        }
+        shortest
     }
 
     fn read(text: std::fmt::Arguments<'_>) -> Self {
@@ -155,6 +178,9 @@ mod tests {
             (0.001, "0.001"),
             (0.012, "0.012"),
             (0.000_999, "9.99E-4"),
+            (1_234_567_890_123_456.25, "1.2345678901234562E15"),
+            (9_007_199_254_740_993.0, "9.007199254740992E15"),
+            (2e23, "2.0E23"),
             (f64::MAX, "1.7976931348623157E308"),
             (f64::MIN_POSITIVE, "2.2250738585072014E-308"),
             (5e-324, "4.9E-324"),

@@ -42,18 +42,20 @@ pub struct SmileOptions {
     /// Whether a string value of up to 64 bytes that a document repeats is written once. Smaller where values repeat inside of one document;
     /// costs time for every string here, and memory for every string in the server. Default: off, as in Jackson.
     pub shared_values: bool,
-    /// Which numbers with a point or an exponent are exact. Default: [`Decimals::ByText`].
+    /// How numbers with a point or an exponent are written. Default: [`Decimals::ByText`].
     pub decimals: Decimals,
 }
 
-/// When a JSON number with a point or an exponent may be written as a double.
+/// How a JSON number with a point or an exponent is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decimals {
-    /// If the server's text of the double is what stands in the document: `1.5`, not `1.50`, `1e3` or `12345678.5`, which it would call
-    /// `1.5`, `1000.0` and `1.23456785E7`. Fields of text, keywords and dates take the text of a number.
+    /// So that the server's text of it is what stands in the document, because fields of text, keywords and dates take the text of a number: as a
+    /// double if that does it (`1.5`), else as a BigDecimal (`1.50`, `12345678.5`; a server calls these doubles `1.5` and `1.23456785E7`). What
+    /// neither does (`1e3`) is [`NotSmile::Inexact`].
     #[default]
     ByText,
-    /// If the number is the same. Enough where decimals go into numeric fields only.
+    /// As a double, as Jackson does, if that is the same number; else it is [`NotSmile::Inexact`]. Enough where decimals go into numeric fields
+    /// only.
     ByValue,
 }
 

@@ -91,25 +91,48 @@ fn fraction(
             0.. => value as f64 * TENS[power as usize],
             _ => value as f64 / TENS[-power as usize],
         };
-        if json[at] == b'-' { -magnitude } else { magnitude }
+        Some(if json[at] == b'-' { -magnitude } else { magnitude })
     } else {
-        let text = std::str::from_utf8(&json[at..after]).ok();
         // The grammar was checked, and that of the library is wider.
-        let double = text.and_then(|text| text.parse().ok()).unwrap_or(f64::INFINITY);
+        let text = std::str::from_utf8(&json[at..after]).ok();
         let (whole, places) = (&json[first..point], &json[mantissa - places..mantissa]);
-        if !decimal::is_exact(whole, places, exponent, double) {
-            return Err(NotSmile::Inexact { at });
-        }
-        double
+        let double = text.and_then(|text| text.parse().ok());
+        double.filter(|&double| decimal::is_exact(whole, places, exponent, double))
     };
-    if decimals == Decimals::ByText && !(quick && plain(json, first, point, after, places)) {
-        let mut text = Vec::new();
-        decimal::write_double(double, &mut text);
-        if text != json[at..after] {
-            return Err(NotSmile::Inexact { at });
-        }
+    let as_java =
+        |double: f64| (quick && plain(json, first, point, after, places)) || is_java(&json[at..after], double);
+    match (decimals, double) {
+        (Decimals::ByValue, Some(double)) => out.double(double),
+        (Decimals::ByText, Some(double)) if as_java(double) => out.double(double),
+        (Decimals::ByText, _) if after == mantissa => return big_decimal(json, at, point, after, out),
+        _ => return Err(NotSmile::Inexact { at }),
     }
-    out.double(double);
+    Ok(after)
+}
+
+/// Whether Java writes the double as it stands in the document.
+fn is_java(text: &[u8], double: f64) -> bool {
+    let mut written = Vec::new();
+    decimal::write_double(double, &mut written);
+    written == text
+}
+
+/// Writes a number without an exponent as a BigDecimal, which has the same text unless it begins with many zeros.
+fn big_decimal(json: &[u8], at: usize, point: usize, after: usize, out: &mut Output) -> Result<usize, NotSmile> {
+    let negative = json[at] == b'-';
+    let places = after - point - 1;
+    let mut digits = json[at + usize::from(negative)..point].to_vec();
+    digits.extend_from_slice(&json[point + 1..after]);
+    let zeros = digits.iter().take(digits.len() - 1).take_while(|&&digit| digit == b'0').count();
+    let digits = &digits[zeros..];
+    // Java writes what is below a millionth with an exponent, and has no BigDecimal that is -0.
+    if digits.len() + 6 <= places || digits.len() > DIGITS_MAX || (negative && digits == b"0") {
+        return Err(NotSmile::Inexact { at });
+    }
+    out.push(token::BIG_DECIMAL);
+    // Zigzag, which is twice the number if that is positive.
+    out.variable(2 * places as u64);
+    out.binary(&big::to_bytes(negative, digits));
     Ok(after)
 }
 
@@ -137,6 +160,7 @@ fn digits(json: &[u8], mut at: usize, value: &mut u64) -> usize {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::SmileDecoder;
     use super::*;
 
     fn transcoded(text: &str, decimals: Decimals) -> Result<Vec<u8>, String> {
@@ -209,9 +233,26 @@ mod tests {
         ] {
             assert!(transcoded(text, Decimals::ByText).is_ok(), "{text}");
         }
-        for text in ["1.10", "0.00", "1.00", "1e2", "10000000.5", "0.0005", "0.0001", "1e10", "1.0e10", "100.000"] {
+        // 110 with two places.
+        assert_eq!(transcoded("1.10", Decimals::ByText).unwrap(), [token::BIG_DECIMAL, 0x84, 0x81, 0x37, 0]);
+        let spelled = [
+            "-1.10",
+            "0.00",
+            "1.00",
+            "10000000.5",
+            "0.0005",
+            "0.0000010",
+            "100.000",
+            "3.14159265358979323846264338327950288",
+        ];
+        for text in spelled {
+            let smile = [&b":)\n\x01"[..], &transcoded(text, Decimals::ByText).unwrap()].concat();
+            let mut json = Vec::new();
+            SmileDecoder::default().decode(&smile, &mut json).unwrap();
+            assert_eq!((smile[4], String::from_utf8(json).unwrap()), (token::BIG_DECIMAL, text.to_owned()));
+        }
+        for text in ["1e2", "1e10", "1.0e10", "1.10e1", "1e400", "-0.00", "0.0000001", "0.0000000", "1e-7"] {
             assert_eq!(transcoded(text, Decimals::ByText), Err("inexact".into()), "{text}");
-            assert!(transcoded(text, Decimals::ByValue).is_ok(), "{text}");
         }
     }
 
