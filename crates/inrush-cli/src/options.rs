@@ -190,6 +190,7 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             args::Format::Csv => Format::Csv,
             args::Format::Tsv => Format::Tsv,
             args::Format::Text => Format::Text,
+            args::Format::Parquet => Format::Parquet,
         }),
         charset: args.charset.as_deref().map(str::parse::<Charset>).transpose().map_err(UsageError::new)?,
         text_field: args.field.clone().unwrap_or_else(|| "message".to_owned()),

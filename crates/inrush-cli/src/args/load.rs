@@ -64,7 +64,7 @@ pub(crate) struct SourceArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Source")]
 pub(crate) struct FormatArgs {
-    /// Format of the sources. Default: told from each one's first character ({ is ndjson) and the ending of its name
+    /// Format of the sources. Default: told from the first bytes of each ({ is ndjson; Parquet) and the ending of its name
     /// (.ndjson, .jsonl, .json; .csv, .tsv, .psv; .txt, .log are text)
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
@@ -312,6 +312,8 @@ pub(crate) enum Format {
     Tsv,
     /// Every line is a document with one field, --field
     Text,
+    /// Parquet; also recognised by its content
+    Parquet,
 }
 
 impl Format {
@@ -319,7 +321,7 @@ impl Format {
     pub(crate) fn has_columns(self) -> bool {
         match self {
             Format::Csv | Format::Tsv => true,
-            Format::Ndjson | Format::Text => false,
+            Format::Ndjson | Format::Text | Format::Parquet => false,
         }
     }
 
@@ -330,6 +332,7 @@ impl Format {
             Format::Csv => "csv",
             Format::Tsv => "tsv",
             Format::Text => "text",
+            Format::Parquet => "parquet",
         }
     }
 }

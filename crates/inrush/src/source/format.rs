@@ -16,6 +16,8 @@ pub enum Format {
     Tsv,
     /// Lines of text; each becomes a document with one field (`text`).
     Text,
+    /// Parquet (`parquet`).
+    Parquet,
     /// The dead letters of an earlier load (`dead-letters`): one JSON object a line, with the `document`, or else its
     /// `text` or `base64`, and the `action` it was sent with.
     DeadLetters,
@@ -29,6 +31,7 @@ impl Format {
             Format::Csv => "csv",
             Format::Tsv => "tsv",
             Format::Text => "text",
+            Format::Parquet => "parquet",
             Format::DeadLetters => "dead-letters",
         }
     }
@@ -43,8 +46,9 @@ impl FromStr for Format {
             "csv" => Ok(Format::Csv),
             "tsv" => Ok(Format::Tsv),
             "text" => Ok(Format::Text),
+            "parquet" => Ok(Format::Parquet),
             "dead-letters" => Ok(Format::DeadLetters),
-            _ => Err(format!("unknown format {name:?}; expected ndjson, csv, tsv, text or dead-letters")),
+            _ => Err(format!("unknown format {name:?}; expected ndjson, csv, tsv, text, parquet or dead-letters")),
         }
     }
 }
@@ -93,6 +97,7 @@ fn by_name(name: &str) -> Option<Format> {
         "csv" | "psv" => Some(Format::Csv),
         "tsv" => Some(Format::Tsv),
         "txt" | "log" => Some(Format::Text),
+        "parquet" => Some(Format::Parquet),
         _ => None,
     }
 }
@@ -111,10 +116,34 @@ pub(super) fn separator(format: Format, name: &str) -> u8 {
     }
 }
 
+impl Format {
+    /// Whether the format is no text, so that nothing may be decoded before it is read.
+    fn is_binary(self) -> bool {
+        match self {
+            Format::Parquet => true,
+            Format::Ndjson | Format::Csv | Format::Tsv | Format::Text | Format::DeadLetters => false,
+        }
+    }
+}
+
+/// The binary format of a source that begins with `head`, if it has one that can be read.
+pub(super) fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) -> Option<Format> {
+    if let Some(format) = options.format {
+        return Some(format).filter(|format| format.is_binary());
+    }
+    // A text may begin with the letters of a magic number, but it has no such control characters.
+    let controls = head.iter().any(|&b| b < 9);
+    if controls && head.starts_with(b"PAR1") {
+        return Some(Format::Parquet);
+    }
+    // A file that is damaged or empty is still what its name says, unless it is obviously something else.
+    let text = head.trim_ascii_start().first() == Some(&b'{');
+    by_name(name).filter(|format| format.is_binary() && !text)
+}
+
 /// Names a binary format that is not text, by its first bytes.
 fn binary(head: &[u8]) -> Option<&'static str> {
-    const MAGICS: [(&[u8], &str); 9] = [
-        (b"PAR1", "Parquet"),
+    const MAGICS: [(&[u8], &str); 8] = [
         (b"Obj\x01", "Avro"),
         (b"ARROW1", "Arrow IPC"),
         (b"ORC", "ORC"),
@@ -204,7 +233,7 @@ mod tests {
     fn what_cannot_be_read_is_named() {
         assert!(check("a.json", " [\n{}").unwrap_err().contains("jq -c '.[]'"));
         assert!(check("a.json", "{\n \"a\": 1}").unwrap_err().contains("jq -c ."));
-        assert!(check("a", "PAR1\x01").unwrap_err().contains("Parquet"));
+        assert!(check("a", "ORC\x01").unwrap_err().contains("ORC"));
         assert!(check("a.csv", "PK\x03\x04").unwrap_err().contains("zip"));
     }
 

@@ -2,15 +2,19 @@
 //!
 //! Reading is split in two, so that two cores are enough for a gigabyte a second: a [`Source`] is read in order
 //! by one worker at a time and only cuts its bytes at places where a record ends; what costs time (parsing CSV,
-//! finding line ends, building JSON) happens in [`Decode`], in all workers side by side.
+//! finding line ends, building JSON) happens in [`Chunk::into_block`], in all workers side by side.
 //!
 //! [`open()`] makes a source of files and stdin, [`push::channel`] one that a program feeds.
 
+mod binary;
 mod buffer;
 mod charset;
+#[cfg(feature = "columns")]
+mod columns;
 mod compression;
 mod csv;
 mod cut;
+mod cut_file;
 mod dead_letters;
 mod format;
 mod input;
@@ -51,8 +55,24 @@ pub struct RawChunk {
 pub enum Chunk {
     /// Bytes to be decoded.
     Raw(RawChunk),
+    /// Work that makes documents, for sources that are not bytes: rows of a table, say.
+    Deferred(Box<dyn FnOnce() -> DocBlock + Send>),
     /// Documents as they are. The block may be without documents: then it only counts bytes and lines.
     Docs(DocBlock),
+}
+
+impl Chunk {
+    /// Does the work, in the calling thread.
+    pub fn into_block(self) -> DocBlock {
+        match self {
+            Chunk::Raw(raw) => {
+                let decoder = Arc::clone(&raw.decoder);
+                decoder.decode(raw)
+            }
+            Chunk::Deferred(work) => work(),
+            Chunk::Docs(block) => block,
+        }
+    }
 }
 
 /// Something that is read from its beginning to its end, by one thread at a time.

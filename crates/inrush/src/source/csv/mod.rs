@@ -8,10 +8,14 @@ mod value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+#[cfg(feature = "columns")]
+pub(super) use self::infer::column_names;
 pub use self::value::ColumnType;
 
 use self::decode::{Column, CsvDecode};
-use self::infer::{FirstRow, column_names, first_row, infer};
+#[cfg(not(feature = "columns"))]
+use self::infer::column_names;
+use self::infer::{FirstRow, first_row, infer};
 use self::scan::Dialect;
 use super::Decode;
 use super::buffer::BufferPool;
