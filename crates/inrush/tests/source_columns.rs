@@ -1,5 +1,7 @@
 //! Columnar files, as the engine reads them: every type, pieces, damage.
-#![cfg(feature = "parquet")]
+#![cfg(all(feature = "parquet", feature = "arrow", feature = "avro"))]
+// A failure in a test's helper is a failed test.
+#![allow(clippy::unwrap_used)]
 
 mod source_support;
 
@@ -17,7 +19,12 @@ use arrow_array::{
     LargeStringArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray, StructArray, Time32SecondArray,
     Time64NanosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, UInt64Array,
 };
+use arrow_avro::compression::CompressionCodec;
+use arrow_avro::writer::WriterBuilder;
+use arrow_avro::writer::format::AvroOcfFormat;
 use arrow_buffer::i256;
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
 use parquet::arrow::ArrowWriter;
@@ -332,4 +339,143 @@ fn files_of_other_formats_may_be_given_together() {
     let outcome = drain(&mut source, 1 << 20);
     assert_eq!(outcome.records.len(), 3);
     assert_eq!(outcome.bytes_read, total);
+}
+
+fn ipc_file(batch: &RecordBatch, compression: Option<CompressionType>) -> Vec<u8> {
+    let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
+    let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
+    for start in (0..batch.num_rows()).step_by(1000) {
+        writer.write(&batch.slice(start, 1000.min(batch.num_rows() - start))).unwrap();
+    }
+    writer.into_inner().unwrap()
+}
+
+fn ipc_stream(batch: &RecordBatch) -> Vec<u8> {
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+#[test]
+fn arrow_files_and_streams_are_told_by_their_contents() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = numbers(2500);
+    for (name, data) in [
+        ("file", ipc_file(&rows, None)),
+        ("lz4", ipc_file(&rows, Some(CompressionType::LZ4_FRAME))),
+        ("zstd", ipc_file(&rows, Some(CompressionType::ZSTD))),
+        ("stream", ipc_stream(&rows)),
+        ("packed", compress("gzip", &ipc_stream(&rows))),
+        ("packed file", compress("zstd", &ipc_file(&rows, None))),
+    ] {
+        let path = write(&dir, name, &data);
+        for bytes in [1000, 1 << 20] {
+            let (outcome, _) = load(&path, FormatOptions::default(), bytes);
+            assert!(outcome.error.is_none(), "{name}: {:?}", outcome.error);
+            assert_eq!(outcome.texts(), numbers_expected(2500), "{name}");
+            assert_eq!(outcome.bytes_read, data.len() as u64, "{name}");
+            assert_eq!(outcome.records[2000].at.line, 2001);
+        }
+    }
+}
+
+#[test]
+fn dictionaries_of_arrow_are_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut dictionary = StringDictionaryBuilder::<Int32Type>::new();
+    dictionary.extend([Some("x"), None, Some("y")]);
+    let path = write(&dir, "a.arrow", &ipc_file(&batch(vec![("d", Arc::new(dictionary.finish()))]), None));
+    assert_eq!(load(&path, FormatOptions::default(), 100).0.texts(), ["{\"d\":\"x\"}", "{}", "{\"d\":\"y\"}"]);
+}
+
+#[test]
+fn an_arrow_file_that_is_cut_off_delivers_its_whole_batches() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = ipc_file(&numbers(3000), None);
+    for (cut, rows) in [(data.len() - 1, 3000), (data.len() * 4 / 5, 2000), (data.len() / 2, 1000), (20, 0)] {
+        let (outcome, _) = load(&write(&dir, "cut.arrow", &data[..cut]), FormatOptions::default(), 1 << 20);
+        let error = outcome.error.as_ref().unwrap().to_string();
+        assert!(error.contains("cut.arrow: "), "{error}");
+        assert_eq!(outcome.texts(), numbers_expected(3000)[..rows], "{error}");
+    }
+}
+
+#[test]
+fn folders_of_a_partitioned_table_are_fields() {
+    let dir = tempfile::tempdir().unwrap();
+    for (folder, rows) in [("year=2024/c=FR", 1), ("year=2023/c=007", 2)] {
+        let folder = dir.path().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        write_parquet(&folder.join("part-0.parquet"), &numbers(rows), 100, Compression::SNAPPY);
+        std::fs::write(folder.join(".part-0.parquet.crc"), "x").unwrap();
+    }
+    std::fs::write(dir.path().join("_SUCCESS"), "").unwrap();
+    let expected = [
+        r#"{"i":0,"t":"row \"0\"","year":2023,"c":"007"}"#,
+        r#"{"i":1,"t":"row \"1\"","year":2023,"c":"007"}"#,
+        r#"{"i":0,"t":"row \"0\"","year":2024,"c":"FR"}"#,
+    ];
+    for path in [dir.path().to_owned(), dir.path().join("**/*.parquet")] {
+        let (outcome, _) = load(&path, FormatOptions::default(), 1 << 20);
+        assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        assert_eq!(outcome.texts(), expected);
+        assert_eq!(
+            outcome.records.iter().map(|r| (r.at.source.0, r.at.doc)).collect::<Vec<_>>(),
+            [(0, 0), (0, 1), (1, 0)]
+        );
+    }
+    let options = FormatOptions { hive_partitions: false, ..FormatOptions::default() };
+    assert_eq!(load(dir.path(), options, 1 << 20).0.texts()[2], r#"{"i":0,"t":"row \"0\""}"#);
+}
+
+/// An Avro file with blocks of 1000 rows.
+fn avro_file(batch: &RecordBatch, codec: Option<CompressionCodec>) -> Vec<u8> {
+    let builder = WriterBuilder::new(batch.schema().as_ref().clone()).with_compression(codec);
+    let mut writer = builder.build::<_, AvroOcfFormat>(Vec::new()).unwrap();
+    for start in (0..batch.num_rows()).step_by(1000) {
+        writer.write(&batch.slice(start, 1000.min(batch.num_rows() - start))).unwrap();
+    }
+    writer.finish().unwrap();
+    writer.into_inner()
+}
+
+#[test]
+fn avro_files_of_every_codec() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = numbers(2500);
+    for codec in [
+        None,
+        Some(CompressionCodec::Deflate),
+        Some(CompressionCodec::Snappy),
+        Some(CompressionCodec::ZStandard),
+        Some(CompressionCodec::Bzip2),
+        Some(CompressionCodec::Xz),
+    ] {
+        let data = avro_file(&rows, codec);
+        // Told by its contents, also inside of another compression.
+        for data in [compress("gzip", &data), data] {
+            let path = write(&dir, "a", &data);
+            for bytes in [1000, 1 << 20] {
+                let (outcome, _) = load(&path, FormatOptions::default(), bytes);
+                assert!(outcome.error.is_none(), "{codec:?}: {:?}", outcome.error);
+                assert_eq!(outcome.texts(), numbers_expected(2500), "{codec:?}");
+                assert_eq!(outcome.bytes_read, data.len() as u64, "{codec:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_avro_file_that_is_cut_off_or_damaged_stops_after_what_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = avro_file(&numbers(3000), None);
+    for cut in [data.len() - 1, data.len() - 17, data.len() * 4 / 5, data.len() / 2, 20] {
+        let (outcome, _) = load(&write(&dir, "cut.avro", &data[..cut]), FormatOptions::default(), 1 << 20);
+        let error = outcome.error.as_ref().unwrap().to_string();
+        assert!(error.contains("cut.avro: "), "{error}");
+        let rows = outcome.records.len();
+        // Whole blocks, but for the last batch of an unfinished one.
+        assert!(rows >= (cut * 3 / data.len()).min(2) * 1000, "{rows} rows of {cut} bytes: {error}");
+        assert_eq!(outcome.texts(), numbers_expected(3000)[..rows]);
+    }
 }

@@ -17,12 +17,20 @@ mod cut;
 mod cut_file;
 mod dead_letters;
 mod format;
+#[cfg(any(feature = "columns", feature = "excel"))]
+mod guard;
 mod input;
+mod json_array;
 mod json_string;
 mod lines;
 mod open;
+mod parse;
+mod partitions;
 pub mod push;
 mod repeat;
+#[cfg(feature = "excel")]
+mod sheet;
+mod validate;
 mod warnings;
 
 use std::sync::Arc;
@@ -34,8 +42,9 @@ use inrush_core::{DocBlock, SourceId};
 pub(crate) use buffer::BufferPool;
 pub use charset::Charset;
 pub use csv::{ColumnType, CsvOptions, Header};
-pub use format::{Format, FormatOptions};
+pub use format::{Format, FormatOptions, SheetOptions};
 pub use open::{Files, SourceSpec, open};
+pub use parse::{FixedColumn, LogFormat, Parse};
 pub use repeat::{Fingerprint, Repeats};
 pub use warnings::{Warning, Warnings};
 

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use inrush_core::SourceId;
 
+use super::binary::{self, BinaryFile};
 use super::buffer::BufferPool;
 use super::charset::read_text;
 use super::compression::{Codec, MAGIC_LEN};
@@ -19,14 +20,19 @@ use super::cut_file::{CutFile, ReadFile};
 use super::dead_letters::DeadLetterDecode;
 use super::format::{Format, FormatOptions, decide, decide_binary, may_be_a_table, separator};
 use super::input::{Input, RawFile};
-use super::lines::{NdjsonDecode, TextDecode};
+use super::json_array::{ArrayFile, Rules};
+use super::lines::{NdjsonDecode, OneField, PushLine, TextDecode};
+use super::partitions;
 use super::repeat::{Fingerprint, Repeats};
 use super::warnings::Warnings;
-use super::{Chunk, Decode, Source, SourceError, binary};
+use super::{Chunk, Decode, Source, SourceError};
 
 /// The largest chunk and the largest record, bytes: positions in a block are 32 bits, and what is decoded can be
 /// longer than what was read.
 const CHUNK_BYTES_MAX: usize = 512 << 20;
+
+/// Bytes that tell a binary format: those of a workbook are the name of its first part.
+const BINARY_LEN: usize = 96;
 
 /// Text that is looked at to tell the format, bytes.
 const GUESS_LEN: usize = 4096;
@@ -36,7 +42,7 @@ const GUESS_LEN: usize = 4096;
 pub enum SourceSpec {
     /// `-`
     Stdin,
-    /// A path, or a glob pattern (`*`, `?`, `[…]`, `**`) if no file has that very name.
+    /// A file, a folder with all that is in it, or a glob pattern (`*`, `?`, `[…]`, `**`) if no file has that very name.
     Path(PathBuf),
 }
 
@@ -70,6 +76,8 @@ pub(super) struct Shared {
     pub(super) warnings: Warnings,
     /// The types that columns of CSV files have shown.
     column_types: HashMap<String, ColumnType>,
+    /// For each file, the fields that its folders stand for.
+    partitions: Vec<Vec<(String, String)>>,
     /// Buffers that are read into.
     chunks: Arc<BufferPool>,
     /// Buffers that documents are written into.
@@ -78,10 +86,10 @@ pub(super) struct Shared {
 
 /// Finds the files of `specs` (a glob's in the order of their names) without reading them yet.
 ///
-/// Fails if a file does not exist, is a directory, a glob matches nothing, or options
+/// Fails if a file does not exist, a folder is empty, a glob matches nothing, or options
 /// contradict each other.
 pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -> Result<Files, SourceError> {
-    options.csv.check().map_err(|message| SourceError::new("options", message))?;
+    options.check().map_err(|message| SourceError::new("options", message))?;
     let mut names = Vec::new();
     let mut waiting = VecDeque::new();
     let mut bytes_total = Some(0);
@@ -109,14 +117,20 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
         }
     }
     let options = FormatOptions { document_bytes_max: options.document_bytes_max.clamp(1, CHUNK_BYTES_MAX), ..options };
+    let locations: Vec<Location> = waiting.iter().map(|(_, location)| location.clone()).collect();
+    let paths = locations.iter().map(|location| match location {
+        Location::Path(path) => Some(path.as_path()),
+        Location::Stdin => None,
+    });
+    let partitions = if options.hive_partitions { partitions::fields(paths) } else { Vec::new() };
     let shared = Shared {
         options,
         warnings: warnings.clone(),
         column_types: HashMap::new(),
+        partitions,
         chunks: BufferPool::new(),
         documents: BufferPool::new(),
     };
-    let locations = waiting.iter().map(|(_, location)| location.clone()).collect();
     Ok(Files { names, locations, waiting, bytes_total, current: None, shared })
 }
 
@@ -125,6 +139,7 @@ fn expand(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let pattern = match path.to_str() {
         // What exists under this very name is meant, whatever characters are in it.
         Some(pattern) if pattern.contains(['*', '?', '[']) && path.symlink_metadata().is_err() => pattern,
+        _ if path.is_dir() => return folder(path),
         _ => return Ok(vec![path.to_owned()]),
     };
     let matches = glob::glob(pattern).map_err(|e| {
@@ -148,13 +163,37 @@ fn expand(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     Ok(paths)
 }
 
+/// The files of a folder and of those in it, in the order of their paths. Names that begin with `.` or `_` are left out: those of
+/// what is not data, such as `_SUCCESS`.
+fn folder(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let name = || path.display().to_string();
+    let mut paths = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let failed = |e| SourceError::io(folder.display().to_string(), "cannot be looked into", e);
+        for entry in folder.read_dir().map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let hidden = path.file_name().is_some_and(|name| {
+                name.as_encoded_bytes().starts_with(b".") || name.as_encoded_bytes().starts_with(b"_")
+            });
+            // A link to a folder is not followed: it may lead around in a circle.
+            if hidden || path.is_dir() && path.is_symlink() {
+                continue;
+            }
+            if path.is_dir() { folders.push(path) } else { paths.push(path) }
+        }
+    }
+    if paths.is_empty() {
+        return Err(SourceError::new(name(), "is a folder without files"));
+    }
+    paths.sort();
+    Ok(paths)
+}
+
 /// The size, where the path is a regular file.
 fn file_len(path: &Path) -> Result<Option<u64>, SourceError> {
     let name = || path.display().to_string();
     let meta = path.metadata().map_err(|e| SourceError::io(name(), "cannot be opened", e))?;
-    if meta.is_dir() {
-        return Err(SourceError::new(name(), "is a directory; name its files with a glob such as 'DIR/*.ndjson'"));
-    }
     Ok(meta.is_file().then_some(meta.len()))
 }
 
@@ -245,10 +284,11 @@ impl Shared {
                 (Input::new(contents), consumed)
             }
         };
-        let head = contents.peek(MAGIC_LEN, |head| head.contains(&b'\n'));
+        let head = contents.peek(BINARY_LEN, |head| head.contains(&b'\n'));
         if let Some(format) = decide_binary(&self.options, name, head) {
             let seekable = (codec.is_none() && regular).then_some(same);
-            return binary::open(self, id, name, format, seekable);
+            let constants = self.partitions.get(id.0 as usize).map_or(&[][..], Vec::as_slice);
+            return binary::open(self, format, BinaryFile { id, name, seekable, contents, consumed, constants });
         }
         let text = read_text(contents, self.options.charset, name, &self.warnings)
             .map_err(|message| SourceError::new(name, message))?;
@@ -269,7 +309,7 @@ impl Shared {
         };
         let mut growth = 1.0;
         let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
-            Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max))),
+            Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max, self.options.validate))),
             Format::DeadLetters => (Boundary::Line, Arc::new(DeadLetterDecode { record_bytes_max })),
             Format::Csv | Format::Tsv => {
                 let context = csv::Context {
@@ -288,10 +328,24 @@ impl Shared {
                 (table.boundary, table.decoder)
             }
             Format::Text => {
-                let (field, pool) = (&self.options.text_field, Arc::clone(&self.documents));
-                (Boundary::Line, Arc::new(TextDecode::new(field, record_bytes_max, text.valid, pool)))
+                let parser: Box<dyn PushLine> = match &self.options.parse {
+                    None => Box::new(OneField::new(&self.options.text_field)),
+                    Some(parse) => {
+                        parse.parser(&self.options.csv.schema).map_err(|message| SourceError::new(name, message))?
+                    }
+                };
+                let documents = Arc::clone(&self.documents);
+                (Boundary::Line, Arc::new(TextDecode::new(parser, record_bytes_max, documents)))
             }
-            Format::Parquet => return Err(SourceError::new(name, format!("contents are no {}", format.name()))),
+            Format::JsonArray => {
+                let chunks = Arc::clone(&self.chunks);
+                let rules = Rules { record_bytes_max, validate: self.options.validate };
+                let array = ArrayFile::new(id, name, input, text.bom_len, rules, consumed, chunks);
+                return Ok(Box::new(array));
+            }
+            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel => {
+                return Err(SourceError::new(name, format!("contents are no {}", format.name())));
+            }
         };
         let cutter = Cutter::new(input, boundary, text.bom_len, record_bytes_max, Arc::clone(&self.chunks));
         let name = name.to_owned();

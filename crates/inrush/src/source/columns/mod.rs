@@ -3,6 +3,10 @@
 //! A file is read in batches under the source's lock, in its order; the threads that read make documents of them side by
 //! side ([`rows::RowWriter`]).
 
+#[cfg(feature = "avro")]
+pub(super) mod avro;
+#[cfg(feature = "arrow")]
+pub(super) mod ipc;
 mod nested;
 #[cfg(feature = "parquet")]
 pub(super) mod parquet;
@@ -23,7 +27,7 @@ use super::{Chunk, SourceError};
 
 /// Record batches of one schema, in order.
 pub(crate) trait Batches: Send {
-    /// The next batch; `None` at the end. It may be without rows.
+    /// The next batch; `None` at the end, after which it is not called again. It may be without rows.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, SourceError>;
 
     /// Bytes of the file that count as read by now. At the end: all of them.
@@ -37,13 +41,15 @@ pub(crate) struct BatchFile<B> {
     writer: Arc<RowWriter>,
     /// What is left of a batch, and how many rows a piece of it has.
     current: Option<(RecordBatch, usize)>,
+    /// There are no more batches.
+    ended: bool,
     /// Bytes that chunks have reported.
     reported: u64,
 }
 
 impl<B: Batches> BatchFile<B> {
     pub(crate) fn new(id: SourceId, batches: B, writer: RowWriter) -> Self {
-        BatchFile { id, batches, writer: Arc::new(writer), current: None, reported: 0 }
+        BatchFile { id, batches, writer: Arc::new(writer), current: None, ended: false, reported: 0 }
     }
 
     /// The next rows, whose documents are about `bytes` long.
@@ -57,7 +63,13 @@ impl<B: Batches> BatchFile<B> {
                 }
                 return Ok(Some(piece));
             }
-            let Some(batch) = self.batches.next_batch()? else { return Ok(None) };
+            if self.ended {
+                return Ok(None);
+            }
+            let Some(batch) = self.batches.next_batch()? else {
+                self.ended = true;
+                return Ok(None);
+            };
             if batch.num_rows() > 0 {
                 let pieces = self.writer.estimate(&batch).div_ceil(bytes.max(1)).max(1);
                 let rows = batch.num_rows().div_ceil(pieces).max(1);

@@ -1,10 +1,10 @@
 //! Parquet files, one row group after another.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::Schema;
+use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
@@ -12,6 +12,7 @@ use parquet::file::metadata::RowGroupMetaData;
 
 use super::Batches;
 use crate::source::SourceError;
+use crate::source::guard::{guarded, text};
 
 /// What a batch may cost in memory while it waits to become documents, bytes.
 const BATCH_BYTES: u64 = 2 << 20;
@@ -56,8 +57,8 @@ impl ParquetFile {
         })
     }
 
-    pub(in crate::source) fn schema(&self) -> &Schema {
-        self.metadata.schema()
+    pub(in crate::source) fn schema(&self) -> SchemaRef {
+        Arc::clone(self.metadata.schema())
     }
 
     fn read(&mut self) -> Result<Option<RecordBatch>, String> {
@@ -124,18 +125,4 @@ fn batch_rows(group: &RowGroupMetaData) -> usize {
         .sum();
     let row_bytes = u64::try_from(bytes).unwrap_or(0) / rows_of(group).max(1);
     (BATCH_BYTES / row_bytes.max(1)).clamp(16, BATCH_ROWS_MAX) as usize
-}
-
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
-}
-
-/// Runs a decoder, which may panic where a file is damaged.
-fn guarded<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    // What was being decoded is not used any more after an error.
-    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
-        let said = panic.downcast_ref::<String>().cloned();
-        let said = said.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        Err(format!("the contents contradict each other ({})", said.unwrap_or_default()))
-    })
 }

@@ -8,12 +8,13 @@ mod value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-#[cfg(feature = "columns")]
+#[cfg(any(feature = "columns", feature = "excel"))]
 pub(super) use self::infer::column_names;
 pub use self::value::ColumnType;
+pub(super) use self::value::push_value;
 
 use self::decode::{Column, CsvDecode};
-#[cfg(not(feature = "columns"))]
+#[cfg(not(any(feature = "columns", feature = "excel")))]
 use self::infer::column_names;
 use self::infer::{FirstRow, first_row, infer};
 use self::scan::Dialect;
