@@ -5,8 +5,8 @@ mod finish;
 
 use anyhow::Result;
 use inrush::Action;
-use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig, Replies};
-use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header};
+use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig, MaxErrors, Replies};
+use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header, Parse, SheetOptions};
 use inrush::transport::NodeUrl;
 
 use crate::args::{self, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
@@ -42,7 +42,8 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.drop = to.drop.clone();
     config.create = creation(to, job)?;
     config.on_conflict = errors.on_conflict.unwrap_or(config.on_conflict);
-    config.max_errors = errors.max_errors.unwrap_or(config.max_errors);
+    config.max_errors =
+        if errors.strict { MaxErrors::Count(0) } else { errors.max_errors.unwrap_or(config.max_errors) };
     config.verify = !errors.no_verify;
     config.trace = sizes.trace.clone();
     config.durability = to.durability.unwrap_or_default();
@@ -179,8 +180,37 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
         ("--all-strings", args.all_strings),
         ("--null", !args.null.is_empty()),
     ];
+    let for_lines = [
+        ("--parse", args.parse.is_some()),
+        ("--parse-regex", args.parse_regex.is_some()),
+        ("--fixed-width", !args.fixed_width.is_empty()),
+    ];
+    let parsed = for_lines.iter().find(|(_, given)| *given).map(|(flag, _)| *flag);
+    if let (Some(flag), Some(format)) = (parsed, args.format.filter(|format| *format != args::Format::Text)) {
+        let message = format!("{flag} is for text and means nothing with --format {}", format.name());
+        return Err(UsageError::new(message).hint("leave it out, or use --format text"));
+    }
+    if let (Some(flag), Some(_)) = (parsed, &args.field) {
+        return Err(
+            UsageError::new(format!("--field means nothing with {flag}, which names the fields")).hint("leave it out")
+        );
+    }
+    let for_sheets = [("--sheet", args.sheet.is_some()), ("--header-row", args.header_row.is_some())];
+    if let Some(format) = args.format.filter(|format| *format != args::Format::Excel)
+        && let Some((flag, _)) = for_sheets.iter().find(|(_, given)| *given)
+    {
+        let message = format!("{flag} is for workbooks and means nothing with --format {}", format.name());
+        return Err(UsageError::new(message).hint("leave it out, or use --format excel"));
+    }
+    // Of them, those that say where names come from are for workbooks, and types for lines with parts, as well.
+    let means_something = |flag: &str, format: args::Format| match flag {
+        _ if format.has_columns() => true,
+        "--no-header" | "--columns" => format == args::Format::Excel,
+        "--schema" => parsed.is_some(),
+        _ => false,
+    };
     if let Some(format) = args.format
-        && let Some((flag, _)) = for_columns.iter().find(|(_, given)| *given && !format.has_columns())
+        && let Some((flag, _)) = for_columns.iter().find(|(flag, given)| *given && !means_something(flag, format))
     {
         return Err(UsageError::new(format!("{flag} is for CSV and means nothing with --format {}", format.name()))
             .hint("leave it out, or use --format csv"));
@@ -197,9 +227,15 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             args::Format::Csv => Format::Csv,
             args::Format::Tsv => Format::Tsv,
             args::Format::Text => Format::Text,
+            args::Format::JsonArray => Format::JsonArray,
+            args::Format::Parquet => Format::Parquet,
+            args::Format::Arrow => Format::Arrow,
+            args::Format::Avro => Format::Avro,
+            args::Format::Excel => Format::Excel,
         }),
         charset: args.charset.as_deref().map(str::parse::<Charset>).transpose().map_err(UsageError::new)?,
         text_field: args.field.clone().unwrap_or_else(|| "message".to_owned()),
+        parse: parse(args),
         csv: CsvOptions {
             separator: args.separator,
             quote: match args.quote {
@@ -218,7 +254,18 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             ..CsvOptions::default()
         },
         document_bytes_max,
+        sheet: SheetOptions { sheet: args.sheet.clone(), header_row: args.header_row },
+        validate: args.validate,
+        hive_partitions: !args.no_hive_partitions,
     })
+}
+
+/// What lines of text are made of.
+fn parse(args: &FormatArgs) -> Option<Parse> {
+    if !args.fixed_width.is_empty() {
+        return Some(Parse::FixedWidth(args.fixed_width.clone()));
+    }
+    args.parse_regex.clone().map(Parse::Regex).or(args.parse.map(Parse::Named))
 }
 
 fn column_type(entry: &str) -> Result<(String, ColumnType), UsageError> {
@@ -248,6 +295,13 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
         ("--schema", !reading.schema.is_empty()),
         ("--all-strings", reading.all_strings),
         ("--null", !reading.null.is_empty()),
+        ("--sheet", reading.sheet.is_some()),
+        ("--header-row", reading.header_row.is_some()),
+        ("--parse", reading.parse.is_some()),
+        ("--parse-regex", reading.parse_regex.is_some()),
+        ("--fixed-width", !reading.fixed_width.is_empty()),
+        ("--validate", reading.validate),
+        ("--no-hive-partitions", reading.no_hive_partitions),
     ];
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),
@@ -359,6 +413,10 @@ mod tests {
             ("a --index t --mapping none.json", "cannot read none.json"),
             ("a --index t --format csv --field f", "--field is for text"),
             ("a --index t --format ndjson --columns a", "--columns is for CSV"),
+            ("a --index t --format parquet --null NA", "--null is for CSV"),
+            ("a --index t --format csv --sheet Data", "--sheet is for workbooks"),
+            ("a --index t --format csv --parse combined", "--parse is for text"),
+            ("a --index t --parse combined --field f", "--field means nothing with --parse"),
             ("a --index t --format text --null NA", "--null is for CSV"),
             ("a --index t --schema price", "write it like price:float"),
             ("a --index t --schema price:money", "money"),

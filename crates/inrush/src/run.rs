@@ -122,6 +122,8 @@ struct Intake {
     ready: BTreeMap<String, Option<u64>>,
     /// How many blocks there are in all, once that is known.
     blocks: Option<u64>,
+    /// Why the source ended before its end. What was read is loaded first.
+    broken: Option<String>,
     first_block: Option<Instant>,
 }
 
@@ -152,6 +154,9 @@ impl Run {
             }
             self.gate.set_room(self.flow.input_room().saturating_sub(intake.waiting_bytes()));
             if self.flow.is_done() {
+                if let Some(why) = intake.broken.take() {
+                    self.fail(now, why);
+                }
                 break;
             }
             self.keep_checkpoint(&intake);
@@ -207,9 +212,7 @@ impl Run {
             Event::SourceEnd { blocks, result } => {
                 intake.blocks = Some(blocks);
                 self.refresh_early();
-                if let Err(error) = result {
-                    self.fail(now, format!("cannot read on: {error}"));
-                }
+                intake.broken = result.err().map(|error| format!("cannot read on: {error}"));
                 self.admit(now, intake);
             }
             Event::ReaderDied => self.fail(now, "a reader stopped in the middle; please report this".to_owned()),
