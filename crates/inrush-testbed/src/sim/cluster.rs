@@ -97,7 +97,7 @@ impl Cluster {
     pub(super) fn arrived(&mut self, now: Nanos, id: RequestId, requests: &mut Requests, agenda: &mut Agenda) {
         let request = requests.get(id);
         request.arrived = now.max(1);
-        let node = &mut self.nodes[request.node];
+        let node = &mut self.nodes[request.pick.node];
         let bytes = request.batch.bytes as f64;
         let chance = if self.faults.lost + self.faults.refused > 0.0 { self.failing.unit() } else { 1.0 };
         let fate = match () {
@@ -276,7 +276,7 @@ impl Cluster {
         }
         if request.fate == Fate::Items {
             request.finished = now;
-            let node = &mut self.nodes[request.node];
+            let node = &mut self.nodes[request.pick.node];
             node.bytes = (node.bytes - request.batch.bytes as f64).max(0.0);
             self.finished.push(id);
         } else {
