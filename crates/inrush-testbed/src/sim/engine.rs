@@ -80,6 +80,7 @@ impl Engine<'_> {
         for loader in &self.loaders {
             self.record.plans.push((loader.plan(), loader.tuner.why()));
         }
+        self.record.tenant_tasks = self.cluster.tenant_tasks;
         self.record
     }
 

@@ -247,14 +247,14 @@ impl Loader {
         })
     }
 
-    /// As the server tells it: rounded down to its steps.
+    /// As the server tells it, whose clock goes in steps.
     fn took(&self, request: &Request) -> Option<Duration> {
         if request.fate != Fate::Items || self.took_step.is_zero() {
             return None;
         }
-        let took = u128::from(request.finished.saturating_sub(request.arrived));
-        let step = self.took_step.as_nanos();
-        Some(Duration::from_nanos((took / step * step) as u64))
+        let step = self.took_step.as_nanos() as Nanos;
+        let steps = |at: Nanos| at / step * step;
+        Some(Duration::from_nanos(steps(request.finished).saturating_sub(steps(request.arrived))))
     }
 
     /// Whether there is a permit, and memory for a full batch: the bound on memory holds whatever the plan.
