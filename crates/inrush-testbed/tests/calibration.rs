@@ -90,10 +90,15 @@ const UNDER_WAY: [(u32, u32, f64); 6] = [
 
 #[test]
 fn many_bytes_under_way_cost_what_was_measured() {
-    let scenario = small_node();
-    let few = cell(&scenario, (512 << 10) / 135, 4).0;
+    let scenario = Scenario { seconds: 60.0, ..small_node() };
+    let rate = |batch_bytes: u32, in_flight| {
+        let plan = Plan { batch_bytes: u64::from(batch_bytes), batch_docs: u32::MAX, in_flight };
+        let tuner: Box<dyn Tuner> = Box::new(Fixed(plan));
+        run(&scenario, 1, vec![tuner], &mut Unwatched).throughput(10.0, 60.0)
+    };
+    let few = rate(512 << 10, 4);
     for (bytes, in_flight, measured) in UNDER_WAY {
-        let ratio = cell(&scenario, bytes / 135, in_flight).0 / few;
+        let ratio = rate(bytes, in_flight) / few;
         println!("{in_flight} x {bytes}: {ratio:.2} for {measured:.2}");
         // Rounds of the same setting differ by up to 18 %.
         assert!((ratio - measured).abs() < 0.07, "{in_flight} x {bytes}: {ratio:.3} for {measured:.2}");
