@@ -2,7 +2,9 @@
 //! here once: the job file ([`crate::job`]) reads the same definitions.
 
 mod doctor;
+mod finish;
 mod load;
+mod mapping;
 mod node;
 mod recover;
 mod verify;
@@ -10,9 +12,11 @@ mod verify;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
 pub(crate) use load::{
     AuthArgs, AwsService, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs,
 };
+pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 pub(crate) use recover::RecoverArgs;
 pub(crate) use verify::VerifyArgs;
@@ -33,6 +37,8 @@ pub(crate) enum Command {
     Load(Box<LoadArgs>),
     /// Compare files with an index: counts, ids, contents
     Verify(Box<VerifyArgs>),
+    /// Infer a mapping from data
+    Mapping(Box<MappingArgs>),
     /// Find what slows a cluster or an index down for loading
     Doctor(Box<DoctorArgs>),
     /// Start, stop or inspect the local OpenSearch node

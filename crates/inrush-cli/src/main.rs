@@ -35,6 +35,7 @@ fn main() -> ExitCode {
             let result = match cli.command {
                 Command::Load(args) => runtime.block_on(commands::load::run(*args)),
                 Command::Verify(args) => runtime.block_on(commands::verify::run(*args)),
+                Command::Mapping(args) => runtime.block_on(commands::mapping::run(*args)),
                 Command::Doctor(args) => runtime.block_on(commands::doctor::run(*args)),
                 Command::Node(args) => runtime.block_on(commands::node::run(args)),
                 Command::Recover(args) => runtime.block_on(commands::recover::run(*args)),

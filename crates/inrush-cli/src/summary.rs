@@ -1,5 +1,7 @@
 //! The final report, for people.
 
+mod finish;
+
 use inrush::cluster::stats::IndexStats;
 use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, VerifiedState};
 
@@ -33,9 +35,10 @@ pub(crate) fn problem(report: &Report) -> Option<String> {
             Some(format!("{not_in} {are} not in{}", whereto.unwrap_or_default()))
         }
         Status::CheckFailed => {
-            let detail = match report.verified.state {
-                VerifiedState::No => &report.verified.detail,
-                VerifiedState::Yes | VerifiedState::NotProvable | VerifiedState::Off => &report.settings.detail,
+            let detail = match (&report.finish.failure, report.verified.state) {
+                (Some(failure), _) => failure,
+                (None, VerifiedState::No) => &report.verified.detail,
+                (None, VerifiedState::Yes | VerifiedState::NotProvable | VerifiedState::Off) => &report.settings.detail,
             };
             Some(format!("all documents are in, but a check failed: {detail}"))
         }
@@ -149,6 +152,7 @@ fn work(report: &Report, rows: &mut Rows) {
     rows.add("verified", format!("{verified}: {}", report.verified.detail));
     sizes(report, rows);
     settings(report, rows);
+    finish::rows(report, rows);
 }
 
 /// Of all indices together.
@@ -223,6 +227,11 @@ fn what_next(report: &Report) -> Vec<String> {
             });
         }
     }
+    next.extend(report.swap.iter().filter_map(|swap| swap.what_next.clone()));
+    let moved = report.swap.as_ref().is_none_or(|swap| swap.swapped);
+    if report.status == Status::CheckFailed && moved && report.finish.failure.is_some() && report.checkpoint.is_some() {
+        next.push("the same command with --resume loads nothing again and does the rest".to_owned());
+    }
     if report.settings.restored == SettingsRestored::No {
         next.push("mend what keeps the settings from being put back, then `inrush recover`".to_owned());
     }
@@ -254,11 +263,13 @@ fn what_next(report: &Report) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use inrush::{Counts, IndexCounts, IndexSizes, PauseKind, PauseTotal, PlanReport, SettingsReport, Verified};
+    use inrush::{
+        Counts, FinishReport, IndexCounts, IndexSizes, PauseKind, PauseTotal, PlanReport, SettingsReport, Verified,
+    };
 
     use super::*;
 
-    fn report(status: Status) -> Report {
+    pub(super) fn report(status: Status) -> Report {
         Report {
             status,
             failure: None,
@@ -280,6 +291,8 @@ mod tests {
             settings: SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into()),
             sizes: BTreeMap::new(),
             pauses: Vec::new(),
+            finish: FinishReport::default(),
+            swap: None,
             indices: [("a".to_owned(), IndexCounts { created: 1_500, ..IndexCounts::default() })].into(),
             errors: Vec::new(),
             dead_letters: None,

@@ -317,6 +317,42 @@ async fn a_count_that_differs_ends_with_4() {
     assert!(stderr(&output).contains("a check failed"), "{}", stderr(&output));
 }
 
+#[tokio::test]
+async fn a_mapping_is_inferred_and_takes_the_documents() {
+    let text =
+        "{\"id\":\"a\",\"at\":\"2024-01-31\",\"n\":1}\n\nwhat\n{\"id\":\"b\",\"at\":\"2024-02-01\",\"n\":\"x\"}\n";
+    let (folder, _) = folder_with("a.ndjson", text);
+    let output = run(folder.path(), &["mapping", "a.ndjson"]).await;
+    check(&output, 0);
+    let mapping: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(
+        (&mapping["properties"]["at"]["type"], &mapping["properties"]["n"]["type"]),
+        (&"date".into(), &"keyword".into())
+    );
+    let told = stderr(&output);
+    assert!(told.contains("2 documents looked at") && told.contains("a.ndjson row 3"), "{told}");
+    assert!(told.contains("conflict: n is a whole number once (row 1), a string once (row 4)"), "{told}");
+
+    check(&run(folder.path(), &["mapping", "a.ndjson", "--out", "m.json", "--rows", "1"]).await, 0);
+    let first: Value = serde_json::from_slice(&std::fs::read(folder.path().join("m.json")).unwrap()).unwrap();
+    assert_eq!(first["properties"]["n"]["type"], "integer");
+    let json = run(folder.path(), &["mapping", "a.ndjson", "--json"]).await;
+    let json: Value = serde_json::from_str(&stdout(&json)).unwrap();
+    assert_eq!((&json["mapping"], &json["docs"], &json["docs_rejected"]), (&mapping, &2.into(), &1.into()));
+    assert_eq!(json["notes"][0]["kind"], "conflict");
+
+    let fake = fake([]).await;
+    let arguments = ["load", "a.ndjson", "--index", "docs", "--map", "auto", "--to", &fake.url(), "--json"];
+    let output = run(folder.path(), &arguments).await;
+    check(&output, 3);
+    assert_eq!(report(&output)["docs_indexed"], 2);
+    assert!(stderr(&output).contains("--map auto: n is"), "{}", stderr(&output));
+    let found = Client::new(&fake.url()).unwrap().json("GET", "/docs", Value::Null).await.unwrap();
+    assert_eq!(found.json()["docs"]["mappings"]["properties"]["at"]["type"], "date");
+    check(&run(folder.path(), &["load", "-", "--index", "docs", "--map", "auto", "--to", &fake.url()]).await, 2);
+    check(&run(folder.path(), &["mapping", "none.ndjson"]).await, 2);
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_signal_ends_the_load_in_order() {

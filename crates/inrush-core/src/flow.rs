@@ -3,6 +3,7 @@
 //! what to do next, [`Flow::poll_timeout`] when to come back. Nothing in it waits, locks or reads a clock.
 
 mod command;
+mod durable;
 mod give_up;
 mod pause;
 mod resume;
@@ -24,6 +25,8 @@ use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
 use crate::tune::{Plan, Tuner};
 pub use command::{Command, Comparison, DeadLetter, Item, Note, Request};
+use durable::Durable;
+pub use durable::{Flushed, Life};
 pub use give_up::{MaxErrors, Stop};
 use pause::Pauses;
 pub use pause::{Pause, PauseKind, PauseTotal};
@@ -86,6 +89,8 @@ pub struct Flow {
     earlier: Counts,
     /// `possible_duplicates` may not become more before that is written down.
     repeats_allowed: u64,
+    /// What waits for a flush, where the index acknowledges before it syncs.
+    durable: Option<Durable>,
 }
 
 impl Flow {
@@ -111,6 +116,7 @@ impl Flow {
             body_limit: u64::MAX,
             earlier: Counts::default(),
             repeats_allowed: u64::MAX,
+            durable: None,
         }
     }
 
@@ -175,12 +181,17 @@ impl Flow {
         }
         let plan = self.plan();
         let under_way = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
-        self.config.memory.min(under_way.saturating_mul(2)).saturating_sub(self.buffered)
+        let acked = self.durable.as_ref().map_or(0, Durable::acked_bytes);
+        let ahead = under_way.saturating_mul(2).saturating_sub(self.buffered.saturating_sub(acked));
+        self.config.memory.saturating_sub(self.buffered).min(ahead)
     }
 
     /// The next thing to do now.
     pub fn poll(&mut self, now: Time) -> Option<Command> {
         self.give_up_if_due(now);
+        if self.commands.is_empty() {
+            self.flush_if_due(now);
+        }
         if self.commands.is_empty() {
             self.start_what_may_start(now);
         }
@@ -203,14 +214,16 @@ impl Flow {
             false => None,
         };
         let drain = self.stop.as_ref().map(|(_, at)| *at + self.config.drain_max);
-        let pause = self.pauses.end(self.config.pause_max);
-        [waiting, start, drain, pause].into_iter().flatten().min()
+        // After a stop the end of the pause is nothing to come back for any more.
+        let pause = self.pauses.end(self.config.pause_max).filter(|_| self.stop.is_none());
+        [waiting, start, drain, pause, self.flush_due()].into_iter().flatten().min()
     }
 
     /// Whether all is done: every document settled, or the run stopped and drained.
     pub fn is_done(&self) -> bool {
         self.commands.is_empty()
             && self.slots.is_empty()
+            && self.durable.as_ref().is_none_or(Durable::is_done)
             && (self.stop.is_some() || (self.source_ended && self.pending.is_empty() && self.pending.held() == 0))
     }
 
@@ -275,6 +288,9 @@ impl Flow {
 
     /// When the next batch may start by what is pending and by the rate, if nothing else happens.
     fn start_due(&self) -> Option<Time> {
+        if self.durable.as_ref().is_some_and(Durable::has_again) {
+            return Some(self.pace.as_ref().map_or(Time::START, |pace| pace.next()));
+        }
         let oldest = self.pending.oldest()?;
         let ready = match self.pending.is_full(&self.plan()) || self.source_ended {
             true => oldest,
@@ -311,15 +327,21 @@ impl Flow {
         let flush = self.source_ended || lingered || self.input_room() == 0;
         let full = self.pending.is_full(&plan);
         let too_early = self.pace.as_ref().is_some_and(|pace| now < pace.next());
-        if self.pending.is_empty() || too_early || !(flush || full) {
+        if too_early {
             return;
         }
-        let batch = self.pending.take(now, &plan);
-        if batch.is_empty() {
-            return;
-        }
-        let id = self.next_id();
-        let slot = Slot::new(id, now, batch, !full);
+        let slot = match self.slot_again(now) {
+            Some(slot) => slot,
+            None if self.pending.is_empty() || !(flush || full) => return,
+            None => {
+                let batch = self.pending.take(now, &plan);
+                if batch.is_empty() {
+                    return;
+                }
+                Slot::new(self.next_id(), now, batch, !full)
+            }
+        };
+        let id = slot.id;
         let may_be_sent = self.may_be_repeated(&slot);
         self.slots.insert(id, slot);
         if may_be_sent {
@@ -336,6 +358,7 @@ impl Flow {
     fn send(&mut self, now: Time, slot_id: u64) {
         let request = self.next_id();
         let in_flight = self.in_flight();
+        let epoch = self.durable.as_ref().map_or(0, |durable| durable.epoch);
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         let Some(part) = slot.parts.front_mut() else {
             self.slots.remove(&slot_id);
@@ -348,6 +371,7 @@ impl Flow {
             self.tally.counts.retried_items += u64::from(part.batch.items);
         }
         part.in_flight = in_flight;
+        part.epoch = epoch;
         self.tally.counts.requests += 1;
         self.tally.counts.bytes_sent += part.batch.bytes;
         if let Some(pace) = &mut self.pace {

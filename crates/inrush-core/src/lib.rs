@@ -13,6 +13,7 @@ pub mod encode;
 pub mod flow;
 pub mod guard;
 pub mod ids;
+pub mod infer;
 pub mod items;
 pub mod ledger;
 pub mod nodes;

@@ -3,6 +3,7 @@
 mod index;
 mod names;
 mod op;
+mod translog;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -64,6 +65,8 @@ pub struct Cluster {
     pub pipelines: BTreeMap<String, Pipeline>,
     /// Replies, status and body, by path without query: for what this cluster has no model of, or to say that it is not well.
     pub canned: BTreeMap<String, (u16, Value)>,
+    /// What tasks answered that nobody waited for, by their ids.
+    pub task_results: BTreeMap<String, Value>,
     counter: u64,
 }
 
@@ -91,6 +94,7 @@ impl Cluster {
             templates: BTreeMap::new(),
             pipelines: BTreeMap::new(),
             canned: BTreeMap::new(),
+            task_results: BTreeMap::new(),
             counter: 0,
         };
         cluster.uuid = cluster.new_uuid();
@@ -184,6 +188,8 @@ impl Cluster {
             open: true,
             shards,
             docs: HashMap::new(),
+            unsynced: Vec::new(),
+            primary_terms: vec![1; shards as usize],
             next_seq_no: vec![0; shards as usize],
             searchable_seq_no: vec![0; shards as usize],
             searchable_count: 0,

@@ -52,8 +52,10 @@ pub mod config;
 mod dead_letter;
 pub mod doctor;
 mod error;
+mod finish;
 mod guard;
 mod ids;
+pub mod infer;
 mod loader;
 pub mod node;
 mod progress;
@@ -69,6 +71,7 @@ mod verify;
 
 pub use dead_letter::Failure;
 pub use error::LoadError;
+pub use finish::{FinishReport, OldIndex, OldWritesReport, Step, StepReport, SwapReport};
 pub use guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
 pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 pub use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position};

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::ids::Ids;
 use crate::run::Event;
-use crate::source::{BufferPool, Chunk, Source, SourceError};
+use crate::source::{BufferPool, Source, SourceError};
 
 /// How much of a source is read at once, bytes: small enough for the second-level cache, large enough that everything done
 /// once a chunk costs nothing.
@@ -158,13 +158,7 @@ fn work(
             reading.next += 1;
             (number, chunk)
         };
-        let block = match chunk {
-            Chunk::Raw(raw) => {
-                let decoder = Arc::clone(&raw.decoder);
-                decoder.decode(raw)
-            }
-            Chunk::Docs(block) => block,
-        };
+        let block = chunk.into_block();
         let block = match &encode.ids {
             None => block,
             Some(ids) => match ids.assign(number, block) {

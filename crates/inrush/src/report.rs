@@ -8,6 +8,7 @@ use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 use serde::Serialize;
 
 use crate::cluster::stats::IndexStats;
+use crate::finish::{FinishReport, SwapReport};
 
 /// What a load did. As JSON, the counts stand at the top level.
 #[derive(Clone, Debug, Serialize)]
@@ -20,7 +21,7 @@ pub struct Report {
     /// The sums. `docs_read` is the sum of the buckets. Of a load that was resumed, those of all its runs: each document once.
     #[serde(flatten)]
     pub counts: Counts,
-    /// From the first look at the cluster to the end of the verification; of earlier runs up to their last checkpoint.
+    /// From the first look at the cluster to the end; of earlier runs up to their last checkpoint.
     pub seconds: f64,
     /// Documents that this run read for each second between its first document and its last reply, pauses left out.
     pub docs_per_second: f64,
@@ -36,6 +37,11 @@ pub struct Report {
     pub verified: Verified,
     /// What was changed on the index for the load, and whether it was put back.
     pub settings: SettingsReport,
+    /// What followed the last document.
+    pub finish: FinishReport,
+    /// How the alias was moved, where one was to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swap: Option<SwapReport>,
     /// By index that took documents.
     pub indices: BTreeMap<String, IndexCounts>,
     /// By index that took documents, of earlier runs as well: how large it was, and is. Absent where that may not be asked.

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use inrush_core::flow::{Comparison, Item};
+use inrush_core::flow::{Comparison, Flushed, Item};
 use inrush_core::outcome::Attempt;
 use inrush_core::tune::Decision;
 use inrush_core::{Command, Flow, ItemBlock, Note, Pause, PauseTotal, Stop, Time};
@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{Checkpointer, Written};
 use crate::cluster::stats::IndexStats;
-use crate::cluster::{ClusterError, Created, index, stats};
+use crate::cluster::{ClusterError, Created, index, life, stats};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
 use crate::progress::{Phase, Progress};
@@ -42,6 +42,8 @@ pub(crate) enum Event {
     Gone { request: u64 },
     /// Documents were compared.
     Compared { request: u64, results: Vec<Comparison> },
+    /// What became of a flush.
+    Flushed { request: u64, flushed: Flushed },
     /// An index of a placeholder is there, with so many documents in it before where they were counted, or cannot be made.
     Index { name: String, result: Result<Option<u64>, String> },
     /// A checkpoint was written, or could not be.
@@ -107,6 +109,8 @@ pub(crate) struct Finished {
     pub(crate) ended: Instant,
     pub(crate) pauses: Vec<PauseTotal>,
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
+    /// Whoever stops the load still does so here.
+    pub(crate) events: mpsc::UnboundedReceiver<Event>,
 }
 
 /// Blocks on their way into the flow: put in order, and held until their indices are there.
@@ -118,6 +122,8 @@ struct Intake {
     ready: BTreeMap<String, Option<u64>>,
     /// How many blocks there are in all, once that is known.
     blocks: Option<u64>,
+    /// Why the source ended before its end. What was read is loaded first.
+    broken: Option<String>,
     first_block: Option<Instant>,
 }
 
@@ -148,6 +154,9 @@ impl Run {
             }
             self.gate.set_room(self.flow.input_room().saturating_sub(intake.waiting_bytes()));
             if self.flow.is_done() {
+                if let Some(why) = intake.broken.take() {
+                    self.fail(now, why);
+                }
                 break;
             }
             self.keep_checkpoint(&intake);
@@ -180,6 +189,7 @@ impl Run {
             ended: Instant::now(),
             pauses,
             sizes_before: self.sizes_before,
+            events: self.events,
         }
     }
 
@@ -202,9 +212,7 @@ impl Run {
             Event::SourceEnd { blocks, result } => {
                 intake.blocks = Some(blocks);
                 self.refresh_early();
-                if let Err(error) = result {
-                    self.fail(now, format!("cannot read on: {error}"));
-                }
+                intake.broken = result.err().map(|error| format!("cannot read on: {error}"));
                 self.admit(now, intake);
             }
             Event::ReaderDied => self.fail(now, "a reader stopped in the middle; please report this".to_owned()),
@@ -213,6 +221,7 @@ impl Run {
             }
             Event::Gone { request } => self.flow.handle_gone(now, request),
             Event::Compared { request, results } => self.flow.handle_compared(now, request, &results),
+            Event::Flushed { request, flushed } => self.flow.handle_flushed(now, request, flushed),
             Event::Checkpoint(written) => {
                 let Some(checkpointer) = &mut self.checkpointer else { return };
                 match checkpointer.ended(written) {
@@ -348,6 +357,13 @@ impl Run {
                 });
             }
             Command::Compare { request, items } => self.compare(request, items),
+            Command::Flush { request, index } => {
+                let (transport, sender) = (Arc::clone(&self.transport), self.sender.clone());
+                tokio::spawn(async move {
+                    let flushed = life::flush(&transport, &index).await;
+                    let _ = sender.send(Event::Flushed { request, flushed });
+                });
+            }
             Command::DeadLetter(letter) => {
                 if let Err(e) = self.dead_letters.write(&letter) {
                     self.dead_letters_failed(&e);
@@ -478,6 +494,11 @@ fn tell(note: &Note) {
             from.in_flight,
             from.batch_bytes
         ),
+        Note::SentAgain(docs) => {
+            tracing::warn!(
+                "a shard started again, or another copy took over: {docs} documents that no flush had made durable are sent again"
+            );
+        }
         Note::Trouble(why) => tracing::info!("a request will be sent again: {why}"),
     }
 }

@@ -1,7 +1,6 @@
 //! `inrush doctor`.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 use inrush::doctor::{Confidence, Diagnosis, examine};
@@ -33,11 +32,7 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<u8> {
         true => serde_json::to_string(&diagnosis).context("cannot write the findings as JSON")? + "\n",
         false => text(&diagnosis),
     };
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
-        other => other.context("cannot print the findings")?,
-    }
+    super::print(&text)?;
     Ok(if diagnosis.findings.is_empty() { 0 } else { ExitStatus::CheckFailed.code() })
 }
 

@@ -30,6 +30,7 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     logging::start(&output.log, output.quiet, &stderr);
     let mut config = options::config(&job, &Surroundings::of_process())?;
     let source = open_source(&job.args.source, config.limits.document_bytes_max)?;
+    super::mapping::of_load(&job.args.source, &job.args.index, &mut config).await?;
     let reads_stdin = job.args.source.sources.iter().any(|source| source == "-");
     confirm_recreate(&job.args.index, &config)?;
     confirm_replicas_off(&job.args.index, &mut config)?;
@@ -227,9 +228,5 @@ fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()>
     } else {
         summary::text(report)
     };
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot print the report"),
-    }
+    super::print(&text)
 }

@@ -1,7 +1,21 @@
 //! One file a command.
 
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+
 pub(crate) mod doctor;
 pub(crate) mod load;
+pub(crate) mod mapping;
 pub(crate) mod node;
 pub(crate) mod recover;
 pub(crate) mod verify;
+
+/// Prints a result. A reader that has gone away has seen what it wanted.
+fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot print the result"),
+    }
+}

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use inrush::node::{self, State};
 use inrush::transport::{HttpOptions, NodeUrl, Transport};
 use inrush::{RecoverOptions, Recovered, RecoveredState, recover};
@@ -51,13 +51,9 @@ pub(crate) async fn run(args: RecoverArgs) -> Result<u8> {
         recovered = recover(transport, &what, watching) => recovered?,
         _ = tokio::signal::ctrl_c() => return Ok(ExitStatus::Interrupted.code()),
     };
-    let mut stdout = std::io::stdout().lock();
     let text = if output.json { format!("{}\n", json!({ "indices": recovered })) } else { text(&recovered) };
     if output.json || !output.quiet {
-        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
-            other => other.context("cannot print the result")?,
-        }
+        super::print(&text)?;
     }
     let failed = recovered.iter().any(|one| one.state == RecoveredState::NotRestored);
     Ok(if failed { NOT_PUT_BACK } else { 0 })

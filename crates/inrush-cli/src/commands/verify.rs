@@ -1,6 +1,6 @@
 //! `inrush verify`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,11 +77,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
         (false, true) => String::new(),
         (false, false) => text(&report),
     };
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
-        other => other.context("cannot print the report")?,
-    }
+    super::print(&text)?;
     Ok(match report.result {
         Outcome::Equal => 0,
         Outcome::Different => ExitStatus::CheckFailed.code(),

@@ -24,6 +24,13 @@ pub enum Command {
         /// Their action lines and contents.
         items: Vec<Item>,
     },
+    /// Flush the index on all copies, look at it afterwards, and answer with [`super::Flow::handle_flushed`].
+    Flush {
+        /// The number to answer with.
+        request: u64,
+        /// The index itself, no alias.
+        index: String,
+    },
     /// Write this down.
     DeadLetter(Box<DeadLetter>),
     /// Tell the user.
@@ -97,6 +104,9 @@ pub enum Note {
     Lost(String),
     /// A request was refused or could not be sent and will be sent again, and why.
     Trouble(String),
+    /// A shard of the index started again, or another copy of it took over: so many documents that were acknowledged and not flushed
+    /// are sent again.
+    SentAgain(u64),
     /// The tuner has changed the plan.
     Plan(Decision),
 }

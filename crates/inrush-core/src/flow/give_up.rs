@@ -82,6 +82,7 @@ impl Flow {
         }
         let Some((_, stopped_at)) = self.stop else { return };
         let over = now.since(stopped_at) >= self.config.drain_max;
+        self.give_up_durable(now, over);
         let ids: Vec<u64> = self.slots.keys().copied().collect();
         for id in ids {
             let Some(slot) = self.slots.get(&id) else { continue };

@@ -52,6 +52,8 @@ pub(super) struct Part {
     pub(super) in_flight: u32,
     /// It was sent before it was full.
     pub(super) source_limited: bool,
+    /// In which life of the index it was sent last.
+    pub(super) epoch: u32,
 }
 
 impl Slot {
@@ -67,8 +69,16 @@ impl Slot {
             first_sent: now,
             in_flight: 0,
             source_limited,
+            epoch: 0,
         };
         Slot { id, parts: VecDeque::from([part]), state: SlotState::Waiting { until: now } }
+    }
+
+    /// What was sent before and may be there, or may be lost.
+    pub(super) fn again(id: u64, now: Time, batch: Batch) -> Self {
+        let mut slot = Slot::new(id, now, batch, true);
+        slot.parts.iter_mut().for_each(|part| (part.uncertain, part.last_uncertain) = (true, true));
+        slot
     }
 }
 
@@ -357,9 +367,7 @@ impl Flow {
         match item_verdict(reply, context) {
             Verdict::Settle(settled) => {
                 sorted.accepted += items.len();
-                let uncertain = part.uncertain;
-                self.tally.settle(settled, u64::from(items.len()), reply.index.as_deref(), uncertain);
-                self.release(now, &items);
+                self.acknowledge(now, part, settled, reply.index.as_deref(), &items);
             }
             Verdict::Retry => {
                 sorted.rejected += items.len();

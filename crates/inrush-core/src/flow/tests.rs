@@ -1,5 +1,6 @@
 //! The flow against a cluster of a few lines that misbehaves on purpose, in virtual time.
 
+mod durable;
 mod pause;
 mod resume;
 
@@ -228,6 +229,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
                     assert!(!items.is_empty());
                     flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
                 }
+                Command::Flush { .. } => unreachable!("nobody waits for flushes"),
                 Command::DeadLetter(letter) => letters.push(*letter),
                 Command::Note(note) => notes.push(note),
                 Command::Sample(sample) => samples.push(sample),

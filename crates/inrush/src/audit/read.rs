@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::cluster::lookup::Wanted;
 use crate::reader::{CHUNK_BYTES, Sequencer};
-use crate::source::{Chunk, Source, SourceError};
+use crate::source::{Source, SourceError};
 
 /// Chunks that wait to be compared.
 const AHEAD: usize = 2;
@@ -56,11 +56,7 @@ pub(super) fn start(mut source: Box<dyn Source>, encoder: Encoder) -> std::io::R
         let mut order = Sequencer::default();
         loop {
             let block = match source.next_chunk(CHUNK_BYTES) {
-                Ok(Some(Chunk::Docs(block))) => block,
-                Ok(Some(Chunk::Raw(raw))) => {
-                    let decoder = std::sync::Arc::clone(&raw.decoder);
-                    decoder.decode(raw)
-                }
+                Ok(Some(chunk)) => chunk.into_block(),
                 end => {
                     // Nobody waits for the end of a comparison that has failed.
                     let _ = sender.blocking_send(Message::End(end.map(|_| ())));

@@ -15,6 +15,7 @@ use crate::cluster::stats::IndexStats;
 use crate::config::LoadConfig;
 use crate::dead_letter::SyncPoint;
 use crate::error::LoadError;
+use crate::finish::Noted;
 use crate::run::Event;
 use crate::source::{Repeats, Source};
 use crate::transport::Transport;
@@ -57,10 +58,14 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
     if !config.resume {
         match found {
             Ok(None) => {}
-            Ok(Some(saved)) => tracing::warn!(
-                "an earlier run of this load was cut off after {} documents; this one starts from the beginning, --resume would go on",
-                saved.progress.counts.docs_read
-            ),
+            Ok(Some(saved)) => {
+                let index = saved.swap.map(|noted| format!("; its index {} is left as it is", noted.index()));
+                tracing::warn!(
+                    "an earlier run of this load was cut off after {} documents; this one starts from the beginning, --resume would go on{}",
+                    saved.progress.counts.docs_read,
+                    index.unwrap_or_default()
+                );
+            }
             Err(why) => tracing::warn!("{why}; it is replaced"),
         }
         return Ok(Some(Opened { state, job, saved: None }));
@@ -120,6 +125,7 @@ pub(crate) struct Beginning<'a> {
     /// What it is like.
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
     pub(crate) letters: SyncPoint,
+    pub(crate) swap: Option<Noted>,
 }
 
 impl Opened {
@@ -132,7 +138,7 @@ impl Opened {
         beginning: Beginning<'_>,
     ) -> Result<Option<Checkpointer>, LoadError> {
         let Opened { state, job, saved } = self;
-        let Beginning { run_id, started, before, index, sizes_before, letters } = beginning;
+        let Beginning { run_id, started, before, index, sizes_before, letters, swap } = beginning;
         let mut saved = saved.unwrap_or_else(|| Saved {
             job: job.clone(),
             runs: Vec::new(),
@@ -142,6 +148,7 @@ impl Opened {
             sizes_before,
             indices: BTreeMap::new(),
             dead_letters: letters.saved.clone(),
+            swap,
             progress: Checkpoint::default(),
         });
         saved.job = job;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::Job;
 use crate::cluster::stats::IndexStats;
+use crate::finish::Noted;
 
 /// The form of the file. Another number: another version of this program, which may count documents otherwise.
 const FORMAT: u32 = 1;
@@ -33,6 +34,9 @@ pub(crate) struct Saved {
     /// The indices that took documents, with what tells them from later ones of the same name, where that may be seen.
     pub(crate) indices: BTreeMap<String, Option<String>>,
     pub(crate) dead_letters: SavedLetters,
+    /// Of a load that swaps an alias.
+    #[serde(default)]
+    pub(crate) swap: Option<Noted>,
     pub(crate) progress: Checkpoint,
 }
 

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 pub(crate) use follow::{Guards, Next, Plans};
-pub(crate) use plan::{Plan, plan};
+pub(crate) use plan::{Plan, plan, plan_write_block};
 pub use recover::{RecoverOptions, Recovered, RecoveredState, recover};
 pub use store::GUARD_INDEX;
 
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PATIENCE_AT_THE_END: Duration = Duration::from_secs(60);
 
 /// The guard of one index of a load that runs.
-struct Running {
+pub(crate) struct Running {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Driver>,
     /// Refreshes were made rare: one beside the last requests saves a long one after them.
@@ -52,7 +52,7 @@ struct Driver {
 
 impl Running {
     /// Writes down and changes the settings, and returns when that is done or cannot be done.
-    async fn start(transport: Arc<Transport>, plan: Plan, holder: &str) -> Running {
+    pub(crate) async fn start(transport: Arc<Transport>, plan: Plan, holder: &str) -> Running {
         let Plan { index, uuid, job, folder } = plan;
         let state = folder.as_ref().and_then(|folder| {
             LocalState::new(folder, holder)
@@ -81,7 +81,7 @@ impl Running {
     }
 
     /// Puts the settings back, unless other loads still need them.
-    async fn release(self) -> SettingsReport {
+    pub(crate) async fn release(self) -> SettingsReport {
         // A guard that has ended does not listen any more.
         let _ = self.stop.send(());
         match self.task.await {

@@ -1,0 +1,41 @@
+//! What `inrush mapping` can be told.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::{FormatArgs, LogArgs};
+
+/// Infer a mapping from data, for `inrush load --mapping`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+All documents are looked at, unless --rows says otherwise. The mapping goes to stdout or --out, what a person should decide to
+stderr: fields that are a number here and a text there, with their rows; dates that could be read in two ways; and so on.
+
+Whole numbers become integer or long, others double; strings that all look like a date, an IP address, a boolean or a point
+become one; those that repeat or are one word become keyword, the others text with a keyword beside it. Objects of lat and lon
+become geo_point. Memory stays small: 10,000 fields at most are looked at.
+
+Exit status:
+  0  a mapping was written; notes and records that are no documents may be worth a look
+  1  a source could not be read, or has no documents
+  2  usage")]
+pub(crate) struct MappingArgs {
+    /// Files, globs in quotes ('logs/*.ndjson.zst'), or - for stdin, as for load
+    #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required = true, help_heading = "Source")]
+    pub(crate) sources: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) reading: FormatArgs,
+    /// Look at the first N records only
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
+    pub(crate) rows: Option<u64>,
+    /// Write the mapping to FILE instead of stdout; overwritten
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print mapping, notes and counts as one JSON object on stdout
+    #[arg(long, conflicts_with = "out", help_heading = "Output")]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}

@@ -1,0 +1,121 @@
+//! `inrush mapping`.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+
+use anyhow::{Context, Result, bail};
+use inrush::config::{Limits, LoadConfig};
+use inrush::infer::{Inference, Note, NoteKind, infer};
+use inrush::source::{SourceSpec, Warnings, open};
+use serde_json::{Value, json};
+
+use crate::args::{FormatArgs, IndexArgs, MappingArgs, SourceArgs};
+use crate::failure::UsageError;
+use crate::logging::{self, Stderr};
+use crate::options;
+use crate::units::{count, counted};
+
+/// Records that `load --map auto` looks at: about a second of work.
+const ROWS_OF_LOAD: u64 = 100_000;
+
+/// Notes that `load --map auto` shows.
+const NOTES_OF_LOAD_MAX: usize = 5;
+
+/// Looks, prints, and returns the exit status.
+pub(crate) async fn run(args: MappingArgs) -> Result<u8> {
+    let mut stderr = Stderr::new();
+    logging::start(&args.log, false, &stderr);
+    let document_bytes_max = Limits::default().document_bytes_max;
+    let found = look(args.sources, &args.reading, document_bytes_max, args.rows).await?;
+    let mapping = serde_json::to_string_pretty(&found.advice.mapping).context("cannot write the mapping as JSON")?;
+    if args.json {
+        let text = serde_json::to_string(&as_json(&found)).context("cannot write the mapping as JSON")?;
+        return super::print(&(text + "\n")).map(|()| 0);
+    }
+    // Nobody is left to tell if stderr is closed.
+    let _ = stderr.write_all(told(&found).as_bytes());
+    match &args.out {
+        Some(path) => {
+            std::fs::write(path, mapping + "\n").with_context(|| format!("cannot write {}", path.display()))?
+        }
+        None => super::print(&(mapping + "\n"))?,
+    }
+    Ok(0)
+}
+
+/// What `load --map auto` does before an index is made: a mapping from the first records of the sources.
+pub(crate) async fn of_load(source: &SourceArgs, to: &IndexArgs, config: &mut LoadConfig) -> Result<()> {
+    if to.map.is_none() {
+        return Ok(());
+    }
+    if source.from_dead_letters.is_some() || source.sources.iter().any(|source| source == "-") {
+        let message = "--map auto reads the sources twice, which stdin and dead letters do not allow";
+        return Err(UsageError::new(message)
+            .hint("write a mapping with `inrush mapping`, and give it with --mapping")
+            .into());
+    }
+    let bytes_max = config.limits.document_bytes_max;
+    let found = look(source.sources.clone(), &source.reading, bytes_max, Some(ROWS_OF_LOAD)).await?;
+    let conflicts = found.advice.notes.iter().filter(|note| note.kind == NoteKind::Conflict);
+    for note in conflicts.take(NOTES_OF_LOAD_MAX) {
+        tracing::warn!("--map auto: {}", line(note));
+    }
+    config.create.mapping = Some(found.advice.mapping);
+    Ok(())
+}
+
+async fn look(sources: Vec<OsString>, reading: &FormatArgs, bytes_max: usize, rows: Option<u64>) -> Result<Inference> {
+    let format = options::format(reading, bytes_max)?;
+    let specs: Vec<SourceSpec> = sources.into_iter().map(SourceSpec::new).collect();
+    let mut source = open(&specs, format, &Warnings::default()).map_err(|e| UsageError::new(e.to_string()))?;
+    let found = tokio::task::spawn_blocking(move || infer(&mut source, rows)).await.context("reading panicked")??;
+    if found.advice.docs == 0 {
+        match &found.first_rejected {
+            Some(first) => bail!(
+                "there are no documents: {} refused, the first at {first}",
+                counted(found.docs_rejected, "record")
+            ),
+            None => bail!("there are no documents to look at"),
+        }
+    }
+    Ok(found)
+}
+
+fn as_json(found: &Inference) -> Value {
+    let notes = found.advice.notes.iter().map(|note| {
+        let kind = match note.kind {
+            NoteKind::Conflict => "conflict",
+            NoteKind::Choice => "choice",
+        };
+        json!({ "field": note.field, "kind": kind, "text": note.text })
+    });
+    json!({
+        "mapping": found.advice.mapping,
+        "notes": notes.collect::<Vec<_>>(),
+        "docs": found.advice.docs,
+        "docs_rejected": found.docs_rejected,
+        "first_rejected": found.first_rejected,
+        "complete": found.complete,
+    })
+}
+
+/// What is told besides the mapping.
+fn told(found: &Inference) -> String {
+    let mut text = format!("{} looked at", counted(found.advice.docs, "document"));
+    text.push_str(if found.complete { "\n" } else { ", not all: what comes later may want other types\n" });
+    if let Some(first) = &found.first_rejected {
+        text.push_str(&format!("no documents: {}, the first at {first}\n", count(found.docs_rejected)));
+    }
+    for note in &found.advice.notes {
+        let kind = match note.kind {
+            NoteKind::Conflict => "conflict",
+            NoteKind::Choice => "note",
+        };
+        text.push_str(&format!("{kind}: {}\n", line(note)));
+    }
+    text
+}
+
+fn line(note: &Note) -> String {
+    if note.field.is_empty() { note.text.clone() } else { format!("{} {}", note.field, note.text) }
+}

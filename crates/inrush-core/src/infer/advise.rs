@@ -1,0 +1,270 @@
+//! From what was seen to a mapping, each decision with its reason.
+
+use serde_json::{Map, Value, json};
+
+use super::field::{Field, Seen};
+use super::shape::Shape;
+use super::{Note, NoteKind, Place};
+
+/// Beyond it a later document would be refused by `integer`, so half of its range: larger numbers are `long`, which costs next to
+/// nothing, because doc values are stored by the range that is there.
+const INTEGER_MAX: i128 = 1 << 30;
+
+/// Characters from which on a keyword is not indexed: 4 bytes each, they stay below the 32,766 bytes of a Lucene term, beyond which the
+/// whole document would be refused.
+const KEYWORD_MAX: u32 = 8191;
+
+/// The longest value that is a category rather than a text, bytes.
+const CATEGORY_BYTES_MAX: usize = 256;
+
+/// The longest value of one word (an id, a path, a URL), bytes.
+const WORD_BYTES_MAX: usize = 2048;
+
+/// What there is to tell besides the mapping.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) notes: Vec<Note>,
+    /// Paths of arrays of objects with several fields.
+    pub(super) arrays_of_objects: Vec<String>,
+}
+
+/// The mapping of the document itself.
+pub(super) fn root(field: &Field, names: &[String], found: &mut Found) -> Value {
+    json!({ "properties": properties(field, "", Names(names), found) })
+}
+
+/// What the sources are called.
+#[derive(Clone, Copy)]
+struct Names<'a>(&'a [String]);
+
+impl Names<'_> {
+    fn told(self, place: Place) -> String {
+        match self.0.get(place.source as usize) {
+            Some(name) if self.0.len() > 1 => format!("{name} row {}", place.row),
+            _ => format!("row {}", place.row),
+        }
+    }
+}
+
+fn properties(field: &Field, path: &str, names: Names<'_>, found: &mut Found) -> Map<String, Value> {
+    let mut properties = Map::new();
+    for (name, child) in &field.children {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let mut advice = Advisor { path: &path, names, found };
+        if let Some(property) = advice.property(child) {
+            properties.insert(name.clone(), property);
+        }
+    }
+    properties
+}
+
+struct Advisor<'a> {
+    path: &'a str,
+    names: Names<'a>,
+    found: &'a mut Found,
+}
+
+impl Advisor<'_> {
+    fn note(&mut self, kind: NoteKind, text: String) {
+        self.found.notes.push(Note { field: self.path.to_owned(), kind, text });
+    }
+
+    fn told(&self, kinds: &[(&'static str, Seen)]) -> String {
+        let place = |place| self.names.told(place);
+        let told = kinds.iter().map(|(name, seen)| match seen.count {
+            1 => format!("{name} once ({})", place(seen.first)),
+            count => format!("{name} {count} times (first in {}, last in {})", place(seen.first), place(seen.last)),
+        });
+        told.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The mapping of one field; `None` where nothing is known of it.
+    fn property(&mut self, field: &Field) -> Option<Value> {
+        let kinds = kinds(field);
+        if kinds.is_empty() {
+            let what = if field.arrays.any() { "empty" } else { "null" };
+            self.note(NoteKind::Choice, format!("is {what} in all documents, so it has no type yet"));
+            return None;
+        }
+        if !field.objects.any() {
+            return Some(self.scalar(field, &kinds));
+        }
+        let scalars: u64 = kinds.iter().filter(|(name, _)| *name != "an object").map(|(_, seen)| seen.count).sum();
+        if scalars > 0 {
+            let told = self.told(&kinds);
+            self.note(
+                NoteKind::Conflict,
+                format!("is {told}: the servers take either objects or values, so documents with the rarer kind will be refused; shape them before"),
+            );
+            if scalars > field.objects.count {
+                let kinds: Vec<_> = kinds.into_iter().filter(|(name, _)| *name != "an object").collect();
+                return Some(self.scalar(field, &kinds));
+            }
+        }
+        if geo_point(field) {
+            return Some(json!({ "type": "geo_point" }));
+        }
+        if field.objects_in_arrays.any() && field.children.len() > 1 {
+            self.found.arrays_of_objects.push(self.path.to_owned());
+        }
+        let properties = properties(field, self.path, self.names, self.found);
+        Some(if properties.is_empty() { json!({ "type": "object" }) } else { json!({ "properties": properties }) })
+    }
+
+    fn scalar(&mut self, field: &Field, kinds: &[(&'static str, Seen)]) -> Value {
+        let strings = &field.strings;
+        let numbers = field.integers.any() || field.decimals.any();
+        let numeric = strings.of(Shape::Integer).count + strings.of(Shape::Decimal).count;
+        if field.booleans.any() {
+            if !numbers && strings.filled() == strings.of(Shape::Boolean).count {
+                return json!({ "type": "boolean" });
+            }
+            return self.mixed(kinds);
+        }
+        if numbers {
+            // Numbers in strings are taken by a numeric field, and an empty string as no value.
+            if strings.filled() == numeric {
+                return self.number(field);
+            }
+            return self.mixed(kinds);
+        }
+        self.string(field)
+    }
+
+    /// Values of several kinds, which only a keyword takes together.
+    fn mixed(&mut self, kinds: &[(&'static str, Seen)]) -> Value {
+        let told = self.told(kinds);
+        self.note(
+            NoteKind::Conflict,
+            format!("is {told}: mapped as keyword, which takes all of them but sorts and compares them as text"),
+        );
+        keyword()
+    }
+
+    fn number(&mut self, field: &Field) -> Value {
+        let strings = &field.strings;
+        if field.decimals.any() || strings.of(Shape::Decimal).any() {
+            return json!({ "type": "double" });
+        }
+        let (mut least, mut most) = (field.least, field.most);
+        if strings.of(Shape::Integer).any() {
+            least = least.min(strings.least.into());
+            most = most.max(strings.most.into());
+        }
+        if most > i64::MAX.into() {
+            self.note(
+                NoteKind::Choice,
+                format!("goes up to {most}, more than a long can hold: mapped as keyword; where ranges matter, `unsigned_long` takes it on servers that have it"),
+            );
+            return keyword();
+        }
+        let small = least >= -INTEGER_MAX && most <= INTEGER_MAX;
+        json!({ "type": if small { "integer" } else { "long" } })
+    }
+
+    fn string(&mut self, field: &Field) -> Value {
+        let strings = &field.strings;
+        let filled = strings.filled();
+        let all = |shapes: &[Shape]| filled > 0 && shapes.iter().map(|s| strings.of(*s).count).sum::<u64>() == filled;
+        if all(&[Shape::Boolean]) {
+            return json!({ "type": "boolean" });
+        }
+        let special = special();
+        if let Some((shapes, property, _)) = special.iter().find(|(shapes, ..)| all(shapes)) {
+            if shapes.contains(&Shape::DayOrMonth) && all(&[Shape::DayOrMonth]) {
+                let text =
+                    "is a date whose day and month could be either way round in all documents: taken as day/month/year";
+                self.note(NoteKind::Choice, text.to_owned());
+            }
+            return self.allow_empty(property.clone(), strings.of(Shape::Empty));
+        }
+        // Where nearly all agree, somebody will want to know which ones do not.
+        let matching = |shapes: &[Shape]| shapes.iter().map(|s| strings.of(*s).count).sum::<u64>();
+        if let Some((shapes, _, what)) = special.iter().find(|(shapes, ..)| matching(shapes) * 10 > filled * 9)
+            && let Some(other) = strings.first_other(shapes)
+        {
+            let (matching, other) = (matching(shapes), self.names.told(other));
+            self.note(
+                NoteKind::Conflict,
+                format!("looks like {what} in {matching} of {filled} documents, but not in {other}; mapped as text or keyword, which takes all"),
+            );
+        }
+        if filled == 0 {
+            return keyword();
+        }
+        let words = strings.words as f64 / filled as f64;
+        let category = strings.longest <= CATEGORY_BYTES_MAX && strings.repeat();
+        let word = strings.longest <= WORD_BYTES_MAX && words < 1.5;
+        if category || word {
+            return keyword();
+        }
+        if strings.longest > WORD_BYTES_MAX {
+            return json!({ "type": "text" });
+        }
+        json!({ "type": "text", "fields": { "keyword": { "type": "keyword", "ignore_above": CATEGORY_BYTES_MAX } } })
+    }
+
+    /// Dates, addresses and points refuse an empty string, unless they are told to leave it out of the index.
+    fn allow_empty(&mut self, mut property: Value, empty: Seen) -> Value {
+        if empty.any() {
+            let (count, first) = (empty.count, self.names.told(empty.first));
+            self.note(
+                NoteKind::Choice,
+                format!("is empty in {count} documents (first in {first}), which its type does not take: \"ignore_malformed\" lets them in, without this field in the index"),
+            );
+            property["ignore_malformed"] = json!(true);
+        }
+        property
+    }
+}
+
+/// Shapes that have a type of their own where all values agree.
+fn special() -> [(&'static [Shape], Value, &'static str); 7] {
+    let date = |format: &str| json!({ "type": "date", "format": format });
+    let with_space =
+        "strict_date_optional_time||yyyy-MM-dd HH:mm:ss||yyyy-MM-dd HH:mm:ss.SSS||yyyy-MM-dd HH:mm:ss.SSSSSS";
+    [
+        (&[Shape::Date], json!({ "type": "date" }), "a date"),
+        (
+            &[Shape::Date, Shape::DateSpaceTime, Shape::DateSpaceMillis, Shape::DateSpaceMicros],
+            date(with_space),
+            "a date with a time",
+        ),
+        (&[Shape::DateSlashes], date("yyyy/MM/dd"), "a date"),
+        // What could be either way round follows those that tell.
+        (&[Shape::DayMonthYear, Shape::DayOrMonth], date("dd/MM/yyyy"), "a date as day/month/year"),
+        (&[Shape::MonthDayYear, Shape::DayOrMonth], date("MM/dd/yyyy"), "a date as month/day/year"),
+        (&[Shape::Ip], json!({ "type": "ip" }), "an IP address"),
+        (&[Shape::LatLon], json!({ "type": "geo_point" }), "a point"),
+    ]
+}
+
+fn keyword() -> Value {
+    json!({ "type": "keyword", "ignore_above": KEYWORD_MAX })
+}
+
+/// The kinds of values that a field had, with how often and where.
+fn kinds(field: &Field) -> Vec<(&'static str, Seen)> {
+    [
+        ("an object", field.objects),
+        ("true or false", field.booleans),
+        ("a whole number", field.integers),
+        ("a decimal number", field.decimals),
+        ("a string", field.strings.all),
+    ]
+    .into_iter()
+    .filter(|(_, seen)| seen.any())
+    .collect()
+}
+
+/// An object with a latitude and a longitude in all documents.
+fn geo_point(field: &Field) -> bool {
+    let degrees = |name: &str, most: f64| {
+        field.children.get(name).is_some_and(|child| {
+            let numbers = child.integers.count + child.decimals.count;
+            let others = child.nulls.any() || child.strings.all.any() || child.objects.any() || child.arrays.any();
+            numbers == field.objects.count && !others && !child.booleans.any() && child.magnitude <= most
+        })
+    };
+    field.children.len() == 2 && degrees("lat", 90.0) && degrees("lon", 180.0)
+}

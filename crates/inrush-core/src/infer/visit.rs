@@ -1,0 +1,105 @@
+//! One walk through a document's text, without building it.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::field::Field;
+use super::{DEPTH_MAX, FIELDS_MAX, Place};
+
+/// How much more may be remembered.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    fields: usize,
+    pub(super) fields_left_out: u64,
+    pub(super) too_deep: u64,
+}
+
+/// Adds one value to a field.
+pub(super) struct FieldSeed<'a> {
+    pub(super) field: &'a mut Field,
+    pub(super) budget: &'a mut Budget,
+    pub(super) place: Place,
+    /// Objects around the value; 0 is the document.
+    pub(super) depth: usize,
+    pub(super) in_array: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for FieldSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        if self.depth == 0 { deserializer.deserialize_map(self) } else { deserializer.deserialize_any(self) }
+    }
+}
+
+impl<'de> Visitor<'de> for FieldSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.depth == 0 { "a JSON object" } else { "a value" })
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.field.nulls.at(self.place);
+        Ok(())
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        self.field.booleans.at(self.place);
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.field.integer(value.into(), self.place);
+        Ok(())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.field.integer(value.into(), self.place);
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        self.field.decimal(value, self.place);
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+        self.field.strings.add(value, self.place);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
+        let FieldSeed { field, budget, place, depth, .. } = self;
+        field.arrays.at(place);
+        while elements.next_element_seed(FieldSeed { field, budget, place, depth, in_array: true })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        let FieldSeed { field, budget, place, depth, in_array } = self;
+        field.objects.at(place);
+        if in_array {
+            field.objects_in_arrays.at(place);
+        }
+        while let Some(name) = entries.next_key::<String>()? {
+            if depth >= DEPTH_MAX {
+                budget.too_deep += 1;
+                entries.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            if !field.children.contains_key(&name) {
+                if budget.fields >= FIELDS_MAX {
+                    budget.fields_left_out += 1;
+                    entries.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+                budget.fields += 1;
+            }
+            let child = field.children.entry(name).or_default();
+            entries.next_value_seed(FieldSeed { field: child, budget, place, depth: depth + 1, in_array: false })?;
+        }
+        Ok(())
+    }
+}
