@@ -217,13 +217,23 @@ async fn rollover(server: &Server) {
     let template = json!({"index_patterns": ["stream*"], "data_stream": {},
         "template": {"settings": {REFRESH: "7s", "index.number_of_replicas": 0}}});
     server.put("/_index_template/stream", template).await;
+    let (status, reply) = server.transport.get_json("/_data_stream").await.unwrap();
+    if status != 200 {
+        println!("{}: skipped, this distribution has no data streams: {reply}", server.title);
+        return;
+    }
     let (config, _folder) = server.config("stream");
     let lines = (0..DOCS).map(|n| format!("{{\"@timestamp\":\"2026-01-01T00:00:00Z\",\"n\":{n}}}"));
     let load = begin(&config, Box::new(Large(Box::new(Lines::new(lines))))).await;
     let mut progress = load.progress();
+    // Its first document has made it, and its name is only known since.
+    let (_, streams) = server.transport.get_json("/_data_stream/stream").await.unwrap();
+    let first = streams["data_streams"][0]["indices"][0]["index_name"].as_str().unwrap();
+    while server.setting(first, REFRESH).await.as_deref() != Some("60s") {
+        progress.changed().await.unwrap();
+    }
     let (_, rolled) = server.transport.post_json("/stream/_rollover", None).await.unwrap();
     let (old, new) = (rolled["old_index"].as_str().unwrap(), rolled["new_index"].as_str().unwrap());
-    assert_eq!(server.setting(old, REFRESH).await.as_deref(), Some("60s"), "{}", server.title);
     while server.setting(new, REFRESH).await.as_deref() != Some("60s") {
         progress.changed().await.unwrap();
     }
