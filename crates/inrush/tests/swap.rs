@@ -138,7 +138,7 @@ async fn an_index_gives_way_to_the_alias_of_its_name() {
     assert_eq!(report.status, Status::Complete, "{report:?}");
     let swap = report.swap.unwrap();
     assert_eq!((swap.swapped, swap.old), (true, OldIndex::Deleted));
-    assert_eq!(indices(&fake), [swap.index.clone()]);
+    assert_eq!(indices(&fake), std::slice::from_ref(&swap.index));
     assert_eq!(stands_for(&fake, "trips"), [(swap.index, json!({}))]);
 }
 
