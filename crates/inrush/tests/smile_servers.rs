@@ -54,7 +54,7 @@ fn documents() -> Vec<String> {
             r#"{"date":1700000000,"point":[2.35,48.85],"keyword":null,"dynamic_text":"été 😀 \u0000 \" \\ \n"}"#,
             r#"{"not_indexed":{"":[],"big":123456789012345678901234567890,"a":[[1],[{}],null,[true,false,""]]}}"#,
             r#"{"keyword":["a","a","b",1],"dynamic_array":[1,2,3],"dots.with.dots":1,"nested":{"nested":{"nested":"x"}}}"#,
-            r#"{"date":1700000000.5,"dynamic_decimal":12345678.5,"dynamic_decimals":[43.3587840,1],"point":{"lat":48.850,"lon":-2.350}}"#,
+            r#"{"date":1700000000.5,"dynamic_decimal":12345678.5,"dynamic_decimals":[43.3587840,1.5],"point":{"lat":48.850,"lon":-2.350}}"#,
             r#"{"flag":"","keyword":""}"#,
         ]
         .map(str::to_owned),
