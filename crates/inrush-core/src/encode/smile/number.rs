@@ -99,8 +99,10 @@ fn fraction(
         let double = text.and_then(|text| text.parse().ok());
         double.filter(|&double| decimal::is_exact(whole, places, exponent, double))
     };
-    let as_java =
-        |double: f64| (quick && plain(json, first, point, after, places)) || is_java(&json[at..after], double);
+    let as_java = |double: f64| match quick && after == mantissa {
+        true => plain(json, first, point, after),
+        false => is_java(&json[at..after], double),
+    };
     match (decimals, double) {
         (Decimals::ByValue, Some(double)) => out.double(double),
         (Decimals::ByText, Some(double)) if as_java(double) => out.double(double),
@@ -136,14 +138,12 @@ fn big_decimal(json: &[u8], at: usize, point: usize, after: usize, out: &mut Out
     Ok(after)
 }
 
-/// Whether a number of at most 15 digits is surely spelled as Java does it: from 0.001 to 9,999,999, without an exponent or a superfluous
-/// zero.
-fn plain(json: &[u8], first: usize, point: usize, after: usize, places: usize) -> bool {
-    json[point] == b'.'
-        && after == point + 1 + places
-        && point - first <= 7
-        && (json[after - 1] != b'0' || places == 1)
-        && (json[first] != b'0' || json[point + 1..after].iter().take(3).any(|&digit| digit != b'0') || places == 1)
+/// Whether Java writes the double that `first..after`, with at most 15 digits and no exponent, is read as, in the same way: from 0.001 to 9,999,999
+/// without a superfluous zero, all others with an exponent.
+fn plain(json: &[u8], first: usize, point: usize, after: usize) -> bool {
+    let places = &json[point + 1..after];
+    let at_least_a_thousandth = json[first] != b'0' || places.iter().take(3).any(|&digit| digit != b'0');
+    point - first <= 7 && (places.len() == 1 || (at_least_a_thousandth && !places.ends_with(b"0")))
 }
 
 /// Reads digits into `value`, which wraps after the 19th. Returns the byte after them.
@@ -287,6 +287,13 @@ mod tests {
             let mut text = Vec::new();
             decimal::write_double(value, &mut text);
             prop_assert_eq!(double(std::str::from_utf8(&text).unwrap(), Decimals::ByText), Some(value));
+        }
+
+        #[test]
+        fn what_needs_no_look_is_what_java_writes(whole in "0|[1-9][0-9]{0,8}", places in "0{0,4}[0-9]{1,3}") {
+            let text = format!("{whole}.{places}");
+            let looked = is_java(text.as_bytes(), text.parse().unwrap());
+            prop_assert_eq!(plain(text.as_bytes(), 0, whole.len(), text.len()), looked);
         }
 
         #[test]
