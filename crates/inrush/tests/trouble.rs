@@ -222,7 +222,9 @@ async fn rollover(server: &Server) {
         println!("{}: skipped, this distribution has no data streams: {reply}", server.title);
         return;
     }
-    let (config, _folder) = server.config("stream");
+    let (mut config, _folder) = server.config("stream");
+    // Time enough for two guards.
+    config.limits.max_rate = Some(Rate::Docs(DOCS / 10));
     let lines = (0..DOCS).map(|n| format!("{{\"@timestamp\":\"2026-01-01T00:00:00Z\",\"n\":{n}}}"));
     let load = begin(&config, Box::new(Large(Box::new(Lines::new(lines))))).await;
     let mut progress = load.progress();
