@@ -396,7 +396,7 @@ fn an_arrow_file_that_is_cut_off_delivers_its_whole_batches() {
         let (outcome, _) = load(&write(&dir, "cut.arrow", &data[..cut]), FormatOptions::default(), 1 << 20);
         let error = outcome.error.as_ref().unwrap().to_string();
         assert!(error.contains("cut.arrow: "), "{error}");
-        assert_eq!(outcome.texts(), numbers_expected(3000)[..rows], "{error}");
+        assert!(outcome.texts() == numbers_expected(3000)[..rows], "{} rows: {error}", outcome.records.len());
     }
 }
 

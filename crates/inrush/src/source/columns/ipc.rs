@@ -16,6 +16,9 @@ use crate::source::input::Input;
 /// What an Arrow file begins and ends with.
 const MAGIC: &[u8] = b"ARROW1";
 
+/// The most that the magic number takes with the zeros behind it, bytes.
+const MAGIC_LEN_MAX: usize = 64;
+
 /// Arrow IPC, read as a stream, so that it may come compressed or through a pipe. A batch is in memory as a whole, however large
 /// its writer has made it.
 pub(in crate::source) struct IpcFile {
@@ -31,10 +34,12 @@ pub(in crate::source) struct IpcFile {
 impl IpcFile {
     /// Reads the schema. `consumed` counts the bytes that are used of the file.
     pub(in crate::source) fn open(mut input: Input, name: &str, consumed: Arc<AtomicU64>) -> Result<Self, SourceError> {
-        let is_file = input.peek(8, |_| false).starts_with(MAGIC);
+        let head = input.peek(MAGIC_LEN_MAX, |_| false);
+        let is_file = head.starts_with(MAGIC);
         if is_file {
-            // The magic number is padded to eight bytes.
-            input.skip(8);
+            // Zeros fill it up to 8 bytes, or to what its writer aligns to; the stream begins with something else.
+            let zeros = head[MAGIC.len()..].iter().take_while(|byte| **byte == 0).count();
+            input.skip(MAGIC.len() + zeros);
         }
         let reader = guarded(|| StreamReader::try_new(input, None).map_err(text));
         let reader = reader.map_err(|problem| {
