@@ -58,9 +58,13 @@ impl IpcFile {
     fn read(&mut self) -> Result<Option<RecordBatch>, String> {
         let reader = &mut self.reader;
         let batch = guarded(|| reader.next().transpose().map_err(text))?;
-        // A stream may end between two batches without a word; a file may not.
-        if batch.is_none() && self.is_file && !ends_with_magic(self.reader.get_mut()).map_err(text)? {
-            return Err("the file is cut off".to_owned());
+        if batch.is_none() {
+            // To the very end, so that a compressed stream is checked as a whole.
+            let is_whole = ends_with_magic(self.reader.get_mut()).map_err(text)?;
+            // A stream may end between two batches without a word; a file may not.
+            if self.is_file && !is_whole {
+                return Err("the file is cut off".to_owned());
+            }
         }
         Ok(batch)
     }
