@@ -93,7 +93,7 @@ pub async fn stats(transport: &Transport, index: &str) -> Result<IndexStats, Clu
     Ok(index_stats(&body["_all"]))
 }
 
-/// The same of each of several indices, by their own names, at most [`NAMES_AT_ONCE`] at a time. What is not there is left out.
+/// The same of each of several indices, by their own names, at most 20 at a time. What is not there is left out.
 ///
 /// # Errors
 /// As every question.
