@@ -214,14 +214,14 @@ async fn expired_credentials(server: &Server) {
 }
 
 async fn rollover(server: &Server) {
-    let template = json!({"index_patterns": ["stream*"], "data_stream": {},
-        "template": {"settings": {REFRESH: "7s", "index.number_of_replicas": 0}}});
-    server.put("/_index_template/stream", template).await;
     let (status, reply) = server.transport.get_json("/_data_stream").await.unwrap();
     if status != 200 {
         println!("{}: skipped, this distribution has no data streams: {reply}", server.title);
         return;
     }
+    let template = json!({"index_patterns": ["stream*"], "data_stream": {},
+        "template": {"settings": {REFRESH: "7s", "index.number_of_replicas": 0}}});
+    server.put("/_index_template/stream", template).await;
     let (mut config, _folder) = server.config("stream");
     // Time enough for two guards.
     config.limits.max_rate = Some(Rate::Docs(DOCS / 10));
