@@ -269,8 +269,8 @@ pub(crate) struct SizeArgs {
     /// Requests under way at once, those that wait to be tried again included. Default: tuned, 1 to 256
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) in_flight: Option<u32>,
-    /// Keep searches on the cluster fast: requests may take 1.3 times as long as on the idle cluster, and 0.1% of the
-    /// documents may be rejected, before less is sent
+    /// Hold back for the sake of searches: less is sent when requests take 1.3 times as long as on the idle cluster, or 0.1%
+    /// of the documents are rejected. An aim, not a guarantee: docs/tuner.md has what it reaches
     #[arg(long)]
     pub(crate) gentle: bool,
     /// The most that is sent a second, repetitions included: bytes before compression such as 20MiB, or documents
