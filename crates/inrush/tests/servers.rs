@@ -123,10 +123,14 @@ async fn diagnose(node: &OwnedNode, title: &str) {
     let left = serde_json::json!({"index": {"refresh_interval": "-1", "translog": {"durability": "async"}}});
     let (status, reply) = transport.put_json("/with-ids/_settings", &left).await.unwrap();
     assert_eq!(status, 200, "{title}: {reply}");
+    let allocation =
+        |to: serde_json::Value| serde_json::json!({"persistent": {"cluster.routing.allocation.enable": to}});
+    transport.put_json("/_cluster/settings", &allocation("none".into())).await.unwrap();
     let found = inrush::doctor::examine(&transport, Some("with-ids")).await.unwrap();
     assert_eq!(found.not_checked, Vec::<String>::new(), "{title}");
     let ids: Vec<&str> = found.findings.iter().map(|finding| finding.id).collect();
-    assert!(["refresh_off", "translog_async"].iter().all(|id| ids.contains(id)), "{title}: {ids:?}");
+    transport.put_json("/_cluster/settings", &allocation(serde_json::Value::Null)).await.unwrap();
+    assert!(["refresh_off", "translog_async", "allocation_off"].iter().all(|id| ids.contains(id)), "{title}: {ids:?}");
     let other = inrush::doctor::examine(&transport, Some("without-ids")).await.unwrap();
     assert!(other.findings.iter().all(|finding| finding.id != "refresh_off"), "{title}: {:?}", other.findings);
     let missing = inrush::doctor::examine(&transport, Some("nope")).await.unwrap_err();
