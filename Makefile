@@ -5,6 +5,8 @@ SHELL := bash
 
 # Tests of the engine that start servers.
 SERVER_TESTS := node servers guard trouble audit_servers smile_servers cluster swap_servers
+# Those of sources that are no part of a plain build.
+SOURCE_TESTS := database_postgres database_mysql
 
 .PHONY: build demo test check unit fmt lint docs purity servers chaos tools fuzz bench
 
@@ -33,10 +35,13 @@ purity:
 
 unit: ## units, properties, the engine and the command line against the fake cluster
 	cargo test --locked --workspace --quiet
+	cargo test --locked -p inrush --lib --test database_sqlite --features cloud,databases --quiet source::
 
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
 	cargo test --locked -p inrush $(addprefix --test ,$(SERVER_TESTS)) --features real-servers -- --nocapture --test-threads 1
 	cargo test --locked -p inrush-cli --test kill --features real-servers real -- --nocapture
+	cargo test --locked -p inrush $(addprefix --test ,$(SOURCE_TESTS)) --features real-servers,databases -- --nocapture
+	cargo test --locked -p inrush-cli --test s3 --features real-servers,cloud -- --nocapture
 	scripts/jackson.sh
 	scripts/readme.sh
 

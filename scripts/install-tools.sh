@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests and the demo need and this machine lacks: a C compiler, curl, pip for the demo's data, Java for the
-# servers, Maven to fetch them. The servers themselves are fetched by whoever starts one. Prints nothing where all is there.
+# servers, Maven to fetch them, Go for the S3 server, Postgres and MariaDB. The other servers are fetched by whoever starts one. Prints
+# nothing where all is there.
 set -euo pipefail
 
 # Whether some home of this machine has a Java of at least the first and at most the second major version.
@@ -19,6 +20,13 @@ command -v cc >/dev/null || need+=(build-essential)
 command -v curl >/dev/null || need+=(curl ca-certificates)
 command -v pip >/dev/null || need+=(python3-pip)
 command -v mvn >/dev/null || need+=(maven)
+command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || need+=(golang-go)
+command -v mariadbd >/dev/null || [ -x /usr/sbin/mariadbd ] || need+=(mariadb-server-core)
+# A tool of the client makes the folder of a server.
+command -v my_print_defaults >/dev/null || need+=(mariadb-client-core)
+if ! command -v postgres >/dev/null && ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then
+  need+=(postgresql)
+fi
 # OpenSearch 3 needs Java 21 or newer; OpenSearch 2.19 takes 11 to 23, Elasticsearch 7.17 and 8.19 run on 17.
 java=()
 has_java 21 99 || java+=(new)
@@ -48,6 +56,11 @@ for age in "${java[@]}"; do
     old) first_there openjdk-17-jdk-headless openjdk-21-jdk-headless temurin-17-jdk ;;
   esac
 done
+if [[ " ${need[*]} " == *" postgresql "* ]]; then
+  # The tests start servers of their own; none is to run besides.
+  $sudo mkdir -p /etc/postgresql-common/createcluster.d
+  echo "create_main_cluster = false" | $sudo tee /etc/postgresql-common/createcluster.d/inrush.conf >/dev/null
+fi
 if [ ${#need[@]} -gt 0 ]; then
   echo "installing ${need[*]}" >&2
   $sudo apt-get install -y -q --no-install-recommends "${need[@]}" >&2

@@ -14,7 +14,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
 pub(crate) use load::{
-    AuthArgs, AwsService, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs,
+    AuthArgs, AwsService, DatabaseArgs, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs,
+    SourceArgs,
 };
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};

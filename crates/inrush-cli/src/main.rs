@@ -3,6 +3,7 @@
 mod args;
 mod auth;
 mod commands;
+mod database;
 mod failure;
 mod job;
 mod json_file;

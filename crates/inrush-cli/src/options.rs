@@ -3,10 +3,16 @@
 
 mod finish;
 
+use std::ffi::OsString;
+use std::sync::Arc;
+
 use anyhow::Result;
 use inrush::Action;
 use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig, MaxErrors, Replies};
-use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header, Parse, SheetOptions};
+use inrush::source::{
+    Charset, ColumnType, CsvOptions, DatabaseAddress, Format, FormatOptions, Header, Parse, SheetOptions, SourceSpec,
+    StoreOptions,
+};
 use inrush::transport::NodeUrl;
 
 use crate::args::{self, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
@@ -260,6 +266,20 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
     })
 }
 
+/// Where to read files.
+pub(crate) fn sources(sources: &[OsString], args: &FormatArgs) -> Result<Vec<SourceSpec>, UsageError> {
+    if let Some(database) = sources.iter().find_map(|source| source.to_str().and_then(DatabaseAddress::new)) {
+        return Err(UsageError::new(format!(
+            "{database} is a database, which only `inrush load` reads, without --map auto"
+        ))
+        .hint("for the other commands, export what is meant to a file"));
+    }
+    let options = StoreOptions::parse(&args.store_option)
+        .map_err(|problem| UsageError::new(format!("--store-option: {problem}")))?;
+    let options = Arc::new(options);
+    Ok(sources.iter().map(|source| SourceSpec::with_options(source, &options)).collect())
+}
+
 /// What lines of text are made of.
 fn parse(args: &FormatArgs) -> Option<Parse> {
     if !args.fixed_width.is_empty() {
@@ -302,6 +322,7 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
         ("--fixed-width", !reading.fixed_width.is_empty()),
         ("--validate", reading.validate),
         ("--no-hive-partitions", reading.no_hive_partitions),
+        ("--store-option", !reading.store_option.is_empty()),
     ];
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),

@@ -51,7 +51,8 @@ pub(crate) struct LoadArgs {
 #[command(next_help_heading = "Source")]
 pub(crate) struct SourceArgs {
     /// Files, folders, globs in quotes ('logs/*.ndjson.zst'), or - for stdin; gzip, zstd, bzip2 and xz are recognised by
-    /// their content
+    /// their content. Also files on web servers (https://host/a.csv.gz), files, folders and globs of object stores
+    /// (s3://bucket/logs/*.parquet, gs://, az://, abfss://), or a database (postgres://user@host/db)
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath)]
     pub(crate) sources: Vec<OsString>,
     /// Read flags from a TOML file: every long flag is a key (batch_bytes = "4MiB"), and `sources` is a list; paths in
@@ -63,6 +64,31 @@ pub(crate) struct SourceArgs {
     pub(crate) from_dead_letters: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: FormatArgs,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
+}
+
+/// What is read of a database.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Source")]
+pub(crate) struct DatabaseArgs {
+    /// Databases (postgres://user@host/db, mysql://user@host/db, sqlite:///path): the table or view to read, as in orders or
+    /// public.orders
+    #[arg(long, value_name = "NAME", conflicts_with = "db_query")]
+    pub(crate) db_table: Option<String>,
+    /// Databases: the query whose rows become documents, as in 'SELECT … FROM …'; @FILE reads it from a file
+    #[arg(long, value_name = "SQL")]
+    pub(crate) db_query: Option<String>,
+    /// Databases: the column whose ranges are read side by side; it should have an index. Default: tables of Postgres are read in ranges
+    /// of their pages, everything else by one connection
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) split_by: Option<String>,
+    /// Databases: connections that read side by side. Default 4
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) db_readers: Option<u32>,
+    /// Databases: file that holds the password. Default: PGPASSWORD, ~/.pgpass or MYSQL_PWD
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) source_password_file: Option<PathBuf>,
 }
 
 /// How sources are read.
@@ -123,6 +149,11 @@ pub(crate) struct FormatArgs {
     /// as whole numbers or strings
     #[arg(long)]
     pub(crate) no_hive_partitions: bool,
+    /// Object stores: what the environment does not say, as in endpoint=http://localhost:7070, region=eu-west-1, allow_http=true or
+    /// anonymous=true; repeated for several. No secrets: those come from the environment (AWS_*, GOOGLE_*, AZURE_*), the AWS profile or
+    /// the machine's identity
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) store_option: Vec<String>,
     /// Character set of the sources, as in latin1 or windows-1252. Default: UTF-8, or what a byte order mark says
     #[arg(long, value_name = "NAME")]
     pub(crate) charset: Option<String>,

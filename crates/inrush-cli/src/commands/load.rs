@@ -18,7 +18,7 @@ use crate::job::{self, Job};
 use crate::keys::Keys;
 use crate::logging::{self, Stderr};
 use crate::progress::{self, Display};
-use crate::{options, summary};
+use crate::{database, options, summary};
 
 /// Loads, reports, and returns the exit status.
 pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
@@ -71,6 +71,9 @@ async fn start(job: Job, mut config: LoadConfig, source: Box<dyn Source>, stderr
 }
 
 fn open_source(args: &SourceArgs, document_bytes_max: usize) -> Result<Box<dyn Source>> {
+    if let Some(database) = database::open(args, document_bytes_max)? {
+        return Ok(database);
+    }
     // A file that is not there is the command line's mistake as long as nothing was done.
     let wrong = |error: SourceError| UsageError::new(error.to_string());
     if let Some(path) = &args.from_dead_letters {
@@ -83,7 +86,7 @@ fn open_source(args: &SourceArgs, document_bytes_max: usize) -> Result<Box<dyn S
         return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
     }
     let format = options::format(&args.reading, document_bytes_max)?;
-    let specs: Vec<SourceSpec> = args.sources.iter().map(SourceSpec::new).collect();
+    let specs = options::sources(&args.sources, &args.reading)?;
     Ok(Box::new(open(&specs, format, &Warnings::default()).map_err(wrong)?))
 }
 

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use anyhow::{Context, Result, bail};
 use inrush::config::{Limits, LoadConfig};
 use inrush::infer::{Inference, Note, NoteKind, infer};
-use inrush::source::{SourceSpec, Warnings, open};
+use inrush::source::{Warnings, open};
 use serde_json::{Value, json};
 
 use crate::args::{FormatArgs, IndexArgs, MappingArgs, SourceArgs};
@@ -66,7 +66,7 @@ pub(crate) async fn of_load(source: &SourceArgs, to: &IndexArgs, config: &mut Lo
 
 async fn look(sources: Vec<OsString>, reading: &FormatArgs, bytes_max: usize, rows: Option<u64>) -> Result<Inference> {
     let format = options::format(reading, bytes_max)?;
-    let specs: Vec<SourceSpec> = sources.into_iter().map(SourceSpec::new).collect();
+    let specs = options::sources(&sources, reading)?;
     let mut source = open(&specs, format, &Warnings::default()).map_err(|e| UsageError::new(e.to_string()))?;
     let found = tokio::task::spawn_blocking(move || infer(&mut source, rows)).await.context("reading panicked")??;
     if found.advice.docs == 0 {

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use inrush::LoadError;
 use inrush::audit::{AuditError, AuditOptions, AuditProgress, AuditReport, Example, Outcome, audit};
 use inrush::config::Limits;
-use inrush::source::{SourceSpec, Warnings, open};
+use inrush::source::{Warnings, open};
 use inrush::transport::{HttpOptions, NodeUrl, Transport};
 use tokio::sync::watch;
 
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     }
     let urls = options::urls(&what.to)?;
     let format = options::format(&reading, Limits::default().document_bytes_max)?;
-    let specs: Vec<SourceSpec> = sources.iter().map(SourceSpec::new).collect();
+    let specs = options::sources(&sources, &reading)?;
     let source = open(&specs, format, &Warnings::default()).map_err(|error| UsageError::new(error.to_string()))?;
     let tls = auth::tls(&auth)?;
     let credentials = auth::credentials(&auth, &urls, &Surroundings::of_process())?;

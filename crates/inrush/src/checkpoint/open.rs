@@ -38,7 +38,7 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
     if source.repeats() != Repeats::Always {
         if config.resume {
             return Err(refuse(
-                "a source that can be read only once, such as stdin, has no checkpoint to resume from; load files, or load again without --resume (with --id no document is there twice)",
+                "a source that can be read only once, such as stdin, or whose order is not its own, such as a database, has no checkpoint to resume from; load files, or load again without --resume (with --id no document is there twice)",
             ));
         }
         return Ok(None);

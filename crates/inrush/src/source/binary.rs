@@ -15,13 +15,14 @@ use super::input::Input;
 use super::open::Shared;
 #[cfg(feature = "excel")]
 use super::sheet::SheetFile;
+use super::store::Object;
 
 /// A file whose format is known, and is no text.
 pub(super) struct BinaryFile<'a> {
     pub(super) id: SourceId,
     pub(super) name: &'a str,
     /// The file, where it can be read at any place: neither a pipe nor compressed.
-    pub(super) seekable: Option<File>,
+    pub(super) seekable: Option<Seekable>,
     /// What is in it, decompressed.
     pub(super) contents: Input,
     /// Bytes used of the file.
@@ -30,15 +31,32 @@ pub(super) struct BinaryFile<'a> {
     pub(super) constants: &'a [(String, String)],
 }
 
+/// A file that can be read at any place.
+pub(super) enum Seekable {
+    File(File),
+    Object(Arc<Object>),
+}
+
 /// Opens a file of a binary `format`.
 pub(super) fn open(shared: &Shared, format: Format, file: BinaryFile<'_>) -> Result<Box<dyn ReadFile>, SourceError> {
     match format {
         #[cfg(feature = "parquet")]
         Format::Parquet => {
-            let seekable = file.seekable.ok_or_else(|| needs_file(file.name, format))?;
-            let batches = columns::parquet::ParquetFile::open(seekable, file.name)?;
-            let writer = writer(shared, &batches.schema(), file.name, file.constants);
-            Ok(Box::new(BatchFile::new(file.id, batches, writer)))
+            use super::store::ranges::ObjectRanges;
+            match file.seekable {
+                None => Err(needs_file(file.name, format)),
+                Some(Seekable::File(seekable)) => open_parquet(shared, file.id, file.name, file.constants, seekable),
+                Some(Seekable::Object(object)) => {
+                    let no_parts = || {
+                        let message = "parquet is read from its end, and the server does not give parts of this file; download it first";
+                        SourceError::new(file.name, message)
+                    };
+                    let ranges = ObjectRanges::open(object)
+                        .ok_or_else(no_parts)?
+                        .map_err(|e| SourceError::io(file.name, "cannot be read", e))?;
+                    open_parquet(shared, file.id, file.name, file.constants, ranges)
+                }
+            }
         }
         #[cfg(feature = "arrow")]
         Format::Arrow => {
@@ -73,6 +91,19 @@ pub(super) fn open(shared: &Shared, format: Format, file: BinaryFile<'_>) -> Res
             Err(SourceError::new(file.name, format!("{} is text", format.name())))
         }
     }
+}
+
+#[cfg(feature = "parquet")]
+fn open_parquet(
+    shared: &Shared,
+    id: SourceId,
+    name: &str,
+    constants: &[(String, String)],
+    parts: impl columns::parquet::Parts,
+) -> Result<Box<dyn ReadFile>, SourceError> {
+    let batches = columns::parquet::ParquetFile::open(parts, name)?;
+    let writer = writer(shared, &batches.schema(), name, constants);
+    Ok(Box::new(BatchFile::new(id, batches, writer)))
 }
 
 #[cfg(feature = "columns")]

@@ -9,6 +9,7 @@ use inrush_core::{DocBlock, SourceId};
 
 use super::compression::Codec;
 use super::cut::{CutError, Cutter, Piece};
+use super::store::FetchError;
 use super::{Chunk, Decode, RawChunk, SourceError, too_large};
 
 /// A file that is being read.
@@ -78,7 +79,7 @@ impl CutFile {
             CutError::Io { error, content_bytes, dropped_bytes } => (error, content_bytes, dropped_bytes),
         };
         let mut what = match self.codec {
-            Some(codec) if error.raw_os_error().is_none() => {
+            Some(codec) if error.raw_os_error().is_none() && !FetchError::is_cause_of(&error) => {
                 let codec = codec.name();
                 let state = if error.kind() == std::io::ErrorKind::UnexpectedEof { "is cut off" } else { "is damaged" };
                 format!(

@@ -140,11 +140,23 @@ impl FormatOptions {
     }
 }
 
+/// Suffixes that stand for a compression.
+const COMPRESSIONS: [&str; 6] = [".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz"];
+
 /// The last part of a name, before a suffix that stands for a compression.
 fn extension(name: &str) -> String {
-    let name = name.to_ascii_lowercase();
-    let stem = [".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz"].iter().find_map(|s| name.strip_suffix(s));
+    let mut name = name.to_ascii_lowercase();
+    if let (true, Some(query)) = (name.starts_with("http"), name.find('?')) {
+        name.truncate(query);
+    }
+    let stem = COMPRESSIONS.iter().find_map(|s| name.strip_suffix(s));
     stem.unwrap_or(&name).rsplit_once('.').map_or_else(String::new, |(_, extension)| extension.to_owned())
+}
+
+/// Whether a name ends as those of files do that can be read.
+pub(super) fn promises_a_format(name: &str) -> bool {
+    let compressed = COMPRESSIONS.iter().any(|suffix| name.to_ascii_lowercase().ends_with(suffix));
+    compressed || by_name(name).is_some()
 }
 
 /// What the name promises, if anything.
@@ -243,6 +255,9 @@ pub(super) fn decide(options: &FormatOptions, name: &str, head: &[u8]) -> Result
         return Ok(format);
     }
     if let Some(binary) = binary(head) {
+        if binary == "SQLite" {
+            return Err("contents are SQLite; write it as sqlite://PATH, and name a table with --db-table".to_owned());
+        }
         return Err(format!("contents are {binary}, which cannot be read yet; convert the file to NDJSON or CSV"));
     }
     if options.parse.is_some() {
@@ -288,6 +303,7 @@ mod tests {
         assert_eq!(check("a.NDJSON", "x"), Ok(Format::Ndjson));
         assert_eq!(check("dir.csv/a.jsonl.gz", "x"), Ok(Format::Ndjson));
         assert_eq!(check("a.log.zst", "x"), Ok(Format::Text));
+        assert_eq!(check("https://h/a.csv.gz?v=1.2", "x"), Ok(Format::Csv));
     }
 
     #[test]

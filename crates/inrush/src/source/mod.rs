@@ -6,6 +6,7 @@
 //!
 //! [`open()`] makes a source of files and stdin, [`push::channel`] one that a program feeds.
 
+mod ahead;
 mod binary;
 mod buffer;
 mod charset;
@@ -15,6 +16,7 @@ mod compression;
 mod csv;
 mod cut;
 mod cut_file;
+mod database;
 mod dead_letters;
 mod format;
 #[cfg(any(feature = "columns", feature = "excel"))]
@@ -23,13 +25,16 @@ mod input;
 mod json_array;
 mod json_string;
 mod lines;
+mod network;
 mod open;
 mod parse;
 mod partitions;
+mod paths;
 pub mod push;
 mod repeat;
 #[cfg(feature = "excel")]
 mod sheet;
+mod store;
 mod validate;
 mod warnings;
 
@@ -42,10 +47,16 @@ use inrush_core::{DocBlock, SourceId};
 pub(crate) use buffer::BufferPool;
 pub use charset::Charset;
 pub use csv::{ColumnType, CsvOptions, Header};
+#[cfg(not(feature = "databases"))]
+pub use database::without_databases;
+#[cfg(feature = "databases")]
+pub use database::{Database, open_database};
+pub use database::{DatabaseAddress, DatabaseOptions, Rows};
 pub use format::{Format, FormatOptions, SheetOptions};
 pub use open::{Files, SourceSpec, open};
 pub use parse::{FixedColumn, LogFormat, Parse};
 pub use repeat::{Fingerprint, Repeats};
+pub use store::{SourceUrl, StoreOptions};
 pub use warnings::{Warning, Warnings};
 
 /// Bytes of a source that begin where a record begins and end where one ends.

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use inrush_core::SourceId;
 
-use super::binary::{self, BinaryFile};
+use super::binary::{self, BinaryFile, Seekable};
 use super::buffer::BufferPool;
 use super::charset::read_text;
 use super::compression::{Codec, MAGIC_LEN};
@@ -22,8 +22,11 @@ use super::format::{Format, FormatOptions, decide, decide_binary, may_be_a_table
 use super::input::{Input, RawFile};
 use super::json_array::{ArrayFile, Rules};
 use super::lines::{NdjsonDecode, OneField, PushLine, TextDecode};
+use super::network::Network;
 use super::partitions;
+use super::paths::{expand, file_len};
 use super::repeat::{Fingerprint, Repeats};
+use super::store::{self, Object, ObjectStream, SourceUrl, StoreOptions};
 use super::warnings::Warnings;
 use super::{Chunk, Decode, Source, SourceError};
 
@@ -37,6 +40,9 @@ const BINARY_LEN: usize = 96;
 /// Text that is looked at to tell the format, bytes.
 const GUESS_LEN: usize = 4096;
 
+/// Files on servers whose beginnings are fetched while one before them is read.
+const FILES_AHEAD: usize = 8;
+
 /// Where to read, as a user says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourceSpec {
@@ -44,13 +50,24 @@ pub enum SourceSpec {
     Stdin,
     /// A file, a folder with all that is in it, or a glob pattern (`*`, `?`, `[…]`, `**`) if no file has that very name.
     Path(PathBuf),
+    /// A file on a web server; a file, folder or glob pattern of an object store.
+    Url(SourceUrl),
 }
 
 impl SourceSpec {
-    /// `-` is stdin, anything else a path or a glob.
+    /// `-` is stdin, what begins with `s3://`, `https://` and the like a file on a server, anything else a path or a glob.
     pub fn new(argument: impl Into<OsString>) -> Self {
+        Self::with_options(argument, &Arc::default())
+    }
+
+    /// The same, with settings for object stores.
+    pub fn with_options(argument: impl Into<OsString>, options: &Arc<StoreOptions>) -> Self {
         let argument = argument.into();
-        if argument == "-" { SourceSpec::Stdin } else { SourceSpec::Path(argument.into()) }
+        if argument == "-" {
+            return SourceSpec::Stdin;
+        }
+        let url = argument.to_str().and_then(|text| SourceUrl::new(text, options));
+        url.map_or_else(|| SourceSpec::Path(argument.into()), SourceSpec::Url)
     }
 }
 
@@ -68,6 +85,7 @@ pub struct Files {
 enum Location {
     Stdin,
     Path(PathBuf),
+    Object(Arc<Object>),
 }
 
 /// What all files of a job have in common.
@@ -78,6 +96,8 @@ pub(super) struct Shared {
     column_types: HashMap<String, ColumnType>,
     /// For each file, the fields that its folders stand for.
     partitions: Vec<Vec<(String, String)>>,
+    /// Files on servers whose beginning is being fetched.
+    begun: HashMap<SourceId, ObjectStream>,
     /// Buffers that are read into.
     chunks: Arc<BufferPool>,
     /// Buffers that documents are written into.
@@ -86,7 +106,7 @@ pub(super) struct Shared {
 
 /// Finds the files of `specs` (a glob's in the order of their names) without reading them yet.
 ///
-/// Fails if a file does not exist, a folder is empty, a glob matches nothing, or options
+/// Fails if a file does not exist, a folder is empty, a glob matches nothing, a server does not answer, or options
 /// contradict each other.
 pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -> Result<Files, SourceError> {
     options.check().map_err(|message| SourceError::new("options", message))?;
@@ -98,10 +118,12 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
         names.push(match location {
             Location::Stdin => "-".to_owned(),
             Location::Path(path) => path.display().to_string(),
+            Location::Object(object) => object.name.clone(),
         });
         bytes_total = bytes_total.zip(bytes).map(|(total, bytes)| total + bytes);
     };
     let mut stdin_seen = false;
+    let mut network = None;
     for spec in specs {
         match spec {
             SourceSpec::Stdin if std::mem::replace(&mut stdin_seen, true) => {
@@ -114,12 +136,24 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
                     add(Location::Path(path), bytes);
                 }
             }
+            SourceSpec::Url(url) => {
+                let failed = |e| SourceError::io(url.to_string(), "cannot be read over the network", e);
+                let network = match &mut network {
+                    Some(network) => network,
+                    none => none.insert(Network::new().map_err(failed)?),
+                };
+                for object in store::find(url, options.format.is_some() || options.parse.is_some(), network)? {
+                    let bytes = object.size;
+                    add(Location::Object(Arc::new(object)), bytes);
+                }
+            }
         }
     }
     let options = FormatOptions { document_bytes_max: options.document_bytes_max.clamp(1, CHUNK_BYTES_MAX), ..options };
     let locations: Vec<Location> = waiting.iter().map(|(_, location)| location.clone()).collect();
     let paths = locations.iter().map(|location| match location {
         Location::Path(path) => Some(path.as_path()),
+        Location::Object(object) => Some(Path::new(&object.path)),
         Location::Stdin => None,
     });
     let partitions = if options.hive_partitions { partitions::fields(paths) } else { Vec::new() };
@@ -128,73 +162,11 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
         warnings: warnings.clone(),
         column_types: HashMap::new(),
         partitions,
+        begun: HashMap::new(),
         chunks: BufferPool::new(),
         documents: BufferPool::new(),
     };
     Ok(Files { names, locations, waiting, bytes_total, current: None, shared })
-}
-
-/// The files a path stands for.
-fn expand(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    let pattern = match path.to_str() {
-        // What exists under this very name is meant, whatever characters are in it.
-        Some(pattern) if pattern.contains(['*', '?', '[']) && path.symlink_metadata().is_err() => pattern,
-        _ if path.is_dir() => return folder(path),
-        _ => return Ok(vec![path.to_owned()]),
-    };
-    let matches = glob::glob(pattern).map_err(|e| {
-        SourceError::new(pattern, format!("is no valid glob pattern: {} at character {}", e.msg, e.pos))
-    })?;
-    let mut paths = Vec::new();
-    for found in matches {
-        let found = found.map_err(|e| {
-            let name = e.path().display().to_string();
-            SourceError::io(name, "cannot be looked into", e.into())
-        })?;
-        // Directories are not meant by `dir/*`.
-        if !found.is_dir() {
-            paths.push(found);
-        }
-    }
-    if paths.is_empty() {
-        return Err(SourceError::new(pattern, "matches no file"));
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-/// The files of a folder and of those in it, in the order of their paths. Names that begin with `.` or `_` are left out: those of
-/// what is not data, such as `_SUCCESS`.
-fn folder(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    let name = || path.display().to_string();
-    let mut paths = Vec::new();
-    let mut folders = vec![path.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let failed = |e| SourceError::io(folder.display().to_string(), "cannot be looked into", e);
-        for entry in folder.read_dir().map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            let hidden = path.file_name().is_some_and(|name| {
-                name.as_encoded_bytes().starts_with(b".") || name.as_encoded_bytes().starts_with(b"_")
-            });
-            // A link to a folder is not followed: it may lead around in a circle.
-            if hidden || path.is_dir() && path.is_symlink() {
-                continue;
-            }
-            if path.is_dir() { folders.push(path) } else { paths.push(path) }
-        }
-    }
-    if paths.is_empty() {
-        return Err(SourceError::new(name(), "is a folder without files"));
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-/// The size, where the path is a regular file.
-fn file_len(path: &Path) -> Result<Option<u64>, SourceError> {
-    let name = || path.display().to_string();
-    let meta = path.metadata().map_err(|e| SourceError::io(name(), "cannot be opened", e))?;
-    Ok(meta.is_file().then_some(meta.len()))
 }
 
 impl Source for Files {
@@ -203,6 +175,7 @@ impl Source for Files {
         loop {
             let Some(file) = &mut self.current else {
                 let Some((id, location)) = self.waiting.pop_front() else { return Ok(None) };
+                self.shared.begin(&self.waiting);
                 match self.shared.open(id, &self.names[id.0 as usize], &location) {
                     Ok(file) => self.current = Some(file),
                     Err(error) => return Err(self.end(error.of(id))),
@@ -227,19 +200,23 @@ impl Source for Files {
 
     fn repeats(&self) -> Repeats {
         // Pipes and devices have no size either.
-        if self.bytes_total.is_some() { Repeats::Always } else { Repeats::Once }
+        let lasts = |location: &Location| match location {
+            Location::Object(object) => object.version.is_some(),
+            Location::Path(_) | Location::Stdin => true,
+        };
+        if self.bytes_total.is_some() && self.locations.iter().all(lasts) { Repeats::Always } else { Repeats::Once }
     }
 
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
-        let paths = self.locations.iter().filter_map(|location| match location {
-            Location::Path(path) => Some(path),
+        let fingerprint = |location: &Location| match location {
+            Location::Path(path) => {
+                let failed = |e| SourceError::io(path.display().to_string(), "cannot be read", e);
+                Some(Fingerprint::of(path).map_err(failed))
+            }
+            Location::Object(object) => Some(Ok(Fingerprint::of_object(object))),
             Location::Stdin => None,
-        });
-        paths
-            .map(|path| {
-                Fingerprint::of(path).map_err(|e| SourceError::io(path.display().to_string(), "cannot be read", e))
-            })
-            .collect()
+        };
+        self.locations.iter().filter_map(fingerprint).collect()
     }
 
     fn reading(&self) -> String {
@@ -256,24 +233,39 @@ impl Files {
     fn end(&mut self, error: SourceError) -> SourceError {
         self.current = None;
         self.waiting.clear();
+        self.shared.begun.clear();
         error
     }
 }
 
 impl Shared {
+    /// Asks for the beginnings of the next files on servers, so that many small ones are not read one round trip after another.
+    fn begin(&mut self, waiting: &VecDeque<(SourceId, Location)>) {
+        for (id, location) in waiting.iter().take(FILES_AHEAD) {
+            if let Location::Object(object) = location {
+                self.begun.entry(*id).or_insert_with(|| object.stream());
+            }
+        }
+    }
+
     fn open(&mut self, id: SourceId, name: &str, location: &Location) -> Result<Box<dyn ReadFile>, SourceError> {
-        let (file, regular) = match location {
-            Location::Stdin => stdin().map_err(|e| SourceError::io(name, "cannot be opened", e))?,
+        let consumed = Arc::new(AtomicU64::new(0));
+        let mut read = Arc::new(AtomicU64::new(0));
+        let (mut raw, seekable) = match location {
+            Location::Stdin => of_file(stdin(), name, &read)?,
             Location::Path(path) => {
-                let file = File::open(path).map_err(|e| SourceError::io(name, "cannot be opened", e))?;
-                let regular = file.metadata().is_ok_and(|meta| meta.is_file());
-                (file, regular)
+                let file = File::open(path).map(|file| {
+                    let regular = file.metadata().is_ok_and(|meta| meta.is_file());
+                    (file, regular)
+                });
+                of_file(file, name, &read)?
+            }
+            Location::Object(object) => {
+                let stream = self.begun.remove(&id).unwrap_or_else(|| object.stream());
+                read = stream.consumed();
+                (Input::new(stream), Some(Seekable::Object(Arc::clone(object))))
             }
         };
-        let consumed = Arc::new(AtomicU64::new(0));
-        let read = Arc::new(AtomicU64::new(0));
-        let same = file.try_clone().map_err(|e| SourceError::io(name, "cannot be opened", e))?;
-        let mut raw = Input::new(RawFile::new(file, regular, Arc::clone(&read)));
         let codec = Codec::detect(raw.peek(MAGIC_LEN, |head| head.contains(&b'\n')));
         let (mut contents, consumed) = match codec {
             None => (raw, read),
@@ -286,7 +278,7 @@ impl Shared {
         };
         let head = contents.peek(BINARY_LEN, |head| head.contains(&b'\n'));
         if let Some(format) = decide_binary(&self.options, name, head) {
-            let seekable = (codec.is_none() && regular).then_some(same);
+            let seekable = seekable.filter(|_| codec.is_none());
             let constants = self.partitions.get(id.0 as usize).map_or(&[][..], Vec::as_slice);
             return binary::open(self, format, BinaryFile { id, name, seekable, contents, consumed, constants });
         }
@@ -351,6 +343,18 @@ impl Shared {
         let name = name.to_owned();
         Ok(Box::new(CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth }))
     }
+}
+
+/// A stream of an open file, and the file itself where it is a regular one.
+fn of_file(
+    opened: std::io::Result<(File, bool)>,
+    name: &str,
+    read: &Arc<AtomicU64>,
+) -> Result<(Input, Option<Seekable>), SourceError> {
+    let failed = |e| SourceError::io(name, "cannot be opened", e);
+    let (file, regular) = opened.map_err(failed)?;
+    let seekable = if regular { Some(Seekable::File(file.try_clone().map_err(failed)?)) } else { None };
+    Ok((Input::new(RawFile::new(file, regular, Arc::clone(read))), seekable))
 }
 
 /// Stdin as a file, without the standard library's buffer.

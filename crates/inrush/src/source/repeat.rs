@@ -8,6 +8,8 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::store::Object;
+
 /// How much of a file's beginning is looked at, bytes.
 const HEAD_BYTES: u64 = 64 << 10;
 
@@ -33,6 +35,9 @@ pub struct Fingerprint {
     pub modified_ns: u64,
     /// SHA-256 of its first 64 KiB, hexadecimal.
     pub head_sha256: String,
+    /// Of a file on a server instead of both: its ETag, or when it was changed last, in the server's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 impl Fingerprint {
@@ -49,7 +54,19 @@ impl Fingerprint {
             bytes: meta.len(),
             modified_ns: u64::try_from(modified.as_nanos()).unwrap_or(u64::MAX),
             head_sha256: Sha256::digest(&head).iter().map(|byte| format!("{byte:02x}")).collect(),
+            version: None,
         })
+    }
+
+    /// Of a file on a server, by what is known of it.
+    pub(super) fn of_object(object: &Object) -> Self {
+        Fingerprint {
+            path: PathBuf::from(&object.name),
+            bytes: object.size.unwrap_or_default(),
+            modified_ns: 0,
+            head_sha256: String::new(),
+            version: object.version.clone(),
+        }
     }
 
     /// What is different now, in words.
@@ -61,6 +78,8 @@ impl Fingerprint {
             Some(format!("{name} had {} bytes and has {} now", self.bytes, now.bytes))
         } else if self.head_sha256 != now.head_sha256 {
             Some(format!("the beginning of {name} is another one"))
+        } else if self.version != now.version {
+            Some(format!("{name} was replaced since"))
         } else if self.modified_ns != now.modified_ns {
             Some(format!("{name} was written to since"))
         } else {

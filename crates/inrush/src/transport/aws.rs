@@ -62,7 +62,7 @@ impl AwsCredentials {
     }
 
     /// The keys to sign with at `now`; a process is run again when what it gave is about to expire.
-    pub(super) async fn current(&self, now: SystemTime) -> Result<Keys, BoxError> {
+    pub(crate) async fn current(&self, now: SystemTime) -> Result<Keys, BoxError> {
         match &self.0 {
             Source::Fixed(keys) => Ok(keys.clone()),
             Source::Process { command, last } => {
@@ -145,6 +145,29 @@ pub fn find(
         _ => profile.credentials(profile_name.is_some())?,
     };
     Ok((service, region, credentials))
+}
+
+/// What a profile says about region and credentials.
+#[cfg(feature = "cloud")]
+pub(crate) struct OfProfile {
+    pub(crate) region: Option<String>,
+    pub(crate) credentials: Option<AwsCredentials>,
+}
+
+/// Looks into the profile that `AWS_PROFILE` names, else `default`, without looking at keys in the environment.
+///
+/// # Errors
+/// [`SetupError::Credentials`] where the profile was named, or has something, and it cannot be used.
+#[cfg(feature = "cloud")]
+pub(crate) fn of_profile(around: &Surroundings<'_>) -> Result<OfProfile, SetupError> {
+    let named = (around.variable)("AWS_PROFILE").filter(|name| !name.is_empty());
+    let profile = Profile::read(named.as_deref().unwrap_or("default"), around)?;
+    let region = profile.get("region").map(str::to_owned);
+    let keys = ["aws_access_key_id", "aws_secret_access_key", "credential_process"];
+    let has_keys = keys.iter().any(|key| profile.get(key).is_some());
+    // A default profile that only names a region leaves the keys to the machine's own identity.
+    let credentials = if named.is_some() || has_keys { Some(profile.credentials(named.is_some())?) } else { None };
+    Ok(OfProfile { region, credentials })
 }
 
 /// Service and region as Amazon's host names have them: `NAME.REGION.es.amazonaws.com`,

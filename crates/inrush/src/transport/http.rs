@@ -101,6 +101,19 @@ pub(crate) fn download_client() -> Result<reqwest::Client, SetupError> {
         .map_err(|e| SetupError::Client(e.into()))
 }
 
+/// A client for reading files: follows redirects, waits at most ten seconds for a connection and `silence_max` for each piece of a body.
+/// `insecure`: any certificate will do.
+pub(crate) fn file_client(insecure: bool, silence_max: Duration) -> Result<reqwest::Client, SetupError> {
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(client_config(&TlsOptions { insecure, ..TlsOptions::default() }, true)?)
+        .user_agent(super::AGENT)
+        .http1_only()
+        .connect_timeout(Duration::from_secs(10))
+        .read_timeout(silence_max)
+        .build()
+        .map_err(|e| SetupError::Client(e.into()))
+}
+
 /// The client. Redirects are not followed (a body would be sent twice), bodies are not decompressed, nothing is sent
 /// again except by the connection pool where a reused connection was closed before the request was written to it. A
 /// proxy from the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`) is used except for nodes on this machine.

@@ -21,8 +21,8 @@ mod url;
 
 pub use auth::{Credentials, Secret};
 pub use error::{BoxError, HttpError, HttpErrorKind, SetupError};
-pub(crate) use http::download_client;
 pub use http::{HttpClient, HttpOptions, Request, Response};
+pub(crate) use http::{download_client, file_client};
 pub use pool::NodeIndex;
 pub use tls::TlsOptions;
 pub use url::{NodeUrl, PORT_DEFAULT, path_segment};

@@ -1,6 +1,7 @@
 //! Parquet files, one row group after another.
 
 use std::fs::File;
+use std::io;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -9,10 +10,12 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::reader::ChunkReader;
 
 use super::Batches;
 use crate::source::SourceError;
 use crate::source::guard::{guarded, text};
+use crate::source::store::ranges::ObjectRanges;
 
 /// What a batch may cost in memory while it waits to become documents, bytes.
 const BATCH_BYTES: u64 = 2 << 20;
@@ -20,9 +23,41 @@ const BATCH_BYTES: u64 = 2 << 20;
 /// The most rows of a batch.
 const BATCH_ROWS_MAX: u64 = 16 << 10;
 
+/// What a Parquet file can be read from.
+pub(in crate::source) trait Parts: ChunkReader + 'static {
+    /// The same file, for another reader.
+    fn again(&self) -> io::Result<Self>
+    where
+        Self: Sized;
+
+    /// The rows of `group` are read next.
+    fn expect(&self, group: &RowGroupMetaData);
+}
+
+impl Parts for File {
+    fn again(&self) -> io::Result<Self> {
+        self.try_clone()
+    }
+
+    fn expect(&self, _: &RowGroupMetaData) {}
+}
+
+impl Parts for ObjectRanges {
+    fn again(&self) -> io::Result<Self> {
+        Ok(self.clone())
+    }
+
+    fn expect(&self, group: &RowGroupMetaData) {
+        self.expect(group.columns().iter().map(|column| {
+            let (start, len) = column.byte_range();
+            start..start.saturating_add(len)
+        }));
+    }
+}
+
 /// A Parquet file. It is decoded in batches of about [`BATCH_BYTES`], so a large row group costs no more memory than a small one.
-pub(in crate::source) struct ParquetFile {
-    file: File,
+pub(in crate::source) struct ParquetFile<F> {
+    file: F,
     name: String,
     metadata: ArrowReaderMetadata,
     bytes: u64,
@@ -33,10 +68,10 @@ pub(in crate::source) struct ParquetFile {
     reader: Option<ParquetRecordBatchReader>,
 }
 
-impl ParquetFile {
+impl<F: Parts> ParquetFile<F> {
     /// Reads the footer.
-    pub(in crate::source) fn open(file: File, name: &str) -> Result<Self, SourceError> {
-        let bytes = file.metadata().map_err(|e| SourceError::io(name, "cannot be read", e))?.len();
+    pub(in crate::source) fn open(file: F, name: &str) -> Result<Self, SourceError> {
+        let bytes = file.len();
         let metadata = guarded(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(text));
         let metadata = metadata.map_err(|problem| {
             SourceError::new(
@@ -72,7 +107,11 @@ impl ParquetFile {
             }
             let Some(group) = groups.get(self.next_group) else { return Ok(None) };
             self.next_group += 1;
-            let file = self.file.try_clone().map_err(text)?;
+            guarded(|| {
+                self.file.expect(group);
+                Ok(())
+            })?;
+            let file = self.file.again().map_err(text)?;
             let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
                 .with_row_groups(vec![self.next_group - 1])
                 .with_batch_size(batch_rows(group));
@@ -81,7 +120,7 @@ impl ParquetFile {
     }
 }
 
-impl Batches for ParquetFile {
+impl<F: Parts> Batches for ParquetFile<F> {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, SourceError> {
         match self.read() {
             Ok(batch) => {

@@ -1,0 +1,61 @@
+//! How a table is divided between readers.
+
+/// Ranges for each reader, so that one with many rows does not keep the others waiting.
+pub(super) const RANGES_PER_READER: usize = 4;
+
+/// The bounds between `ranges` ranges of whole numbers from `least` to `most`: at most one fewer, ascending.
+pub(super) fn whole_numbers(least: i128, most: i128, ranges: usize) -> Vec<String> {
+    let ranges = ranges as i128;
+    let mut bounds: Vec<i128> = (1..ranges).map(|n| least + (most - least + 1) * n / ranges).collect();
+    bounds.retain(|bound| *bound > least && *bound <= most);
+    bounds.dedup();
+    bounds.iter().map(i128::to_string).collect()
+}
+
+/// The conditions of ranges of `column`, which is written as SQL wants it, between `bounds`, which are literals. Every
+/// row is in exactly one of them. `nulls`: the column may be null, for which there is one more.
+pub(super) fn conditions(column: &str, bounds: &[String], nulls: bool) -> Vec<String> {
+    let Some((first, last)) = bounds.first().zip(bounds.last()) else { return vec!["TRUE".to_owned()] };
+    let between = bounds.windows(2).map(|two| format!("{column} >= {} AND {column} < {}", two[0], two[1]));
+    std::iter::once(format!("{column} < {first}"))
+        .chain(between)
+        .chain(std::iter::once(format!("{column} >= {last}")))
+        .chain(nulls.then(|| format!("{column} IS NULL")))
+        .collect()
+}
+
+/// A literal of text.
+pub(super) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// A query as a part of another one: without a semicolon, and with a line end, in case it ends with a comment.
+pub(super) fn subquery(query: &str) -> String {
+    format!("({}\n)", query.trim_end().trim_end_matches(';').trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_in_one_range() {
+        assert_eq!(whole_numbers(1, 100, 4), ["26", "51", "76"]);
+        assert_eq!(whole_numbers(0, 1, 4), ["1"]);
+        assert_eq!(whole_numbers(5, 5, 4), Vec::<String>::new());
+        assert_eq!(whole_numbers(i64::MIN.into(), i64::MAX.into(), 2), ["0"]);
+        assert_eq!(
+            conditions("id", &["3".to_owned(), "5".to_owned()], true),
+            ["id < 3", "id >= 3 AND id < 5", "id >= 5", "id IS NULL"]
+        );
+        assert_eq!(conditions("id", &["3".to_owned()], false), ["id < 3", "id >= 3"]);
+        assert_eq!(conditions("id", &[], true), ["TRUE"]);
+    }
+
+    #[test]
+    fn queries_may_end_as_people_write_them() {
+        assert_eq!(subquery("SELECT 1 ; \n"), "(SELECT 1\n)");
+        assert_eq!(subquery("SELECT 1 -- all"), "(SELECT 1 -- all\n)");
+        assert_eq!(literal("it's"), "'it''s'");
+    }
+}
