@@ -67,8 +67,11 @@ pub(super) struct Opened {
     pub(super) repeats: Repeats,
     pub(super) fingerprints: Vec<Fingerprint>,
     /// Begins to read.
-    pub(super) begin: Box<dyn FnOnce(&Network, Outgoing) + Send>,
+    pub(super) begin: Begin,
 }
+
+/// Starts the readers.
+pub(super) type Begin = Box<dyn FnOnce(&Network, Outgoing) + Send>;
 
 /// A database that is being read.
 pub struct Database {
