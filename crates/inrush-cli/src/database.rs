@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use anyhow::Result;
-use inrush::source::{DatabaseAddress, DatabaseOptions, Rows, Source, Warnings};
+use inrush::source::{DatabaseAddress, DatabaseOptions, Rows, Source};
 use inrush::transport::Secret;
 
 use crate::args::{DatabaseArgs, SourceArgs};
@@ -45,7 +45,7 @@ pub(crate) fn open(args: &SourceArgs, document_bytes_max: usize) -> Result<Optio
 
 #[cfg(feature = "databases")]
 fn connect(options: &DatabaseOptions) -> Result<Box<dyn Source>> {
-    let opened = inrush::source::open_database(options, &Warnings::default());
+    let opened = inrush::source::open_database(options, &inrush::source::Warnings::default());
     Ok(Box::new(opened.map_err(|error| UsageError::new(error.to_string()))?))
 }
 
