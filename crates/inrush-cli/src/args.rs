@@ -7,6 +7,7 @@ mod load;
 mod mapping;
 mod node;
 mod recover;
+mod sql;
 mod verify;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -19,6 +20,7 @@ pub(crate) use load::{
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 pub(crate) use recover::RecoverArgs;
+pub(crate) use sql::SqlArgs;
 pub(crate) use verify::VerifyArgs;
 
 /// Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and proves that nothing was lost.

@@ -18,10 +18,11 @@ use crate::failure::UsageError;
 use crate::json_file;
 
 /// Flags that are one choice: where the command line makes it, the file's part of it does not count.
-const CHOICES: [&[&str]; 5] = [
+const CHOICES: [&[&str]; 6] = [
     &["sources", "from_dead_letters"],
     &["id", "id_from"],
     &["recreate", "resume"],
+    &["sql", "sql_file"],
     &[
         "user",
         "password_file",
@@ -151,19 +152,28 @@ fn unknown_key(command: &Command, path: &Path, key: &str) -> UsageError {
 /// The flags an entry stands for.
 fn flags(arg: &Arg, value: toml::Value, folder: &Path) -> Result<Vec<OsString>, String> {
     let path_like = matches!(arg.get_value_hint(), ValueHint::FilePath | ValueHint::DirPath);
+    let resolve = |text: String| match text.split_once('=') {
+        // A name before the path.
+        Some((name, path)) if arg.get_id() == "table" => {
+            let mut table = OsString::from(format!("{name}="));
+            table.push(resolve(path.to_owned(), path_like, folder));
+            table
+        }
+        _ => resolve(text, path_like, folder),
+    };
     match (arg.get_action(), value) {
         (ArgAction::SetTrue, toml::Value::Boolean(on)) => Ok(if on { vec![flag(arg, None)] } else { Vec::new() }),
         (ArgAction::SetTrue, other) => Err(format!("expected true or false, found {}", type_name(&other))),
         (ArgAction::Count, toml::Value::Integer(times @ 0..=9)) => Ok((0..times).map(|_| flag(arg, None)).collect()),
         (ArgAction::Count, _) => Err("expected a whole number from 0 to 9".to_owned()),
         (ArgAction::Append, toml::Value::Array(items)) => {
-            items.into_iter().map(|item| Ok(flag(arg, Some(resolve(scalar(item)?, path_like, folder))))).collect()
+            items.into_iter().map(|item| Ok(flag(arg, Some(resolve(scalar(item)?))))).collect()
         }
         (ArgAction::Append, item) => {
             let text = scalar(item).map_err(|problem| format!("{problem}, or a list of them"))?;
-            Ok(vec![flag(arg, Some(resolve(text, path_like, folder)))])
+            Ok(vec![flag(arg, Some(resolve(text)))])
         }
-        (_, item) => Ok(vec![flag(arg, Some(resolve(scalar(item)?, path_like, folder)))]),
+        (_, item) => Ok(vec![flag(arg, Some(resolve(scalar(item)?)))]),
     }
 }
 

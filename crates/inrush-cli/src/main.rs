@@ -10,6 +10,7 @@ mod keys;
 mod logging;
 mod options;
 mod progress;
+mod sql;
 mod state;
 mod summary;
 mod units;

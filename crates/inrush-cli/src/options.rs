@@ -257,6 +257,7 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
         sheet: SheetOptions { sheet: args.sheet.clone(), header_row: args.header_row },
         validate: args.validate,
         hive_partitions: !args.no_hive_partitions,
+        only_columns: None,
     })
 }
 
@@ -302,6 +303,10 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
         ("--fixed-width", !reading.fixed_width.is_empty()),
         ("--validate", reading.validate),
         ("--no-hive-partitions", reading.no_hive_partitions),
+        ("--sql", args.sql.sql.is_some()),
+        ("--sql-file", args.sql.sql_file.is_some()),
+        ("--table", !args.sql.table.is_empty()),
+        ("--sql-memory", args.sql.sql_memory.is_some()),
     ];
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),

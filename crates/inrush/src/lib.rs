@@ -64,6 +64,8 @@ mod report;
 mod run;
 mod send;
 pub mod source;
+#[cfg(feature = "sql")]
+pub mod sql;
 mod targets;
 mod trace;
 pub mod transport;

@@ -15,6 +15,10 @@ pub struct Progress {
     pub bytes_read: u64,
     /// Bytes of the sources in all, where that is known.
     pub bytes_total: Option<u64>,
+    /// Rows read so far, where they are not the documents: those of the tables of a query.
+    pub rows_read: Option<u64>,
+    /// Those rows in all, where that is known.
+    pub rows_total: Option<u64>,
     /// Bytes of request bodies, repetitions included.
     pub bytes_sent: u64,
     /// Items that were sent again.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use inrush_core::flow::{Comparison, Flushed, Item};
@@ -20,7 +21,7 @@ use crate::dead_letter::DeadLetterWriter;
 use crate::progress::{Phase, Progress};
 use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
-use crate::source::SourceError;
+use crate::source::{RowsRead, SourceError};
 use crate::targets::{self, Targets};
 use crate::trace::TraceWriter;
 use crate::transport::Transport;
@@ -77,6 +78,8 @@ pub(crate) struct Run {
     pub(crate) progress: watch::Sender<Progress>,
     pub(crate) dead_letters: DeadLetterWriter,
     pub(crate) bytes_total: Option<u64>,
+    /// Rows behind the documents.
+    pub(crate) rows: Option<RowsRead>,
     pub(crate) started: Instant,
     pub(crate) create: Arc<IndexCreation>,
     pub(crate) trace: Option<TraceWriter>,
@@ -430,6 +433,8 @@ impl Run {
             docs_dead_lettered: counts.docs_dead_lettered,
             bytes_read: counts.bytes_read,
             bytes_total: self.bytes_total,
+            rows_read: self.rows.as_ref().map(|rows| rows.read.load(Ordering::Relaxed)),
+            rows_total: self.rows.as_ref().and_then(|rows| rows.total),
             bytes_sent: counts.bytes_sent,
             retried_items: counts.retried_items,
             requests: counts.requests,

@@ -10,7 +10,7 @@ use inrush::config::{Durability, IdFrom, MaxErrors, OnConflict, Rate};
 use inrush::source::{FixedColumn, LogFormat};
 use inrush::{Action, FieldPath, IndexTemplate};
 
-use super::{FinishArgs, OutputArgs};
+use super::{FinishArgs, OutputArgs, SqlArgs};
 use crate::units::{parse_bytes_positive, parse_duration, parse_duration_positive, parse_max_errors};
 
 /// Load documents into an index, and account for each of them.
@@ -63,6 +63,11 @@ pub(crate) struct SourceArgs {
     pub(crate) from_dead_letters: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: FormatArgs,
+    #[command(flatten)]
+    pub(crate) sql: SqlArgs,
+    /// SQL: print the columns of the tables and how the query is going to be run, and end
+    #[arg(long, help_heading = "SQL")]
+    pub(crate) explain: bool,
 }
 
 /// How sources are read.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use inrush::{FieldPath, IndexTemplate};
 
-use super::{AuthArgs, FormatArgs, OutputArgs};
+use super::{AuthArgs, FormatArgs, OutputArgs, SqlArgs};
 
 /// Compare files with an index: how many documents there are, which are missing in the index, only there, or different.
 #[derive(Debug, Args)]
@@ -23,10 +23,12 @@ Exit status:
   130  interrupted")]
 pub(crate) struct VerifyArgs {
     /// Files, globs in quotes ('logs/*.ndjson.zst'), or - for stdin, as for load
-    #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required = true, help_heading = "Source")]
+    #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required_unless_present = "table", help_heading = "Source")]
     pub(crate) sources: Vec<OsString>,
     #[command(flatten)]
     pub(crate) reading: FormatArgs,
+    #[command(flatten)]
+    pub(crate) sql: SqlArgs,
     #[command(flatten)]
     pub(crate) what: CompareArgs,
     #[command(flatten)]

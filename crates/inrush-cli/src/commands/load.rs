@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use inrush::cluster::ClusterError;
-use inrush::config::LoadConfig;
+use inrush::config::{Limits, LoadConfig};
 use inrush::source::{Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
 use inrush::transport::HttpErrorKind;
 use inrush::{LoadError, Loader, PauseHandle, Report, RunningLoad};
@@ -18,6 +18,7 @@ use crate::job::{self, Job};
 use crate::keys::Keys;
 use crate::logging::{self, Stderr};
 use crate::progress::{self, Display};
+use crate::sql::{self, Tables};
 use crate::{options, summary};
 
 /// Loads, reports, and returns the exit status.
@@ -28,8 +29,11 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     let output = job.args.output.clone();
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
+    if job.args.source.explain {
+        return explain(&job.args).await;
+    }
     let mut config = options::config(&job, &Surroundings::of_process())?;
-    let source = open_source(&job.args.source, config.limits.document_bytes_max)?;
+    let source = open_source(&job.args, config.limits.document_bytes_max).await?;
     super::mapping::of_load(&job.args.source, &job.args.index, &mut config).await?;
     let reads_stdin = job.args.source.sources.iter().any(|source| source == "-");
     confirm_recreate(&job.args.index, &config)?;
@@ -70,7 +74,9 @@ async fn start(job: Job, mut config: LoadConfig, source: Box<dyn Source>, stderr
     Loader::new(config).map_err(usage)?.start(source).await.map_err(usage)
 }
 
-fn open_source(args: &SourceArgs, document_bytes_max: usize) -> Result<Box<dyn Source>> {
+async fn open_source(args: &LoadArgs, document_bytes_max: usize) -> Result<Box<dyn Source>> {
+    let id = args.index.id.clone();
+    let args = &args.source;
     // A file that is not there is the command line's mistake as long as nothing was done.
     let wrong = |error: SourceError| UsageError::new(error.to_string());
     if let Some(path) = &args.from_dead_letters {
@@ -79,12 +85,28 @@ fn open_source(args: &SourceArgs, document_bytes_max: usize) -> Result<Box<dyn S
             FormatOptions { format: Some(Format::DeadLetters), document_bytes_max, ..FormatOptions::default() };
         return Ok(Box::new(open(&[SourceSpec::Path(path.clone())], format, &Warnings::default()).map_err(wrong)?));
     }
-    if args.sources.is_empty() {
+    let query = sql::query(&args.sql)?;
+    if args.sources.is_empty() && args.sql.table.is_empty() {
         return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
     }
     let format = options::format(&args.reading, document_bytes_max)?;
     let specs: Vec<SourceSpec> = args.sources.iter().map(SourceSpec::new).collect();
+    if let Some(query) = query {
+        return Tables { args: &args.sql, input: specs, format }.source(&query, id).await;
+    }
     Ok(Box::new(open(&specs, format, &Warnings::default()).map_err(wrong)?))
+}
+
+/// Prints what a query is going to do.
+async fn explain(args: &LoadArgs) -> Result<u8> {
+    let SourceArgs { sources, reading, sql, .. } = &args.source;
+    let Some(query) = sql::query(sql)? else {
+        return Err(UsageError::new("--explain means nothing without a query").hint("give one with --sql").into());
+    };
+    let bytes_max = Limits::default().document_bytes_max;
+    let input = sources.iter().map(SourceSpec::new).collect();
+    let text = Tables { args: sql, input, format: options::format(reading, bytes_max)? }.explain(&query).await?;
+    super::print(&text).map(|()| 0)
 }
 
 /// What cannot be undone is done only when somebody has said so.

@@ -20,6 +20,7 @@ use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
 use crate::options;
 use crate::progress::Display;
+use crate::sql::{self, Tables};
 use crate::summary::Rows;
 use crate::units::{count, seconds};
 
@@ -29,7 +30,7 @@ const REDRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// Compares, prints, and returns the exit status.
 pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
-    let VerifyArgs { sources, reading, what, auth, output } = args;
+    let VerifyArgs { sources, reading, sql, what, auth, output } = args;
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
     if what.index.fixed().is_none() {
@@ -39,7 +40,12 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     let urls = options::urls(&what.to)?;
     let format = options::format(&reading, Limits::default().document_bytes_max)?;
     let specs: Vec<SourceSpec> = sources.iter().map(SourceSpec::new).collect();
-    let source = open(&specs, format, &Warnings::default()).map_err(|error| UsageError::new(error.to_string()))?;
+    let source = match sql::query(&sql)? {
+        Some(query) => Tables { args: &sql, input: specs, format }.source(&query, what.id.clone()).await?,
+        None => open(&specs, format, &Warnings::default())
+            .map(|files| Box::new(files) as _)
+            .map_err(|error| UsageError::new(error.to_string()))?,
+    };
     let tls = auth::tls(&auth)?;
     let credentials = auth::credentials(&auth, &urls, &Surroundings::of_process())?;
     let mut signals = Signals::new()?;
@@ -65,7 +71,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(show(watched, display, stderr.clone()));
     let compared = tokio::select! {
-        compared = audit(transport, Box::new(source), &options, tell) => compared,
+        compared = audit(transport, source, &options, tell) => compared,
         () = signals.next() => return Ok(ExitStatus::Interrupted.code()),
     };
     drop(progress);

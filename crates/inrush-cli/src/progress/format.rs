@@ -63,6 +63,7 @@ pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
         phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
     }
     parts.push(format!("{} docs", units::count(progress.docs_settled)));
+    parts.extend(rows(progress));
     let bytes = units::bytes(bytes_settled(progress));
     parts.push(match percent(progress) {
         Some(percent) => format!("{bytes} ({percent} %)"),
@@ -123,6 +124,15 @@ fn percent(progress: &Progress) -> Option<u64> {
     Some((u128::from(bytes_settled(progress).min(total)) * 100 / u128::from(total)) as u64)
 }
 
+/// How many rows a query has read; it may read all of them before its first document.
+fn rows(progress: &Progress) -> Option<String> {
+    let read = units::count(progress.rows_read?);
+    Some(match progress.rows_total {
+        Some(total) => format!("{read} of {} rows read", units::count(total)),
+        None => format!("{read} rows read"),
+    })
+}
+
 /// By the recent rate of bytes; nothing while nothing moves, because then nobody knows.
 fn seconds_left(progress: &Progress, rates: &RateWindow) -> Option<u64> {
     if progress.phase != Phase::Loading {
@@ -150,6 +160,8 @@ mod tests {
             docs_dead_lettered: 0,
             bytes_read: 1 << 20,
             bytes_total: Some(1 << 20),
+            rows_read: None,
+            rows_total: None,
             bytes_sent: 400 << 10,
             retried_items: 0,
             requests: 3,

@@ -174,7 +174,7 @@ impl Loader {
         let (progress, watched) = watch::channel(Progress::default());
         let gate = Arc::new(Gate::default());
         let bytes_total = source.bytes_total();
-        let warnings = source.warnings();
+        let (warnings, rows) = (source.warnings(), source.rows_read());
         let chunk_bytes = reader::CHUNK_BYTES.min(config.limits.batch_bytes.unwrap_or(reader::CHUNK_BYTES));
         let workers = config.limits.workers;
         reader::start(source, Encoder::new(operations), ids, Arc::clone(&gate), workers, chunk_bytes, sender.clone())
@@ -189,6 +189,7 @@ impl Loader {
             progress: progress.clone(),
             dead_letters,
             bytes_total,
+            rows,
             started,
             create: Arc::new(config.create.clone()),
             request_timeout: config.limits.request_timeout,

@@ -8,7 +8,7 @@ use inrush_core::SourceId;
 
 use super::SourceError;
 #[cfg(feature = "columns")]
-use super::columns::{self, BatchFile, RowWriter};
+use super::columns::{self, BatchFile, Batches as _, RowWriter};
 use super::cut_file::ReadFile;
 use super::format::Format;
 use super::input::Input;
@@ -36,7 +36,7 @@ pub(super) fn open(shared: &Shared, format: Format, file: BinaryFile<'_>) -> Res
         #[cfg(feature = "parquet")]
         Format::Parquet => {
             let seekable = file.seekable.ok_or_else(|| needs_file(file.name, format))?;
-            let batches = columns::parquet::ParquetFile::open(seekable, file.name)?;
+            let batches = columns::parquet::ParquetFile::open(seekable, file.name, shared.options.only_columns.as_deref())?;
             let writer = writer(shared, &batches.schema(), file.name, file.constants);
             Ok(Box::new(BatchFile::new(file.id, batches, writer)))
         }

@@ -111,6 +111,8 @@ pub struct FormatOptions {
     /// Folders such as `year=2024` in the path of a columnar file are fields of its documents, unless the file has a column of
     /// that name: whole numbers where they are that in all files, else strings. Default: yes.
     pub hive_partitions: bool,
+    /// Of Parquet files only these columns are read. Names that are not there are left out. Default: all columns.
+    pub only_columns: Option<Vec<String>>,
 }
 
 impl Default for FormatOptions {
@@ -125,6 +127,7 @@ impl Default for FormatOptions {
             document_bytes_max: 100 << 20,
             validate: false,
             hive_partitions: true,
+            only_columns: None,
         }
     }
 }

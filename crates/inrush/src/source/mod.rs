@@ -34,13 +34,18 @@ mod validate;
 mod warnings;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use inrush_core::block::Origin;
 use inrush_core::{DocBlock, SourceId};
 
 pub(crate) use buffer::BufferPool;
+#[cfg(feature = "sql")]
+pub(crate) use columns::{Pieces, RowWriter, json};
 pub use charset::Charset;
+#[cfg(feature = "columns")]
+pub use columns::Rows;
 pub use csv::{ColumnType, CsvOptions, Header};
 pub use format::{Format, FormatOptions, SheetOptions};
 pub use open::{Files, SourceSpec, open};
@@ -64,7 +69,10 @@ pub struct RawChunk {
 pub enum Chunk {
     /// Bytes to be decoded.
     Raw(RawChunk),
-    /// Work that makes documents, for sources that are not bytes: rows of a table, say.
+    /// Rows of columns.
+    #[cfg(feature = "columns")]
+    Rows(Rows),
+    /// Work that makes documents, for sources that are neither bytes nor columns: rows of a sheet, say.
     Deferred(Box<dyn FnOnce() -> DocBlock + Send>),
     /// Documents as they are. The block may be without documents: then it only counts bytes and lines.
     Docs(DocBlock),
@@ -78,6 +86,8 @@ impl Chunk {
                 let decoder = Arc::clone(&raw.decoder);
                 decoder.decode(raw)
             }
+            #[cfg(feature = "columns")]
+            Chunk::Rows(rows) => rows.into_block(),
             Chunk::Deferred(work) => work(),
             Chunk::Docs(block) => block,
         }
@@ -112,16 +122,35 @@ pub trait Source: Send {
         String::new()
     }
 
+    /// Rows behind the documents, where there are such.
+    fn rows_read(&self) -> Option<RowsRead> {
+        None
+    }
+
     /// What a person should know at the end although nothing failed.
     fn warnings(&self) -> Option<Warnings> {
         None
     }
 }
 
+/// How many rows a source has read, where they are not its documents: those of the tables of a query.
+#[derive(Clone, Debug)]
+pub struct RowsRead {
+    /// So far; it goes on.
+    pub read: Arc<AtomicU64>,
+    /// In all, where that is known.
+    pub total: Option<u64>,
+}
+
 /// Turns chunks into documents; runs in several threads at once.
 pub trait Decode: Send + Sync {
     /// Never fails as a whole: a record that cannot be read becomes a reject of the block.
     fn decode(&self, chunk: RawChunk) -> DocBlock;
+
+    /// Fields that documents may have even if none of them does: columns whose cells are all empty. Default: not known.
+    fn columns(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Why a source cannot be read any further. What was read before is valid.

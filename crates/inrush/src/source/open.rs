@@ -12,6 +12,8 @@ use inrush_core::SourceId;
 
 use super::binary::{self, BinaryFile};
 use super::buffer::BufferPool;
+#[cfg(feature = "sql")]
+use super::columns::ColumnarFile;
 use super::charset::read_text;
 use super::compression::{Codec, MAGIC_LEN};
 use super::csv::{self, ColumnType};
@@ -248,6 +250,30 @@ impl Source for Files {
 
     fn warnings(&self) -> Option<Warnings> {
         Some(self.shared.warnings.clone())
+    }
+}
+
+#[cfg(feature = "sql")]
+impl Files {
+    /// The columns of each file without its rows, where all files are columnar; `None` where the first is not. Nothing can be read
+    /// from these files afterwards.
+    pub(crate) fn columnar(&mut self) -> Result<Option<Vec<ColumnarFile>>, SourceError> {
+        let mut tables = Vec::new();
+        while let Some((id, location)) = self.waiting.pop_front() {
+            let name = &self.names[id.0 as usize];
+            let file = self.shared.open(id, name, &location).map_err(|error| error.of(id))?;
+            match file.table() {
+                Some(table) => tables.push(table),
+                None if tables.is_empty() => return Ok(None),
+                None => return Err(SourceError::new(name, "has no columns of its own, as the files before it have; make it a table by itself")),
+            }
+        }
+        Ok(Some(tables))
+    }
+
+    /// For each file, the fields that its folders stand for, as name and JSON value; or nothing.
+    pub(crate) fn partitions(&self) -> &[Vec<(String, String)>] {
+        &self.shared.partitions
     }
 }
 

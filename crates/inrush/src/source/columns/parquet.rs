@@ -4,7 +4,8 @@ use std::fs::File;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
@@ -25,6 +26,8 @@ pub(in crate::source) struct ParquetFile {
     file: File,
     name: String,
     metadata: ArrowReaderMetadata,
+    /// The columns that are read, by their places, ascending; all where it is absent.
+    wanted: Option<Vec<usize>>,
     bytes: u64,
     rows: u64,
     rows_read: u64,
@@ -34,8 +37,8 @@ pub(in crate::source) struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Reads the footer.
-    pub(in crate::source) fn open(file: File, name: &str) -> Result<Self, SourceError> {
+    /// Reads the footer. Of the columns only those are read that `only` names, where it is given.
+    pub(in crate::source) fn open(file: File, name: &str, only: Option<&[String]>) -> Result<Self, SourceError> {
         let bytes = file.metadata().map_err(|e| SourceError::io(name, "cannot be read", e))?.len();
         let metadata = guarded(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(text));
         let metadata = metadata.map_err(|problem| {
@@ -44,21 +47,20 @@ impl ParquetFile {
                 format!("the footer, without which no row can be found, cannot be read: {problem}; is the file complete, and Parquet?"),
             )
         })?;
+        let fields = metadata.schema().fields().iter().enumerate();
+        let wanted = only.map(|only| fields.filter(|(_, field)| only.contains(field.name())).map(|(at, _)| at).collect());
         let rows = metadata.metadata().row_groups().iter().map(rows_of).sum();
         Ok(ParquetFile {
             file,
             name: name.to_owned(),
             metadata,
+            wanted,
             bytes,
             rows,
             rows_read: 0,
             next_group: 0,
             reader: None,
         })
-    }
-
-    pub(in crate::source) fn schema(&self) -> SchemaRef {
-        Arc::clone(self.metadata.schema())
     }
 
     fn read(&mut self) -> Result<Option<RecordBatch>, String> {
@@ -73,15 +75,34 @@ impl ParquetFile {
             let Some(group) = groups.get(self.next_group) else { return Ok(None) };
             self.next_group += 1;
             let file = self.file.try_clone().map_err(text)?;
-            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
                 .with_row_groups(vec![self.next_group - 1])
                 .with_batch_size(batch_rows(group));
+            if let Some(wanted) = &self.wanted {
+                let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
+                builder = builder.with_projection(mask);
+            }
             self.reader = Some(guarded(|| builder.build().map_err(text))?);
         }
     }
 }
 
 impl Batches for ParquetFile {
+    fn schema(&self) -> SchemaRef {
+        let schema = self.metadata.schema();
+        match &self.wanted {
+            None => Arc::clone(schema),
+            Some(wanted) => {
+                Arc::new(Schema::new(wanted.iter().map(|at| Arc::clone(&schema.fields()[*at])).collect::<Vec<_>>()))
+            }
+        }
+    }
+
+    #[cfg(feature = "sql")]
+    fn rows(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, SourceError> {
         match self.read() {
             Ok(batch) => {
