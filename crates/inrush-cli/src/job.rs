@@ -2,7 +2,8 @@
 //!
 //! A key is the name of a long flag, with underscores or dashes (`batch_bytes`, `batch-bytes`); `sources` stands for
 //! the arguments. So there is nothing to define twice: each entry becomes the flag it names and is parsed by the same
-//! code, and what the command line gives is left out. `[[indices]]` is the one thing that has no flag.
+//! code, and what the command line gives is left out. Two things have no flag: `[[indices]]`, and `[[output]]`, whose tables have the
+//! flags of one of several loads from the same sources.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -43,13 +44,19 @@ const CHOICES: [&[&str]; 6] = [
 pub(crate) struct Job {
     pub(crate) args: LoadArgs,
     pub(crate) patterns: Vec<IndexPattern>,
+    /// The flags of each `[[output]]`, those that hold for all among them.
+    pub(crate) outputs: Vec<LoadArgs>,
 }
+
+/// Flags of an output. What one of them is said to be on the command line would be that of all.
+const OF_OUTPUTS: [&str; 9] =
+    ["index", "alias", "sql", "sql_file", "id", "id_from", "mapping", "dead_letters", "trace"];
 
 /// Adds what the job file says, if there is one, to what was given on the command line. `command_line` are the
 /// arguments after `inrush load`.
 pub(crate) fn complete(args: LoadArgs, command_line: &[OsString]) -> Result<Job, UsageError> {
     let Some(path) = args.source.job.clone() else {
-        return Ok(Job { args, patterns: Vec::new() });
+        return Ok(Job { args, patterns: Vec::new(), outputs: Vec::new() });
     };
     let text = std::fs::read_to_string(&path)
         .map_err(|error| UsageError::new(format!("cannot read the job file {}: {error}", path.display())))?;
@@ -65,36 +72,99 @@ fn parse(text: &str, path: &Path, command_line: &[OsString]) -> Result<Job, Usag
     };
     let command = load_command();
     let given = given_ids(&command, command_line);
-    let at = |key: &str, problem: String| UsageError::new(format!("{}: {key}: {problem}", path.display()));
+    let file = File { path, folder, command: &command };
 
-    let mut arguments: Vec<OsString> = vec!["inrush load".into()];
-    let mut patterns = Vec::new();
-    for (key, value) in table {
-        let id = key.replace('-', "_");
-        if id == "indices" {
-            patterns = index_patterns(value, folder).map_err(|problem| at(&key, problem))?;
-            continue;
-        }
-        let arg = find(&command, &id).ok_or_else(|| unknown_key(&command, path, &key))?;
-        let flags = flags(arg, value, folder).map_err(|problem| at(&key, problem))?;
-        // Each entry is parsed alone first, so that an error names its key.
-        let alone = std::iter::once(OsStr::new("inrush load")).chain(flags.iter().map(OsString::as_os_str));
-        command.clone().try_get_matches_from(alone).map_err(|error| at(&key, first_line(&error)))?;
-        let id = arg.get_id().as_str();
-        let decided = given.iter().any(|given| {
-            given == id || CHOICES.iter().any(|choice| choice.contains(&id) && choice.contains(&given.as_str()))
-        });
-        if !decided {
-            arguments.extend(flags);
-        }
+    let mut table = table;
+    let at = |key: &str, problem: String| UsageError::new(format!("{}: {key}: {problem}", path.display()));
+    let patterns = match table.remove("indices") {
+        Some(value) => index_patterns(value, folder).map_err(|problem| at("indices", problem))?,
+        None => Vec::new(),
+    };
+    let outputs = match table.remove("output") {
+        None => Vec::new(),
+        Some(toml::Value::Array(outputs)) => outputs,
+        Some(_) => return Err(at("output", "expected tables, written as [[output]]".to_owned())),
+    };
+    if let (false, Some(id)) = (outputs.is_empty(), given.iter().find(|id| OF_OUTPUTS.contains(&id.as_str()))) {
+        let flag = id.replace('_', "-");
+        return Err(UsageError::new(format!("--{flag} is said for each [[output]] of {}", path.display()))
+            .hint("change it in the file"));
     }
-    arguments.extend_from_slice(command_line);
-    let matches = command.try_get_matches_from(arguments).map_err(|error| {
-        // Each side is fine alone, so this cannot happen as long as no flag conflicts with another in clap itself.
-        UsageError::new(format!("{}: {}", path.display(), first_line(&error)))
-    })?;
-    let args = LoadArgs::from_arg_matches(&matches).map_err(|error| UsageError::new(first_line(&error)))?;
-    Ok(Job { args, patterns })
+    let common = file.entries(table)?;
+    let args = file.args(&[&common], &given, command_line)?;
+    let mut all = Vec::new();
+    for output in outputs {
+        let toml::Value::Table(output) = output else {
+            return Err(at("output", "expected tables, written as [[output]]".to_owned()));
+        };
+        if let Some(key) = output.keys().find(|key| !file.is_of_outputs(&key.replace('-', "_"))) {
+            return Err(at(key, "holds for all outputs; write it above the first [[output]]".to_owned()));
+        }
+        all.push(file.args(&[&common, &file.entries(output)?], &given, command_line)?);
+    }
+    Ok(Job { args, patterns, outputs: all })
+}
+
+/// A job file that is being read.
+struct File<'a> {
+    path: &'a Path,
+    folder: &'a Path,
+    command: &'a Command,
+}
+
+/// An argument's id and the flags that it stands for.
+type Entry = (String, Vec<OsString>);
+
+impl File<'_> {
+    /// The flags that the keys of a table stand for.
+    fn entries(&self, table: toml::Table) -> Result<Vec<Entry>, UsageError> {
+        let at = |key: &str, problem: String| UsageError::new(format!("{}: {key}: {problem}", self.path.display()));
+        let mut entries = Vec::new();
+        for (key, value) in table {
+            let id = key.replace('-', "_");
+            let arg = find(self.command, &id).ok_or_else(|| unknown_key(self.command, self.path, &key))?;
+            let flags = flags(arg, value, self.folder).map_err(|problem| at(&key, problem))?;
+            // Each entry is parsed alone first, so that an error names its key.
+            let alone = std::iter::once(OsStr::new("inrush load")).chain(flags.iter().map(OsString::as_os_str));
+            self.command.clone().try_get_matches_from(alone).map_err(|error| at(&key, first_line(&error)))?;
+            entries.push((arg.get_id().to_string(), flags));
+        }
+        Ok(entries)
+    }
+
+    /// What several tables and the command line say together; what comes later decides.
+    fn args(&self, layers: &[&[Entry]], given: &[String], command_line: &[OsString]) -> Result<LoadArgs, UsageError> {
+        let mut arguments: Vec<OsString> = vec!["inrush load".into()];
+        for (number, layer) in layers.iter().enumerate() {
+            let later = layers[number + 1..].iter().flat_map(|layer| layer.iter().map(|(id, _)| id));
+            let deciding: Vec<&String> = given.iter().chain(later).collect();
+            for (id, flags) in layer.iter() {
+                let decided = deciding.iter().any(|other| {
+                    *other == id
+                        || CHOICES.iter().any(|choice| choice.contains(&id.as_str()) && choice.contains(&other.as_str()))
+                });
+                if !decided {
+                    arguments.extend_from_slice(flags);
+                }
+            }
+        }
+        arguments.extend_from_slice(command_line);
+        let matches = self.command.clone().try_get_matches_from(arguments).map_err(|error| {
+            // Each side is fine alone, so this cannot happen as long as no flag conflicts with another in clap itself.
+            UsageError::new(format!("{}: {}", self.path.display(), first_line(&error)))
+        })?;
+        LoadArgs::from_arg_matches(&matches).map_err(|error| UsageError::new(first_line(&error)))
+    }
+
+    /// Whether each output may say it for itself: what is not about sources, the cluster and what is shown. An unknown key is told
+    /// elsewhere.
+    fn is_of_outputs(&self, key: &str) -> bool {
+        let Some(arg) = find(self.command, key) else { return true };
+        let of_all = ["Source", "Authentication", "Output", "Resuming"];
+        let id = arg.get_id().as_str();
+        !arg.get_help_heading().is_some_and(|heading| of_all.contains(&heading))
+            && !["to", "table", "sql_memory", "explain", "sources"].contains(&id)
+    }
 }
 
 fn load_command() -> Command {
@@ -134,7 +204,7 @@ fn unknown_key(command: &Command, path: &Path, key: &str) -> UsageError {
     let known = command.get_arguments().filter(|arg| arg.get_id() != "job").map(key_of);
     let wanted = key.replace('-', "_");
     let nearest = known
-        .chain(["indices".to_owned()])
+        .chain(["indices".to_owned(), "output".to_owned()])
         .map(|name| (strsim::jaro_winkler(&wanted, &name), name))
         .max_by(|a, b| a.0.total_cmp(&b.0));
     let error = UsageError::new(format!("{}: unknown key `{key}`", path.display()));
@@ -439,5 +509,48 @@ mod tests {
         assert_eq!(resolve("*.csv".into(), true, Path::new("[a]")), "[[]a[]]/*.csv");
         assert_eq!(resolve("x.csv".into(), true, Path::new("[a]")), "[a]/x.csv");
         assert_eq!(resolve("https://h/*".into(), true, Path::new("a")), "https://h/*");
+    }
+
+    #[test]
+    fn outputs_have_what_holds_for_all_and_their_own() {
+        let text = r#"
+            sources = ["a.csv"]
+            batch_bytes = "4MiB"
+            id = "id"
+            sql_memory = "1GiB"
+            table = ["b=b.csv"]
+            [[output]]
+            index = "one"
+            sql = "SELECT 1"
+            [[output]]
+            index = "two"
+            sql_file = "two.sql"
+            id_from = "content"
+            batch_bytes = "1MiB"
+        "#;
+        let job = job(text, &["--memory", "8MiB"]).unwrap();
+        let [one, two] = &job.outputs[..] else { panic!("two outputs") };
+        assert_eq!((one.index.index.as_ref().unwrap().as_str(), one.sizes.batch_bytes), ("one", Some(4 << 20)));
+        assert_eq!((two.index.index.as_ref().unwrap().as_str(), two.sizes.batch_bytes), ("two", Some(1 << 20)));
+        assert_eq!((one.sizes.memory, two.sizes.memory), (Some(8 << 20), Some(8 << 20)));
+        assert_eq!((one.source.sql.sql.as_deref(), &two.source.sql.sql_file), (Some("SELECT 1"), &Some("jobs/two.sql".into())));
+        assert!(one.index.id.is_some() && two.index.id.is_none() && two.index.id_from.is_some());
+        assert_eq!(job.args.source.sql.table, [("b".to_owned(), PathBuf::from("jobs/b.csv"))]);
+        for (output, expected) in [
+            ("to = \"http://a\"", "to: holds for all outputs"),
+            ("sources = [\"x\"]", "sources: holds for all outputs"),
+            ("separator = \";\"", "separator: holds for all outputs"),
+            ("indx = \"x\"", "unknown key `indx`"),
+        ] {
+            let problem = problem(&format!("[[output]]\n{output}\n"));
+            assert!(problem.contains(expected), "{problem}");
+        }
+        assert!(problem("output = 1").contains("written as [[output]]"));
+    }
+
+    #[test]
+    fn what_is_said_for_each_output_is_not_said_for_all() {
+        let error = job("[[output]]\nindex = \"a\"", &["--index", "b"]).unwrap_err();
+        assert!(error.to_string().contains("--index is said for each [[output]]"), "{error}");
     }
 }

@@ -43,7 +43,7 @@ mod built {
 
     impl Tables<'_> {
         /// Reads what has to be known of the tables.
-        pub(crate) async fn open(self) -> Result<Database> {
+        async fn open(self, queries: usize) -> Result<Database> {
             let mut specs = Vec::new();
             if !self.input.is_empty() {
                 specs.push(TableSpec { name: "input".to_owned(), sources: self.input, format: self.format.clone() });
@@ -53,7 +53,7 @@ mod built {
                     FormatOptions { document_bytes_max: self.format.document_bytes_max, ..FormatOptions::default() };
                 specs.push(TableSpec { name: name.clone(), sources: vec![SourceSpec::new(path)], format });
             }
-            let mut options = DatabaseOptions::default();
+            let mut options = DatabaseOptions { keep_text: queries > 1, ..DatabaseOptions::default() };
             if let Some(memory) = self.args.sql_memory {
                 options.memory = usize::try_from(memory).unwrap_or(usize::MAX);
             }
@@ -62,13 +62,26 @@ mod built {
 
         /// The documents of a query; `id` is the field that holds their id.
         pub(crate) async fn source(self, sql: &str, id: Option<FieldPath>) -> Result<Box<dyn Source>> {
-            let options = QueryOptions { id, document_bytes_max: self.format.document_bytes_max };
-            Ok(Box::new(self.open().await?.query(sql, options).await.map_err(usage)?))
+            let mut sources = self.sources(vec![(sql, id)]).await?;
+            // There is one for each query.
+            sources.pop().ok_or_else(|| UsageError::new("there is no query").into())
+        }
+
+        /// The documents of several queries, each with the field that holds their id.
+        pub(crate) async fn sources(self, queries: Vec<(&str, Option<FieldPath>)>) -> Result<Vec<Box<dyn Source>>> {
+            let document_bytes_max = self.format.document_bytes_max;
+            let database = self.open(queries.len()).await?;
+            let mut sources: Vec<Box<dyn Source>> = Vec::new();
+            for (sql, id) in queries {
+                let options = QueryOptions { id, document_bytes_max };
+                sources.push(Box::new(database.query(sql, options).await.map_err(usage)?));
+            }
+            Ok(sources)
         }
 
         /// How a query is going to be run.
         pub(crate) async fn explain(self, sql: &str) -> Result<String> {
-            self.open().await?.explain(sql).await.map_err(usage)
+            self.open(1).await?.explain(sql).await.map_err(usage)
         }
     }
 
@@ -86,6 +99,10 @@ mod built {
 
     impl Tables<'_> {
         pub(crate) async fn source(self, _: &str, _: Option<FieldPath>) -> Result<Box<dyn Source>> {
+            Err(not_built().into())
+        }
+
+        pub(crate) async fn sources(self, _: Vec<(&str, Option<FieldPath>)>) -> Result<Vec<Box<dyn Source>>> {
             Err(not_built().into())
         }
 

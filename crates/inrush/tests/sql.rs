@@ -22,7 +22,7 @@ fn table(name: &str, paths: &[&Path]) -> TableSpec {
     TableSpec { name: name.to_owned(), sources, format: FormatOptions::default() }
 }
 
-const SMALL: DatabaseOptions = DatabaseOptions { memory: 64 << 20, threads: 2 };
+const SMALL: DatabaseOptions = DatabaseOptions { memory: 64 << 20, keep_text: false, threads: 2 };
 
 async fn query(sql: &str, tables: Vec<TableSpec>) -> Result<SqlSource, SqlError> {
     Database::open(tables, SMALL).await?.query(sql, QueryOptions::default()).await
@@ -281,7 +281,7 @@ async fn what_does_not_fit_into_memory_goes_to_disk() {
     let folder = TempDir::new().unwrap();
     let rows: String = (0..200_000).map(|n: u64| format!("k{:06},{}\n", n * 7919 % 200_000, "x".repeat(50))).collect();
     let csv = write(&folder, "a.csv", format!("k,pad\n{rows}").as_bytes());
-    let options = DatabaseOptions { memory: 4 << 20, threads: 2 };
+    let options = DatabaseOptions { memory: 4 << 20, ..SMALL };
     let database = Database::open(vec![table("input", &[&csv])], options).await.unwrap();
     let sql = "SELECT k, count(*) AS n, array_agg(pad) AS pads FROM input GROUP BY k ORDER BY k";
     let mut source = database.query(sql, QueryOptions::default()).await.unwrap();
@@ -341,4 +341,25 @@ async fn a_pipe_is_read_once_and_its_table_as_often_as_it_is_wanted() {
     assert_eq!((source.names(), source.repeats()), (vec![pipe.display().to_string(), "query".to_owned()], Repeats::Unordered));
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 1000)).await.unwrap();
     assert_eq!(outcome.texts(), [r#"{"n":1,"t":"y"}"#]);
+}
+
+#[tokio::test]
+async fn text_that_several_queries_read_is_read_once() {
+    let folder = TempDir::new().unwrap();
+    let lines = [r#"{"id":1,"v":{"a":1}}"#, r#"{"id":2,"v":"x"}"#, "what", r#"{"id":3,"t":"01"}"#];
+    let ndjson = write(&folder, "a.ndjson", lines.join("\n").as_bytes());
+    let options = DatabaseOptions { keep_text: true, ..SMALL };
+    let database = Database::open(vec![table("input", &[&ndjson])], options).await.unwrap();
+    std::fs::remove_file(&ndjson).unwrap();
+    let mut results = Vec::new();
+    for sql in ["SELECT * FROM input ORDER BY id", "SELECT id FROM input ORDER BY id DESC"] {
+        let mut source = database.query(sql, QueryOptions::default()).await.unwrap();
+        let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 1000)).await.unwrap();
+        assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        results.push(outcome);
+    }
+    let (bad, good): (Vec<_>, Vec<_>) = results[0].records.iter().partition(|record| record.reject.is_some());
+    assert_eq!(good.iter().map(|record| record.text()).collect::<Vec<_>>(), [lines[0], lines[1], lines[3]]);
+    assert_eq!(bad.iter().map(|record| (record.text(), record.at.line)).collect::<Vec<_>>(), [("what", 3)]);
+    assert_eq!(results[1].texts(), [r#"{"id":3}"#, r#"{"id":2}"#, r#"{"id":1}"#]);
 }

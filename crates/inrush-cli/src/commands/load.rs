@@ -8,9 +8,10 @@ use inrush::cluster::ClusterError;
 use inrush::config::{Limits, LoadConfig};
 use inrush::source::{Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
 use inrush::transport::HttpErrorKind;
-use inrush::{LoadError, Loader, PauseHandle, Report, RunningLoad};
+use inrush::{LoadError, Loader, PauseHandle, Report, RunningLoad, StopHandle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::outputs;
 use crate::args::{IndexArgs, LoadArgs, OutputArgs, SourceArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, Hint, UsageError};
@@ -31,6 +32,9 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     logging::start(&output.log, output.quiet, &stderr);
     if job.args.source.explain {
         return explain(&job.args).await;
+    }
+    if !job.outputs.is_empty() {
+        return outputs::run(job, &stderr).await;
     }
     let mut config = options::config(&job, &Surroundings::of_process())?;
     let source = open_source(&job.args, config.limits.document_bytes_max).await?;
@@ -53,9 +57,9 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     };
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(progress::show(load.progress(), display, stderr.clone()));
-    tokio::spawn(pause_on_signals(pauses, load.pause_handle()));
-    let keys = listen_to_keys(&load, display, reads_stdin);
-    tokio::spawn(stop_on_signals(signals, load.stop_handle(), keys.clone(), stderr.clone()));
+    tokio::spawn(pause_on_signals(pauses, vec![load.pause_handle()]));
+    let keys = listen_to_keys(vec![load.pause_handle()], display, reads_stdin);
+    tokio::spawn(stop_on_signals(signals, vec![load.stop_handle()], keys.clone(), stderr.clone()));
     let report = load.finish().await;
     if let Some(keys) = keys {
         keys.restore();
@@ -110,7 +114,7 @@ async fn explain(args: &LoadArgs) -> Result<u8> {
 }
 
 /// What cannot be undone is done only when somebody has said so.
-fn confirm_recreate(args: &IndexArgs, config: &LoadConfig) -> Result<()> {
+pub(super) fn confirm_recreate(args: &IndexArgs, config: &LoadConfig) -> Result<()> {
     if !args.recreate || args.yes {
         return Ok(());
     }
@@ -125,7 +129,7 @@ fn confirm_recreate(args: &IndexArgs, config: &LoadConfig) -> Result<()> {
 
 /// An index with documents keeps its replicas unless somebody says otherwise. Where nobody can be asked, the load is refused
 /// once it is known that there are documents.
-fn confirm_replicas_off(args: &IndexArgs, config: &mut LoadConfig) -> Result<()> {
+pub(super) fn confirm_replicas_off(args: &IndexArgs, config: &mut LoadConfig) -> Result<()> {
     if args.replicas_off && !args.yes && !args.recreate && somebody_is_there() {
         let name = config.index.as_str();
         confirm(&format!(
@@ -187,10 +191,15 @@ impl Signals {
 }
 
 /// The first signal ends the load in order, the second one at once.
-async fn stop_on_signals(mut signals: Signals, stop: inrush::StopHandle, keys: Option<Arc<Keys>>, mut stderr: Stderr) {
+pub(super) async fn stop_on_signals(
+    mut signals: Signals,
+    loads: Vec<StopHandle>,
+    keys: Option<Arc<Keys>>,
+    mut stderr: Stderr,
+) {
     signals.next().await;
     let _ = writeln!(stderr, "interrupted: waiting for what is under way; once more to leave at once");
-    stop.stop();
+    loads.iter().for_each(StopHandle::stop);
     signals.next().await;
     if let Some(keys) = keys {
         keys.restore();
@@ -199,19 +208,18 @@ async fn stop_on_signals(mut signals: Signals, stop: inrush::StopHandle, keys: O
 }
 
 /// SIGUSR1 pauses the load, the next one lets it go on.
-async fn pause_on_signals(mut signals: Signal, pause: PauseHandle) {
+pub(super) async fn pause_on_signals(mut signals: Signal, loads: Vec<PauseHandle>) {
     while signals.recv().await.is_some() {
-        pause.toggle();
+        loads.iter().for_each(PauseHandle::toggle);
     }
 }
 
 /// `p` and space do the same, where somebody sits before a terminal that is not the source.
-fn listen_to_keys(load: &RunningLoad, display: Display, reads_stdin: bool) -> Option<Arc<Keys>> {
+pub(super) fn listen_to_keys(loads: Vec<PauseHandle>, display: Display, reads_stdin: bool) -> Option<Arc<Keys>> {
     if display != Display::Terminal || reads_stdin {
         return None;
     }
-    let pause = load.pause_handle();
-    let keys = Arc::new(Keys::listen(move || pause.toggle())?);
+    let keys = Arc::new(Keys::listen(move || loads.iter().for_each(PauseHandle::toggle))?);
     // From now on these would leave the terminal changed.
     let suspend = signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()));
     if let (Ok(mut suspend), Ok(mut quit)) = (suspend, signal(SignalKind::quit())) {

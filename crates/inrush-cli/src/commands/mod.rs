@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod load;
 pub(crate) mod mapping;
 pub(crate) mod node;
+mod outputs;
 pub(crate) mod recover;
 pub(crate) mod verify;
 

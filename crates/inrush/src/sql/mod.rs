@@ -24,6 +24,7 @@
 
 mod decode;
 mod functions;
+mod keep;
 mod order;
 mod reading;
 mod result;
@@ -31,7 +32,7 @@ mod scan;
 mod shape;
 mod table;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::common::DataFusionError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
@@ -60,13 +61,16 @@ pub struct DatabaseOptions {
     /// Memory for sorting, grouping and joining, bytes; what needs more goes to temporary files (`TMPDIR`), but one side of a join has to
     /// fit. All queries of a database share it. Batches under way are not counted: a few MiB for each thread. Default 1 GiB.
     pub memory: usize,
+    /// Several queries will be asked: tables of text are read once, and kept in temporary files (`TMPDIR`). Default: no, each query
+    /// reads them.
+    pub keep_text: bool,
     /// Threads that read and compute. Default: as many as the machine can run.
     pub threads: usize,
 }
 
 impl Default for DatabaseOptions {
     fn default() -> Self {
-        DatabaseOptions { memory: 1 << 30, threads: std::thread::available_parallelism().map_or(2, usize::from) }
+        DatabaseOptions { memory: 1 << 30, keep_text: false, threads: std::thread::available_parallelism().map_or(2, usize::from) }
     }
 }
 
@@ -114,25 +118,33 @@ pub struct Database {
     environment: Arc<RuntimeEnv>,
     workers: Arc<Workers>,
     threads: usize,
+    /// What was found when tables were kept, for the first query.
+    found: Mutex<Arc<Reading>>,
 }
 
 impl Database {
-    /// Finds the columns of the tables. Sources that are text are read from beginning to end for that.
+    /// Finds the columns of the tables. Sources that are text are read from beginning to end for that, and once more where they are
+    /// kept ([`DatabaseOptions::keep_text`]); rows that cannot be read are then among the documents of the first query.
     ///
     /// # Errors
     /// [`SqlError::Table`] where a source cannot be read, has no documents, or its files have columns of different types.
     pub async fn open(specs: Vec<TableSpec>, options: DatabaseOptions) -> Result<Self, SqlError> {
         let threads = options.threads.max(1);
         let workers = Workers::start(threads).map_err(|e| SqlError::Query(format!("cannot start {threads} threads: {e}")))?;
-        let opened = tokio::task::spawn_blocking(move || open_tables(specs, threads)).await;
-        let tables = opened.map_err(|e| SqlError::Query(format!("reading the tables failed: {e}")))??;
+        let found = Arc::new(Reading::default());
+        let reading = Arc::clone(&found);
+        let opened = tokio::task::spawn_blocking(move || {
+            let kept = options.keep_text.then_some(&reading);
+            open_tables(specs, threads, kept)
+        });
+        let tables = opened.await.map_err(|e| SqlError::Query(format!("reading the tables failed: {e}")))??;
         let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::OsTmpDirectory).with_max_temp_directory_size(u64::MAX);
         // It names the operators that took the memory, where there is not enough.
         let named = std::num::NonZeroUsize::MIN.saturating_add(2);
         let memory = Arc::new(TrackConsumersPool::new(FairSpillPool::new(options.memory), named));
         let environment = RuntimeEnvBuilder::new().with_memory_pool(memory).with_disk_manager_builder(disk).build_arc();
         let environment = environment.map_err(|error| SqlError::query(&error))?;
-        Ok(Database { tables, environment, workers: Arc::new(workers), threads })
+        Ok(Database { tables, environment, workers: Arc::new(workers), threads, found: Mutex::new(found) })
     }
 
     /// The rows of a query as documents. It runs when they are read.
@@ -140,7 +152,8 @@ impl Database {
     /// # Errors
     /// [`SqlError::Query`] for what is no query, or cannot be answered with these tables.
     pub async fn query(&self, sql: &str, options: QueryOptions) -> Result<SqlSource, SqlError> {
-        let reading = Arc::new(Reading::default());
+        let found = std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
+        let reading = Arc::new(found.for_next_query());
         let (session, logical, physical) =
             self.plan(sql, &reading).await.map_err(|error| SqlError::query(&error))?;
         let repeats = order::repeats(&logical, &physical, options.id.as_ref()).map_err(|error| SqlError::query(&error))?;
@@ -194,7 +207,12 @@ impl Database {
     }
 }
 
-fn open_tables(specs: Vec<TableSpec>, threads: usize) -> Result<Vec<Arc<Table>>, SqlError> {
+/// Text is kept where there is somebody to tell of what is no row.
+fn open_tables(
+    specs: Vec<TableSpec>,
+    threads: usize,
+    kept: Option<&Arc<Reading>>,
+) -> Result<Vec<Arc<Table>>, SqlError> {
     let mut tables: Vec<Arc<Table>> = Vec::new();
     for spec in specs {
         let name = spec.name.clone();
@@ -202,8 +220,14 @@ fn open_tables(specs: Vec<TableSpec>, threads: usize) -> Result<Vec<Arc<Table>>,
             return Err(SqlError::Query(format!("there are two tables of the name {name}")));
         }
         let first_source = tables.iter().map(|table| table.names.len() as u32).sum();
-        let table = Table::open(spec, first_source, threads).map_err(|error| SqlError::Table { table: name, error })?;
-        tables.push(Arc::new(table));
+        let open = || {
+            let table = Arc::new(Table::open(spec, first_source, threads)?);
+            match kept {
+                Some(reading) if table.is_text() => keep::keep(&table, reading, threads).map(Arc::new),
+                _ => Ok(table),
+            }
+        };
+        tables.push(open().map_err(|error| SqlError::Table { table: name, error })?);
     }
     Ok(tables)
 }

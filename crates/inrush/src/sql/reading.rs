@@ -40,6 +40,12 @@ struct Found {
 }
 
 impl Reading {
+    /// What was found when tables were kept, at the beginning of the next query.
+    pub(super) fn for_next_query(&self) -> Self {
+        let found = std::mem::take(&mut *self.found());
+        Reading { found: Mutex::new(found), warnings: self.warnings.clone(), ..Reading::default() }
+    }
+
     /// A table of so many bytes and rows will be read, once more if it was planned before.
     pub(super) fn plan(&self, bytes: Option<u64>, rows: Option<u64>) {
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);

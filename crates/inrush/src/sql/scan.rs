@@ -72,14 +72,7 @@ impl TableProvider for Provider {
         self.reading.plan(self.table.bytes, self.table.rows);
         // A query may read a table several times; what is no row is told once.
         let first = self.scans.fetch_add(1, Ordering::Relaxed) == 0;
-        let work = Work {
-            decoder: Decoder::new(Arc::clone(&schema), &self.table.shape),
-            table: Arc::clone(&self.table),
-            reading: Arc::clone(&self.reading),
-            schema: Arc::clone(&schema),
-            told: first.then(Mutex::default),
-            turn: Mutex::default(),
-        };
+        let work = Work::new(Arc::clone(&self.table), Arc::clone(&self.reading), Arc::clone(&schema), first);
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),
             Partitioning::UnknownPartitioning(self.threads),
@@ -161,7 +154,7 @@ impl ExecutionPlan for Scan {
 
 /// What the threads of a scan share.
 #[derive(Debug)]
-struct Work {
+pub(super) struct Work {
     table: Arc<Table>,
     reading: Arc<Reading>,
     schema: SchemaRef,
@@ -185,8 +178,14 @@ impl fmt::Debug for Turn {
 }
 
 impl Work {
+    /// Reads the columns of `schema`; `told`: what is no row is handed over to `reading`.
+    pub(super) fn new(table: Arc<Table>, reading: Arc<Reading>, schema: SchemaRef, told: bool) -> Self {
+        let decoder = Decoder::new(Arc::clone(&schema), &table.shape);
+        Work { table, reading, schema, decoder, told: told.then(Mutex::default), turn: Mutex::default() }
+    }
+
     /// The next rows; `None` at the end.
-    fn next(&self) -> Result<Option<RecordBatch>> {
+    pub(super) fn next(&self) -> Result<Option<RecordBatch>> {
         let Some((number, chunk)) = self.take().map_err(|error| self.failed(error))? else { return Ok(None) };
         let (batch, bytes_read) = match chunk {
             Chunk::Rows(rows) => {

@@ -11,7 +11,7 @@ use tempfile::TempPath;
 
 use super::shape::Object;
 use crate::reader::CHUNK_BYTES;
-use crate::source::{Chunk, Files, Fingerprint, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
+use crate::source::{Chunk, Files, Fingerprint, Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
 
 /// A table of a query.
 #[derive(Clone, Debug)]
@@ -96,6 +96,28 @@ impl Table {
     /// Its files from the beginning. Of Parquet only the columns `only` are read.
     pub(super) fn files(&self, only: Vec<String>, warnings: &Warnings) -> Result<Files, SourceError> {
         open(&self.specs, FormatOptions { only_columns: Some(only), ..self.format.clone() }, warnings)
+    }
+
+    /// Whether its files are text, whose rows cost more to read than those of columns.
+    pub(super) fn is_text(&self) -> bool {
+        !self.shape.fields().is_empty()
+    }
+
+    /// The same table with all its rows in one Arrow file, which is removed with it.
+    pub(super) fn in_file(&self, path: TempPath) -> Self {
+        Table {
+            name: self.name.clone(),
+            schema: Arc::clone(&self.schema),
+            shape: Object::default(),
+            folders: Vec::new(),
+            names: self.names.clone(),
+            first_source: self.first_source,
+            bytes: path.metadata().ok().map(|meta| meta.len()),
+            rows: None,
+            specs: vec![SourceSpec::Path(path.to_path_buf())],
+            format: FormatOptions { format: Some(Format::Arrow), ..FormatOptions::default() },
+            copies: vec![Copy { path, of: self.names.join(", ") }],
+        }
     }
 
     /// Whether a second run finds the same rows in it.
