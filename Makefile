@@ -6,10 +6,14 @@ SHELL := bash
 # Tests of the engine that start servers.
 SERVER_TESTS := node servers guard trouble audit_servers smile_servers cluster swap_servers
 
-.PHONY: build demo test check unit fmt lint docs purity servers chaos tools fuzz bench
+.PHONY: build release demo test check unit fmt lint docs purity servers chaos tools fuzz bench
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
+	@echo "built $(CARGO_TARGET_DIR)/release/inrush"
+
+release: ## the release build with SQL, as it is published
+	cargo build --locked --release -p inrush-cli --features sql
 	@echo "built $(CARGO_TARGET_DIR)/release/inrush"
 
 demo: tools build ## real flights into a local OpenSearch node, a report and a query
@@ -32,10 +36,12 @@ purity:
 	scripts/purity.sh
 
 unit: ## units, properties, the engine and the command line against the fake cluster
-	cargo test --locked --workspace --quiet
+	cargo test --locked --workspace --features sql --quiet
+	cargo test --locked -p inrush-cli --test sql --quiet
 
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
 	cargo test --locked -p inrush $(addprefix --test ,$(SERVER_TESTS)) --features real-servers -- --nocapture --test-threads 1
+	cargo test --locked --workspace --features sql,real-servers --test sql_servers -- --nocapture --test-threads 1
 	cargo test --locked -p inrush-cli --test kill --features real-servers real -- --nocapture
 	scripts/jackson.sh
 	scripts/readme.sh

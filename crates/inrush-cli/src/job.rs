@@ -141,7 +141,9 @@ impl File<'_> {
             for (id, flags) in layer.iter() {
                 let decided = deciding.iter().any(|other| {
                     *other == id
-                        || CHOICES.iter().any(|choice| choice.contains(&id.as_str()) && choice.contains(&other.as_str()))
+                        || CHOICES
+                            .iter()
+                            .any(|choice| choice.contains(&id.as_str()) && choice.contains(&other.as_str()))
                 });
                 if !decided {
                     arguments.extend_from_slice(flags);
@@ -533,7 +535,10 @@ mod tests {
         assert_eq!((one.index.index.as_ref().unwrap().as_str(), one.sizes.batch_bytes), ("one", Some(4 << 20)));
         assert_eq!((two.index.index.as_ref().unwrap().as_str(), two.sizes.batch_bytes), ("two", Some(1 << 20)));
         assert_eq!((one.sizes.memory, two.sizes.memory), (Some(8 << 20), Some(8 << 20)));
-        assert_eq!((one.source.sql.sql.as_deref(), &two.source.sql.sql_file), (Some("SELECT 1"), &Some("jobs/two.sql".into())));
+        assert_eq!(
+            (one.source.sql.sql.as_deref(), &two.source.sql.sql_file),
+            (Some("SELECT 1"), &Some("jobs/two.sql".into()))
+        );
         assert!(one.index.id.is_some() && two.index.id.is_none() && two.index.id_from.is_some());
         assert_eq!(job.args.source.sql.table, [("b".to_owned(), PathBuf::from("jobs/b.csv"))]);
         for (output, expected) in [

@@ -24,7 +24,11 @@ fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let works = "work,title,artist\n1,One,a\n2,Two,a\n3,Three,b\n";
     std::fs::write(folder.path().join("works.csv"), works).unwrap();
-    std::fs::write(folder.path().join("artists.ndjson"), "{\"id\":\"a\",\"name\":\"Ada\"}\n{\"id\":\"b\",\"name\":\"Ben\"}\n").unwrap();
+    std::fs::write(
+        folder.path().join("artists.ndjson"),
+        "{\"id\":\"a\",\"name\":\"Ada\"}\n{\"id\":\"b\",\"name\":\"Ben\"}\n",
+    )
+    .unwrap();
     folder
 }
 
@@ -89,7 +93,8 @@ mod built {
     #[tokio::test]
     async fn a_plan_is_shown_and_nothing_sent() {
         let folder = folder();
-        let arguments = ["load", "works.csv", "--sql", "SELECT artist, count(*) AS n FROM input GROUP BY artist", "--explain"];
+        let arguments =
+            ["load", "works.csv", "--sql", "SELECT artist, count(*) AS n FROM input GROUP BY artist", "--explain"];
         let (stdout, _) = check(&run(folder.path(), &arguments).await, 0);
         for expected in ["  work: Int64\n", "result\n  artist: Utf8\n  n: Int64\n", "Read: table=input"] {
             assert!(stdout.contains(expected), "{stdout}");
@@ -184,7 +189,8 @@ mod built {
             assert!(stderr.contains(expected), "{stderr}");
         }
         write_job(folder.path(), "http://127.0.0.1:1", "");
-        let job = std::fs::read_to_string(folder.path().join("job.toml")).unwrap().replace("\"artists\"\n", "\"works\"\n");
+        let job =
+            std::fs::read_to_string(folder.path().join("job.toml")).unwrap().replace("\"artists\"\n", "\"works\"\n");
         std::fs::write(folder.path().join("job.toml"), job).unwrap();
         let (_, stderr) = check(&run(folder.path(), &["load", "--job", "job.toml"]).await, 2);
         assert!(stderr.contains("two outputs go to the index works"), "{stderr}");

@@ -77,10 +77,14 @@ async fn rows_become_nested_documents() {
 #[tokio::test]
 async fn a_column_with_one_code_that_is_no_number_is_text_throughout() {
     let folder = TempDir::new().unwrap();
-    let rows: String = (0..20_000).map(|n| format!("{}\n", if n == 19_999 { "2A".to_owned() } else { n.to_string() })).collect();
+    let rows: String =
+        (0..20_000).map(|n| format!("{}\n", if n == 19_999 { "2A".to_owned() } else { n.to_string() })).collect();
     let csv = write(&folder, "codes.csv", format!("code\n{rows}").as_bytes());
     let sql = "SELECT count(*) AS n, min(code) AS least, max(code) AS most FROM input";
-    assert_eq!(documents(sql, vec![table("input", &[&csv])]).await, [json!({ "n": 20_000, "least": "0", "most": "9999" })]);
+    assert_eq!(
+        documents(sql, vec![table("input", &[&csv])]).await,
+        [json!({ "n": 20_000, "least": "0", "most": "9999" })]
+    );
 }
 
 fn write_parquet(path: &Path, batch: &RecordBatch) {
@@ -94,7 +98,7 @@ fn batch(numbers: &[i32]) -> RecordBatch {
     let names = StringArray::from_iter_values(numbers.iter().map(|n| format!("n{n}")));
     let times = TimestampMillisecondArray::from_iter_values(numbers.iter().map(|n| i64::from(*n) * 1000));
     let columns: [(&str, ArrayRef); 3] =
-        [("n", Arc::new(Int32Array::from(numbers.to_vec()))), ("name", Arc::new(names)), ("at", Arc::new(times))];
+        [("n", Arc::new(Int32Array::from(numbers.to_vec()))), ("name", Arc::new(names)), ("stamp", Arc::new(times))];
     RecordBatch::try_from_iter(columns).unwrap()
 }
 
@@ -104,18 +108,20 @@ async fn every_format_is_a_table() {
     let parquet = folder.path().join("p.parquet");
     write_parquet(&parquet, &batch(&[1, 2]));
     let arrow = folder.path().join("a.arrow");
-    let mut writer = arrow_ipc::writer::FileWriter::try_new(File::create(&arrow).unwrap(), &batch(&[1]).schema()).unwrap();
+    let mut writer =
+        arrow_ipc::writer::FileWriter::try_new(File::create(&arrow).unwrap(), &batch(&[1]).schema()).unwrap();
     writer.write(&batch(&[3])).unwrap();
     writer.finish().unwrap();
     let mut tables = vec![
         table("parquet", &[&parquet]),
         table("arrow", &[&arrow]),
         table("ndjson", &[&write(&folder, "a.ndjson", b"{\"n\":4,\"name\":\"n4\"}\n")]),
-        table("array", &[&write(&folder, "b.json", b"[{\"n\":5,\"name\":\"n5\"}]")]),
+        table("list", &[&write(&folder, "b.json", b"[{\"n\":5,\"name\":\"n5\"}]")]),
     ];
-    let mut formats = vec!["parquet".to_owned(), "arrow".into(), "ndjson".into(), "array".into()];
+    let mut formats = vec!["parquet".to_owned(), "arrow".into(), "ndjson".into(), "list".into()];
     for (codec, n) in CODECS.iter().zip(6..) {
-        let csv = write(&folder, &format!("{codec}.csv.packed"), &compress(codec, format!("n,name\n{n},n{n}\n").as_bytes()));
+        let csv =
+            write(&folder, &format!("{codec}.csv.packed"), &compress(codec, format!("n,name\n{n},n{n}\n").as_bytes()));
         let mut csv = table(codec, &[&csv]);
         csv.format.format = Some(inrush::source::Format::Csv);
         tables.push(csv);
@@ -134,10 +140,10 @@ async fn folders_are_columns_and_a_file_without_a_column_has_nulls() {
     write_parquet(&folder.path().join("t/year=2024/c=D%2FE/a.parquet"), &batch(&[2, 3]).project(&[0, 2]).unwrap());
     let tables = || vec![table("input", &[&folder.path().join("t")])];
     assert_eq!(
-        documents("SELECT year + 1 AS next, c, name, max(at) AS at FROM input GROUP BY year, c, name ORDER BY year", tables()).await,
+        documents("SELECT year + 1 AS following, c, name, max(stamp) AS stamp FROM input GROUP BY year, c, name ORDER BY following", tables()).await,
         [
-            json!({ "next": 2024, "c": "FR", "name": "n1", "at": "1970-01-01T00:00:01.000" }),
-            json!({ "next": 2025, "c": "D/E", "at": "1970-01-01T00:00:03.000" }),
+            json!({ "following": 2024, "c": "FR", "name": "n1", "stamp": "1970-01-01T00:00:01.000" }),
+            json!({ "following": 2025, "c": "D/E", "stamp": "1970-01-01T00:00:03.000" }),
         ]
     );
     assert_eq!(documents("SELECT count(*) AS n FROM input", tables()).await, [json!({ "n": 3 })]);
@@ -170,15 +176,16 @@ async fn json_in_text_becomes_part_of_the_document() {
     let folder = TempDir::new().unwrap();
     let csv = write(&folder, "a.csv", b"id,extra\n1,\"{\"\"a\"\":[1,2.50]}\"\n2,what\n3,\n");
     let tables = || vec![table("input", &[&csv])];
-    let (outcome, _) = run("SELECT id, named_struct('x', parse_json(extra)) AS o FROM input ORDER BY id", tables()).await;
+    let (outcome, _) =
+        run("SELECT id, named_struct('x', parse_json(extra)) AS o FROM input ORDER BY id", tables()).await;
     let texts = outcome.texts();
     assert_eq!((texts[0], texts[2]), (r#"{"id":1,"o":{"x":{"a":[1,2.50]}}}"#, r#"{"id":3,"o":{}}"#));
     let (kind, why) = outcome.records[1].reject.clone().unwrap();
     assert_eq!((kind, texts[1]), ("bad_json", r#"{"id":2,"o":{"x":"what"}}"#));
     assert!(why.contains("field \"o\"") && why.contains("try_parse_json"), "{why}");
     assert_eq!(
-        documents("SELECT array_agg(try_parse_json(extra) ORDER BY id) AS all FROM input", tables()).await,
-        [json!({ "all": [{ "a": [1, 2.5] }, null, null] })]
+        documents("SELECT array_agg(try_parse_json(extra) ORDER BY id) AS extras FROM input", tables()).await,
+        [json!({ "extras": [{ "a": [1, 2.5] }, null, null] })]
     );
 }
 
@@ -199,7 +206,8 @@ async fn rows_that_cannot_be_read_are_told_once_with_file_and_line() {
     let good: String = (0..30_000).map(|n| format!("{n},x\n")).collect();
     let csv = write(&folder, "a.csv", format!("n,t\n{good}ragged\n5,y\n").as_bytes());
     let ndjson = write(&folder, "b.ndjson", b"{\"n\":1}\n{\"n\":\n");
-    let sql = "SELECT count(*) AS c FROM input a LEFT JOIN more b ON a.n = b.n LEFT JOIN input z ON z.n = a.n AND z.t = 'no'";
+    let sql =
+        "SELECT count(*) AS c FROM input a LEFT JOIN more b ON a.n = b.n LEFT JOIN input z ON z.n = a.n AND z.t = 'no'";
     let (outcome, source) = run(sql, vec![table("input", &[&csv]), table("more", &[&ndjson])]).await;
     let result = outcome.records.iter().find(|record| record.reject.is_none()).unwrap();
     assert_eq!(result.text(), r#"{"c":30001}"#);
@@ -235,8 +243,8 @@ async fn what_is_no_query_is_refused_with_the_reason() {
     for (sql, expected) in [
         ("SELECT town FROM input", "No field named town"),
         ("SELECT * FROM outputs", "outputs"),
-        ("SELECT", "SQL"),
-        ("SELECT 1; SELECT 2", "one statement"),
+        ("SELEC 1", "SQL"),
+        ("SELECT 1; SELECT 2", "single SQL statement"),
         ("CREATE TABLE x AS SELECT 1", "DDL"),
         ("COPY input TO 'x.csv'", "DML"),
         ("SET datafusion.execution.batch_size = 1", "Statement"),
@@ -259,7 +267,7 @@ async fn the_order_of_a_result_decides_whether_a_load_can_go_on() {
     let id: inrush::FieldPath = "id".parse().unwrap();
     for (sql, expected) in [
         ("SELECT sale AS id, max(price) FROM input GROUP BY sale ORDER BY id", Repeats::Always),
-        ("SELECT sale AS id FROM input ORDER BY commune, sale", Repeats::Always),
+        ("SELECT commune, sale AS id FROM input ORDER BY commune, sale", Repeats::Always),
         ("SELECT sale AS id FROM input ORDER BY id LIMIT 2", Repeats::Always),
         ("SELECT sale AS id, commune FROM input ORDER BY commune", Repeats::Once),
         ("SELECT id FROM (SELECT sale AS id FROM input LIMIT 2) ORDER BY id", Repeats::Once),
@@ -281,8 +289,10 @@ async fn what_does_not_fit_into_memory_goes_to_disk() {
     let folder = TempDir::new().unwrap();
     let rows: String = (0..200_000).map(|n: u64| format!("k{:06},{}\n", n * 7919 % 200_000, "x".repeat(50))).collect();
     let csv = write(&folder, "a.csv", format!("k,pad\n{rows}").as_bytes());
-    let options = DatabaseOptions { memory: 4 << 20, ..SMALL };
-    let database = Database::open(vec![table("input", &[&csv])], options).await.unwrap();
+    let with_memory = async |memory| {
+        Database::open(vec![table("input", &[&csv])], DatabaseOptions { memory, ..SMALL }).await.unwrap()
+    };
+    let database = with_memory(16 << 20).await;
     let sql = "SELECT k, count(*) AS n, array_agg(pad) AS pads FROM input GROUP BY k ORDER BY k";
     let mut source = database.query(sql, QueryOptions::default()).await.unwrap();
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 100_000)).await.unwrap();
@@ -293,7 +303,7 @@ async fn what_does_not_fit_into_memory_goes_to_disk() {
 
     // A join keeps one side in memory as a whole.
     let sql = "SELECT a.k FROM input a JOIN input b ON a.pad = b.pad AND a.k = b.k";
-    let mut source = database.query(sql, QueryOptions::default()).await.unwrap();
+    let mut source = with_memory(2 << 20).await.query(sql, QueryOptions::default()).await.unwrap();
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 100_000)).await.unwrap();
     let error = outcome.error.unwrap().to_string();
     assert!(error.contains("--sql-memory"), "{error}");
@@ -311,7 +321,8 @@ async fn progress_is_that_of_the_tables() {
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 1000)).await.unwrap();
     assert_eq!((outcome.bytes_read, rows.read.load(Ordering::Relaxed)), (bytes, 1000));
     // A table that is read twice counts twice.
-    let twice = query("SELECT a.n FROM input a JOIN input b ON a.n = b.n", vec![table("input", &[&parquet])]).await.unwrap();
+    let twice =
+        query("SELECT a.n FROM input a JOIN input b ON a.n = b.n", vec![table("input", &[&parquet])]).await.unwrap();
     assert_eq!(twice.bytes_total(), Some(2 * bytes));
 }
 
@@ -321,7 +332,12 @@ async fn a_plan_names_columns_and_files() {
     let csv = write(&folder, "sales.csv", SALES.as_bytes());
     let database = Database::open(vec![table("input", &[&csv])], SMALL).await.unwrap();
     let text = database.explain("SELECT commune, sum(price) AS total FROM input GROUP BY commune").await.unwrap();
-    for expected in ["table input\n  sale: Utf8\n", "  postalCode: Utf8\n", "result\n  commune: Utf8\n  total: Float64\n", "Read: table=input, files=1, columns=[price, commune]"] {
+    for expected in [
+        "table input\n  sale: Utf8\n",
+        "  postalCode: Utf8\n",
+        "result\n  commune: Utf8\n  total: Float64\n",
+        "Read: table=input, files=1, columns=[price, commune]",
+    ] {
         assert!(text.contains(expected), "{text}");
     }
 }
@@ -333,12 +349,19 @@ async fn a_pipe_is_read_once_and_its_table_as_often_as_it_is_wanted() {
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let to = pipe.clone();
     let writer = std::thread::spawn(move || std::fs::write(to, "1;x\n2;y\n"));
-    let csv = CsvOptions { separator: Some(b';'), header: Header::Names(vec!["n".into(), "t".into()]), ..CsvOptions::default() };
+    let csv = CsvOptions {
+        separator: Some(b';'),
+        header: Header::Names(vec!["n".into(), "t".into()]),
+        ..CsvOptions::default()
+    };
     let mut input = table("input", &[&pipe]);
     input.format = FormatOptions { format: Some(inrush::source::Format::Csv), csv, ..FormatOptions::default() };
     let mut source = query("SELECT a.n, b.t FROM input a JOIN input b ON a.n + 1 = b.n", vec![input]).await.unwrap();
     writer.join().unwrap().unwrap();
-    assert_eq!((source.names(), source.repeats()), (vec![pipe.display().to_string(), "query".to_owned()], Repeats::Unordered));
+    assert_eq!(
+        (source.names(), source.repeats()),
+        (vec![pipe.display().to_string(), "query".to_owned()], Repeats::Unordered)
+    );
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 1000)).await.unwrap();
     assert_eq!(outcome.texts(), [r#"{"n":1,"t":"y"}"#]);
 }

@@ -169,22 +169,33 @@ async fn both_forms(target: &Server, geo: &Path) {
     std::fs::write(&parcels_path, parcels).unwrap();
     let from_geo = || query(GEO, vec![table("input", geo, text(b','))]);
     let from_raw = || {
-        query(RAW, vec![table("input", &raw_path, text(b'|')), table("parcels", &parcels_path, FormatOptions::default())])
+        query(
+            RAW,
+            vec![table("input", &raw_path, text(b'|')), table("parcels", &parcels_path, FormatOptions::default())],
+        )
     };
 
     let report = target.load("dvf", dvf_mapping(), from_geo().await).await;
     let sales: BTreeSet<_> = rows(&text_of_geo, ',')
         .into_iter()
-        .map(|row| ["date_mutation", "nature_mutation", "valeur_fonciere", "code_commune", "numero_disposition"].map(|name| row[name]))
+        .map(|row| {
+            ["date_mutation", "nature_mutation", "valeur_fonciere", "code_commune", "numero_disposition"]
+                .map(|name| row[name])
+        })
         .collect();
     assert_eq!((report.counts.docs_created, report.counts.docs_updated), (sales.len() as u64, 0));
     for source in [from_geo().await, from_raw().await] {
         let compared = target.compare("dvf", source).await;
-        assert_eq!((compared.result, compared.docs_compared), (Outcome::Equal, Some(sales.len() as u64)), "{compared:?}");
+        assert_eq!(
+            (compared.result, compared.docs_compared),
+            (Outcome::Equal, Some(sales.len() as u64)),
+            "{compared:?}"
+        );
         assert!(compared.not_proven.is_empty(), "{compared:?}");
     }
 
-    let near = json!({ "query": { "geo_distance": { "distance": "20km", "location": { "lat": 43.36, "lon": -1.78 } } } });
+    let near =
+        json!({ "query": { "geo_distance": { "distance": "20km", "location": { "lat": 43.36, "lon": -1.78 } } } });
     let located = target.ask("/dvf/_count", near).await["count"].as_u64().unwrap();
     assert!(located + 4 >= sales.len() as u64 && located <= sales.len() as u64, "{located} of {}", sales.len());
     let lots = json!({ "query": { "nested": { "path": "lots", "query": { "exists": { "field": "lots.number" } } } } });
@@ -196,7 +207,8 @@ async fn published(target: &Server, raw: &Path) {
     let folder = tempfile::tempdir().unwrap();
     let parcels = folder.path().join("parcels.csv");
     std::fs::write(&parcels, "parcel,lat,lon\n010530000AN0073,46.2,5.2\n").unwrap();
-    let source = || query(RAW, vec![table("input", raw, text(b'|')), table("parcels", &parcels, FormatOptions::default())]);
+    let source =
+        || query(RAW, vec![table("input", raw, text(b'|')), table("parcels", &parcels, FormatOptions::default())]);
     let report = target.load("dvf-2018", dvf_mapping(), source().await).await;
     let contents = std::fs::read_to_string(raw).unwrap();
     let rows = rows(&contents, '|');
@@ -210,8 +222,11 @@ async fn published(target: &Server, raw: &Path) {
     let sum: f64 = sales.iter().filter_map(|sale| sale[2].parse::<f64>().ok()).sum();
     let december = sales.iter().filter(|sale| sale[0].ends_with("/12/2018")).count() as u64;
     let found = target
-        .ask("/dvf-2018/_search?size=0", json!({ "aggs": { "sum": { "sum": { "field": "price" } },
-            "december": { "filter": { "range": { "date": { "gte": "2018-12-01", "lte": "2018-12-31" } } } } } }))
+        .ask(
+            "/dvf-2018/_search?size=0",
+            json!({ "aggs": { "sum": { "sum": { "field": "price" } },
+            "december": { "filter": { "range": { "date": { "gte": "2018-12-01", "lte": "2018-12-31" } } } } } }),
+        )
         .await;
     let found_sum = found["aggregations"]["sum"]["value"].as_f64().unwrap();
     assert!((found_sum / sum - 1.0).abs() < 1e-9, "{found_sum} {sum}");
@@ -229,7 +244,8 @@ async fn entities(target: &Server, works: &Path) {
             credits += 1;
         }
     }
-    let mapping = json!({ "properties": { "id": { "type": "integer" }, "works": { "type": "object", "enabled": false } } });
+    let mapping =
+        json!({ "properties": { "id": { "type": "integer" }, "works": { "type": "object", "enabled": false } } });
     for (index, sql) in [("artists", ARTISTS), ("subjects", SUBJECTS)] {
         let input = || vec![table("input", works, FormatOptions::default())];
         let report = target.load(index, mapping.clone(), query(sql, input()).await).await;

@@ -31,7 +31,11 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
     if job.args.source.explain {
-        return explain(&job.args).await;
+        let each = if job.outputs.is_empty() { vec![&job.args] } else { job.outputs.iter().collect() };
+        for args in each {
+            explain(args).await?;
+        }
+        return Ok(0);
     }
     if !job.outputs.is_empty() {
         return outputs::run(job, &stderr).await;
@@ -102,7 +106,7 @@ async fn open_source(args: &LoadArgs, document_bytes_max: usize) -> Result<Box<d
 }
 
 /// Prints what a query is going to do.
-async fn explain(args: &LoadArgs) -> Result<u8> {
+async fn explain(args: &LoadArgs) -> Result<()> {
     let SourceArgs { sources, reading, sql, .. } = &args.source;
     let Some(query) = sql::query(sql)? else {
         return Err(UsageError::new("--explain means nothing without a query").hint("give one with --sql").into());
@@ -110,7 +114,7 @@ async fn explain(args: &LoadArgs) -> Result<u8> {
     let bytes_max = Limits::default().document_bytes_max;
     let input = sources.iter().map(SourceSpec::new).collect();
     let text = Tables { args: sql, input, format: options::format(reading, bytes_max)? }.explain(&query).await?;
-    super::print(&text).map(|()| 0)
+    super::print(&text)
 }
 
 /// What cannot be undone is done only when somebody has said so.

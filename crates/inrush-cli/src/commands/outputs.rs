@@ -85,7 +85,9 @@ fn configs(job: &Job) -> Result<Vec<(LoadArgs, String, LoadConfig)>> {
                 .into());
         }
         if args.source.from_dead_letters.is_some() {
-            return Err(UsageError::new("--from-dead-letters and [[output]] are given").hint("load one after the other").into());
+            return Err(UsageError::new("--from-dead-letters and [[output]] are given")
+                .hint("load one after the other")
+                .into());
         }
         let of_output = Job { args: args.clone(), patterns: job.patterns.clone(), outputs: Vec::new() };
         let mut config = options::config(&of_output, &Surroundings::of_process())?;

@@ -36,7 +36,8 @@ pub(super) fn open(shared: &Shared, format: Format, file: BinaryFile<'_>) -> Res
         #[cfg(feature = "parquet")]
         Format::Parquet => {
             let seekable = file.seekable.ok_or_else(|| needs_file(file.name, format))?;
-            let batches = columns::parquet::ParquetFile::open(seekable, file.name, shared.options.only_columns.as_deref())?;
+            let batches =
+                columns::parquet::ParquetFile::open(seekable, file.name, shared.options.only_columns.as_deref())?;
             let writer = writer(shared, &batches.schema(), file.name, file.constants);
             Ok(Box::new(BatchFile::new(file.id, batches, writer)))
         }

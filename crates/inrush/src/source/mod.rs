@@ -41,11 +41,11 @@ use inrush_core::block::Origin;
 use inrush_core::{DocBlock, SourceId};
 
 pub(crate) use buffer::BufferPool;
-#[cfg(feature = "sql")]
-pub(crate) use columns::{Pieces, RowWriter, json};
 pub use charset::Charset;
 #[cfg(feature = "columns")]
 pub use columns::Rows;
+#[cfg(feature = "sql")]
+pub(crate) use columns::{Pieces, RowWriter, json};
 pub use csv::{ColumnType, CsvOptions, Header};
 pub use format::{Format, FormatOptions, SheetOptions};
 pub use open::{Files, SourceSpec, open};

@@ -12,9 +12,9 @@ use inrush_core::SourceId;
 
 use super::binary::{self, BinaryFile};
 use super::buffer::BufferPool;
+use super::charset::read_text;
 #[cfg(feature = "sql")]
 use super::columns::ColumnarFile;
-use super::charset::read_text;
 use super::compression::{Codec, MAGIC_LEN};
 use super::csv::{self, ColumnType};
 use super::cut::{Boundary, Cutter};
@@ -265,7 +265,12 @@ impl Files {
             match file.table() {
                 Some(table) => tables.push(table),
                 None if tables.is_empty() => return Ok(None),
-                None => return Err(SourceError::new(name, "has no columns of its own, as the files before it have; make it a table by itself")),
+                None => {
+                    return Err(SourceError::new(
+                        name,
+                        "has no columns of its own, as the files before it have; make it a table by itself",
+                    ));
+                }
             }
         }
         Ok(Some(tables))

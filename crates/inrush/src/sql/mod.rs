@@ -70,7 +70,11 @@ pub struct DatabaseOptions {
 
 impl Default for DatabaseOptions {
     fn default() -> Self {
-        DatabaseOptions { memory: 1 << 30, keep_text: false, threads: std::thread::available_parallelism().map_or(2, usize::from) }
+        DatabaseOptions {
+            memory: 1 << 30,
+            keep_text: false,
+            threads: std::thread::available_parallelism().map_or(2, usize::from),
+        }
     }
 }
 
@@ -118,6 +122,7 @@ pub struct Database {
     environment: Arc<RuntimeEnv>,
     workers: Arc<Workers>,
     threads: usize,
+    memory: usize,
     /// What was found when tables were kept, for the first query.
     found: Mutex<Arc<Reading>>,
 }
@@ -130,7 +135,8 @@ impl Database {
     /// [`SqlError::Table`] where a source cannot be read, has no documents, or its files have columns of different types.
     pub async fn open(specs: Vec<TableSpec>, options: DatabaseOptions) -> Result<Self, SqlError> {
         let threads = options.threads.max(1);
-        let workers = Workers::start(threads).map_err(|e| SqlError::Query(format!("cannot start {threads} threads: {e}")))?;
+        let workers =
+            Workers::start(threads).map_err(|e| SqlError::Query(format!("cannot start {threads} threads: {e}")))?;
         let found = Arc::new(Reading::default());
         let reading = Arc::clone(&found);
         let opened = tokio::task::spawn_blocking(move || {
@@ -138,13 +144,16 @@ impl Database {
             open_tables(specs, threads, kept)
         });
         let tables = opened.await.map_err(|e| SqlError::Query(format!("reading the tables failed: {e}")))??;
-        let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::OsTmpDirectory).with_max_temp_directory_size(u64::MAX);
+        let disk = DiskManagerBuilder::default()
+            .with_mode(DiskManagerMode::OsTmpDirectory)
+            .with_max_temp_directory_size(u64::MAX);
         // It names the operators that took the memory, where there is not enough.
         let named = std::num::NonZeroUsize::MIN.saturating_add(2);
         let memory = Arc::new(TrackConsumersPool::new(FairSpillPool::new(options.memory), named));
         let environment = RuntimeEnvBuilder::new().with_memory_pool(memory).with_disk_manager_builder(disk).build_arc();
         let environment = environment.map_err(|error| SqlError::query(&error))?;
-        Ok(Database { tables, environment, workers: Arc::new(workers), threads, found: Mutex::new(found) })
+        let workers = Arc::new(workers);
+        Ok(Database { tables, environment, workers, threads, memory: options.memory, found: Mutex::new(found) })
     }
 
     /// The rows of a query as documents. It runs when they are read.
@@ -154,10 +163,11 @@ impl Database {
     pub async fn query(&self, sql: &str, options: QueryOptions) -> Result<SqlSource, SqlError> {
         let found = std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
         let reading = Arc::new(found.for_next_query());
-        let (session, logical, physical) =
-            self.plan(sql, &reading).await.map_err(|error| SqlError::query(&error))?;
-        let repeats = order::repeats(&logical, &physical, options.id.as_ref()).map_err(|error| SqlError::query(&error))?;
-        let query = Query { sql: sql.to_owned(), physical, context: session.task_ctx(), workers: Arc::clone(&self.workers) };
+        let (session, logical, physical) = self.plan(sql, &reading).await.map_err(|error| SqlError::query(&error))?;
+        let repeats =
+            order::repeats(&logical, &physical, options.id.as_ref()).map_err(|error| SqlError::query(&error))?;
+        let query =
+            Query { sql: sql.to_owned(), physical, context: session.task_ctx(), workers: Arc::clone(&self.workers) };
         Ok(SqlSource::new(query, self.tables.clone(), reading, repeats, options.document_bytes_max))
     }
 
@@ -166,8 +176,7 @@ impl Database {
     /// # Errors
     /// As [`Database::query`].
     pub async fn explain(&self, sql: &str) -> Result<String, SqlError> {
-        let (_, logical, physical) =
-            self.plan(sql, &Arc::default()).await.map_err(|error| SqlError::query(&error))?;
+        let (_, logical, physical) = self.plan(sql, &Arc::default()).await.map_err(|error| SqlError::query(&error))?;
         let mut text = String::new();
         for table in &self.tables {
             text.push_str(&format!("table {}\n", table.name));
@@ -189,6 +198,10 @@ impl Database {
         reading: &Arc<Reading>,
     ) -> Result<(SessionContext, LogicalPlan, Arc<dyn ExecutionPlan>), DataFusionError> {
         let mut config = SessionConfig::new().with_target_partitions(self.threads).with_batch_size(BATCH_ROWS);
+        // What a sort keeps back for merging what it has spilled; DataFusion's 10 MiB would be more than all of a small memory.
+        let execution = &mut config.options_mut().execution;
+        execution.sort_spill_reservation_bytes =
+            execution.sort_spill_reservation_bytes.min(self.memory / (8 * self.threads));
         let parser = &mut config.options_mut().sql_parser;
         // Fields keep their names as they are written, without quotes.
         parser.enable_ident_normalization = false;
@@ -201,7 +214,11 @@ impl Database {
         }
         let state = session.state();
         let logical = state.create_logical_plan(sql).await?;
-        SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&logical)?;
+        SQLOptions::new()
+            .with_allow_ddl(false)
+            .with_allow_dml(false)
+            .with_allow_statements(false)
+            .verify_plan(&logical)?;
         let physical = state.create_physical_plan(&logical).await?;
         Ok((session, logical, physical))
     }

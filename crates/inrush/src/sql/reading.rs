@@ -122,8 +122,7 @@ impl Lines {
             let at = reject.record as usize;
             (block.records[at], Bytes::copy_from_slice(block.record(at)), reject)
         };
-        let part =
-            Part { origin: block.origin, lines: block.lines, rejects: rejects.into_iter().map(keep).collect() };
+        let part = Part { origin: block.origin, lines: block.lines, rejects: rejects.into_iter().map(keep).collect() };
         self.early.insert(number, part);
         let mut blocks = Vec::new();
         while let Some(part) = self.early.remove(&self.next) {

@@ -36,7 +36,11 @@ pub(super) struct Workers(Option<Runtime>);
 
 impl Workers {
     pub(super) fn start(threads: usize) -> io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).thread_name("sql").enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("sql")
+            .enable_all()
+            .build()?;
         Ok(Workers(Some(runtime)))
     }
 
@@ -172,9 +176,8 @@ impl SqlSource {
         self.running = None;
         match self.reading.failed() {
             Some(error) => error,
-            None => SourceError::new(NAME, format!("{why}; all rows before are in")),
+            None => SourceError::new(NAME, why).of(self.id()),
         }
-        .of(self.id())
     }
 }
 
@@ -255,7 +258,9 @@ impl Source for SqlSource {
 pub(super) fn text(error: &DataFusionError) -> String {
     let text = error.strip_backtrace();
     match error.find_root() {
-        DataFusionError::ResourcesExhausted(_) => format!("{text}; give --sql-memory more, or group and join less at once"),
+        DataFusionError::ResourcesExhausted(_) => {
+            format!("{text}; give --sql-memory more, or group and join less at once")
+        }
         _ => text,
     }
 }

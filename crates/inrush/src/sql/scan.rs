@@ -238,8 +238,14 @@ impl Work {
     /// The rows of a columnar file with all columns of the table that are wanted.
     fn columns(&self, batch: &RecordBatch, SourceId(file): SourceId) -> Result<RecordBatch> {
         let rows = batch.num_rows();
-        let folders: HashMap<&str, &ScalarValue> =
-            self.table.folders.get(file as usize).into_iter().flatten().map(|(name, value)| (name.as_str(), value)).collect();
+        let folders: HashMap<&str, &ScalarValue> = self
+            .table
+            .folders
+            .get(file as usize)
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (name.as_str(), value))
+            .collect();
         let column = |field: &arrow_schema::FieldRef| -> Result<ArrayRef> {
             match (batch.column_by_name(field.name()), folders.get(field.name().as_str())) {
                 (Some(column), _) => Ok(Arc::clone(column)),
@@ -254,7 +260,8 @@ impl Work {
 
     fn failed(&self, error: SourceError) -> DataFusionError {
         let text = error.to_string();
-        self.reading.fail(error);
+        let source_id = error.source_id.map(|SourceId(id)| SourceId(id + self.table.first_source));
+        self.reading.fail(SourceError { source_id, ..error });
         DataFusionError::Execution(text)
     }
 }

@@ -294,7 +294,10 @@ mod tests {
             columns(&[r#"{"o":{"x":1}}"#, r#"{"o":null}"#, r#"{"o":{"y":[1,2.5]}}"#, r#"{"o":{}}"#]),
             r#"o: Struct("x": Int64, "y": List(Float64))"#
         );
-        assert_eq!(columns(&[r#"{"l":[]}"#, r#"{"l":[{"a":1},{"b":"x"}]}"#]), r#"l: List(Struct("a": Int64, "b": Utf8))"#);
+        assert_eq!(
+            columns(&[r#"{"l":[]}"#, r#"{"l":[{"a":1},{"b":"x"}]}"#]),
+            r#"l: List(Struct("a": Int64, "b": Utf8))"#
+        );
     }
 
     #[test]

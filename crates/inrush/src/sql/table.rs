@@ -11,7 +11,9 @@ use tempfile::TempPath;
 
 use super::shape::Object;
 use crate::reader::CHUNK_BYTES;
-use crate::source::{Chunk, Files, Fingerprint, Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
+use crate::source::{
+    Chunk, Files, Fingerprint, Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open,
+};
 
 /// A table of a query.
 #[derive(Clone, Debug)]
@@ -88,7 +90,10 @@ impl Table {
             (table.schema, table.format) = (Arc::new(schema), format);
         }
         if table.schema.fields().is_empty() {
-            return Err(SourceError::new(&table.names.join(", "), format!("there is no document, so that table {} has no columns", table.name)));
+            return Err(SourceError::new(
+                &table.names.join(", "),
+                format!("there is no document, so that table {} has no columns", table.name),
+            ));
         }
         Ok(table)
     }
@@ -292,7 +297,10 @@ mod tests {
     #[test]
     fn all_columns_of_a_header_are_there_in_its_order() {
         assert_eq!(columns(&[("a.csv", "z,empty,a\n1,,x\n")]), "z: Int64; empty: Utf8; a: Utf8");
-        assert_eq!(columns(&[("a.csv", "z,a\n01,1\n2,1.5\n"), ("b.csv", "b\ntrue\n")]), "z: Utf8; a: Float64; b: Boolean");
+        assert_eq!(
+            columns(&[("a.csv", "z,a\n01,1\n2,1.5\n"), ("b.csv", "b\ntrue\n")]),
+            "z: Utf8; a: Float64; b: Boolean"
+        );
     }
 
     #[test]

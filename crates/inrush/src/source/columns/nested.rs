@@ -61,8 +61,7 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, notes: &'a Notes) -
         },
         DataType::Union(fields, _) => {
             let union: &UnionArray = downcast(array);
-            let children =
-                fields.iter().map(|(id, field)| (id, value::cells(union.child(id), field, notes))).collect();
+            let children = fields.iter().map(|(id, field)| (id, value::cells(union.child(id), field, notes))).collect();
             Box::new(Unions { union, children })
         }
         other => unreachable!("{other} is no nested type"),
@@ -185,11 +184,7 @@ fn list<'a, O: OffsetSizeTrait>(array: &'a dyn Array, item: &Field, notes: &'a N
     lists(list.nulls(), range, list.values(), item, notes)
 }
 
-fn list_view<'a, O: OffsetSizeTrait>(
-    array: &'a dyn Array,
-    item: &Field,
-    notes: &'a Notes,
-) -> Box<dyn Cells + 'a> {
+fn list_view<'a, O: OffsetSizeTrait>(array: &'a dyn Array, item: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
     let list: &GenericListViewArray<O> = downcast(array);
     let range = move |row| {
         let from = list.value_offset(row).as_usize();
@@ -250,11 +245,7 @@ impl<F: Fn(usize) -> Option<usize>> Cells for Elsewhere<'_, F> {
     }
 }
 
-fn runs<'a, T: RunEndIndexType>(
-    array: &'a dyn Array,
-    values: &Field,
-    notes: &'a Notes,
-) -> Box<dyn Cells + 'a> {
+fn runs<'a, T: RunEndIndexType>(array: &'a dyn Array, values: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
     let runs: &RunArray<T> = downcast(array);
     let place = move |row| Some(runs.get_physical_index(row));
     Box::new(Elsewhere { nulls: None, place, values: value::cells(runs.values(), values, notes) })

@@ -48,7 +48,8 @@ impl ParquetFile {
             )
         })?;
         let fields = metadata.schema().fields().iter().enumerate();
-        let wanted = only.map(|only| fields.filter(|(_, field)| only.contains(field.name())).map(|(at, _)| at).collect());
+        let wanted =
+            only.map(|only| fields.filter(|(_, field)| only.contains(field.name())).map(|(at, _)| at).collect());
         let rows = metadata.metadata().row_groups().iter().map(rows_of).sum();
         Ok(ParquetFile {
             file,

@@ -7,8 +7,8 @@ use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, OffsetSizeTrait, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use bytes::Bytes;
-use inrush_core::{DocBlock, Reject};
 use inrush_core::block::{Origin, Record};
+use inrush_core::{DocBlock, Reject};
 
 use super::json::has_json;
 use super::nested::Object;
