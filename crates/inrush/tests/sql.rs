@@ -142,8 +142,8 @@ async fn folders_are_columns_and_a_file_without_a_column_has_nulls() {
     assert_eq!(
         documents("SELECT year + 1 AS following, c, name, max(stamp) AS stamp FROM input GROUP BY year, c, name ORDER BY following", tables()).await,
         [
-            json!({ "following": 2024, "c": "FR", "name": "n1", "stamp": "1970-01-01T00:00:01.000" }),
-            json!({ "following": 2025, "c": "D/E", "stamp": "1970-01-01T00:00:03.000" }),
+            json!({ "following": 2024, "c": "FR", "name": "n1", "stamp": "1970-01-01T00:00:01" }),
+            json!({ "following": 2025, "c": "D/E", "stamp": "1970-01-01T00:00:03" }),
         ]
     );
     assert_eq!(documents("SELECT count(*) AS n FROM input", tables()).await, [json!({ "n": 3 })]);
