@@ -75,11 +75,11 @@ impl TableProvider for Provider {
         let work = Work::new(Arc::clone(&self.table), Arc::clone(&self.reading), Arc::clone(&schema), first);
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),
-            Partitioning::UnknownPartitioning(self.threads),
+            Partitioning::UnknownPartitioning(1),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Ok(Arc::new(Scan { work: Arc::new(work), properties: Arc::new(properties) }))
+        Ok(Arc::new(Scan { work: Arc::new(work), threads: self.threads, properties: Arc::new(properties) }))
     }
 }
 
@@ -87,6 +87,7 @@ impl TableProvider for Provider {
 #[derive(Debug)]
 struct Scan {
     work: Arc<Work>,
+    threads: usize,
     properties: Arc<PlanProperties>,
 }
 
@@ -123,31 +124,32 @@ impl ExecutionPlan for Scan {
     }
 
     /// About how large the table is, by which a join knows which side to keep in memory.
-    fn statistics_from_inputs(&self, _: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+    fn statistics_from_inputs(&self, _: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.work.schema);
-        let parts = if args.partition().is_some() { self.properties.partitioning.partition_count() } else { 1 };
-        let part = |total: u64| Precision::Inexact(usize::try_from(total).unwrap_or(usize::MAX) / parts);
+        let about = |total: u64| Precision::Inexact(usize::try_from(total).unwrap_or(usize::MAX));
         if let Some(rows) = self.work.table.rows {
-            statistics.num_rows = part(rows);
+            statistics.num_rows = about(rows);
         }
         if let Some(bytes) = self.work.table.bytes {
-            statistics.total_byte_size = part(bytes);
+            statistics.total_byte_size = about(bytes);
         }
         Ok(Arc::new(statistics))
     }
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.work.schema), AHEAD);
-        let (sender, work) = (stream.tx(), Arc::clone(&self.work));
-        stream.spawn_blocking(move || {
-            // The receiver hangs up when the query needs no more.
-            while let Some(batch) = work.next()? {
-                if sender.blocking_send(Ok(batch)).is_err() {
-                    break;
+        let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.work.schema), AHEAD * self.threads);
+        for _ in 0..self.threads {
+            let (sender, work) = (stream.tx(), Arc::clone(&self.work));
+            stream.spawn_blocking(move || {
+                // The receiver hangs up when the query needs no more.
+                while let Some(batch) = work.next()? {
+                    if sender.blocking_send(Ok(batch)).is_err() {
+                        break;
+                    }
                 }
-            }
-            Ok(())
-        });
+                Ok(())
+            });
+        }
         Ok(stream.build())
     }
 }
