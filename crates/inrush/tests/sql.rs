@@ -292,8 +292,8 @@ async fn what_does_not_fit_into_memory_goes_to_disk() {
     let with_memory = async |memory| {
         Database::open(vec![table("input", &[&csv])], DatabaseOptions { memory, ..SMALL }).await.unwrap()
     };
-    let database = with_memory(16 << 20).await;
-    let sql = "SELECT k, count(*) AS n, array_agg(pad) AS pads FROM input GROUP BY k ORDER BY k";
+    let database = with_memory(64 << 20).await;
+    let sql = "SELECT k, count(*) AS n, array_agg(named_struct('pad', pad) ORDER BY pad) AS pads FROM input GROUP BY k ORDER BY k";
     let mut source = database.query(sql, QueryOptions::default()).await.unwrap();
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 100_000)).await.unwrap();
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
