@@ -3,11 +3,14 @@
 //! It is marked by its type, a struct with one field of the name [`FIELD`], and not by metadata of a field: a type stays with its values
 //! through everything that a query does with them, metadata does not.
 
+#[cfg(any(feature = "sql", test))]
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, StructArray};
-use arrow_schema::{DataType, Field};
+use arrow_schema::DataType;
+#[cfg(any(feature = "sql", test))]
+use arrow_schema::Field;
 use serde::de::IgnoredAny;
 
 use super::value::{Cells, Notes};
@@ -17,6 +20,7 @@ use crate::source::json_string::push_escaped;
 pub(crate) const FIELD: &str = "$json";
 
 /// The type of text that is JSON.
+#[cfg(any(feature = "sql", test))]
 pub(crate) fn json_type() -> DataType {
     DataType::Struct([Arc::new(Field::new(FIELD, DataType::Utf8, true))].into_iter().collect())
 }
