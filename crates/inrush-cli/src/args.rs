@@ -7,6 +7,7 @@ mod load;
 mod mapping;
 mod node;
 mod recover;
+mod sweep;
 mod verify;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -19,6 +20,7 @@ pub(crate) use load::{
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 pub(crate) use recover::RecoverArgs;
+pub(crate) use sweep::{GridArgs, SweepArgs, SweepIndexArgs};
 pub(crate) use verify::VerifyArgs;
 
 /// Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and proves that nothing was lost.
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     Verify(Box<VerifyArgs>),
     /// Infer a mapping from data
     Mapping(Box<MappingArgs>),
+    /// Load the same documents with many settings, and show which one wins
+    Sweep(Box<SweepArgs>),
     /// Find what slows a cluster or an index down for loading
     Doctor(Box<DoctorArgs>),
     /// Start, stop or inspect the local OpenSearch node

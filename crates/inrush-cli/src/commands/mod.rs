@@ -9,6 +9,7 @@ pub(crate) mod load;
 pub(crate) mod mapping;
 pub(crate) mod node;
 pub(crate) mod recover;
+pub(crate) mod sweep;
 pub(crate) mod verify;
 
 /// Prints a result. A reader that has gone away has seen what it wanted.
