@@ -33,7 +33,10 @@ impl Auto {
         let pressure = pressure.min(self.loss.growth_limit(now) / self.under_way());
         let first = self.knobs.more(&self.plan, pressure);
         let arms = [first, self.knobs.resized(&first, factor, alone)];
-        let better = self.knobs.more(&other, (as_busy * factor).max(1.0));
+        let better = match self.gentle {
+            None => self.knobs.more(&other, (as_busy * factor).max(1.0)),
+            Some(_) => other,
+        };
         let why = format!("compare {} with {}", Knobs::words(&arms[1]), Knobs::words(&arms[0]));
         self.phase = Phase::Trial(Trial::new(self.plan, better, arms, WORTH));
         self.decide(now, first, why);

@@ -92,7 +92,9 @@ impl Auto {
             return self.decide(now, back, why);
         }
         let target = self.growth_target(now);
-        if comparable > JUMP * target && now.since(self.drained) > Duration::from_secs(2) {
+        // A bound on the wall time is kept rather than measured again.
+        let measured = self.gentle.map_or(Duration::from_secs(2), |_| Duration::from_secs(30));
+        if comparable > JUMP * target && now.since(self.drained) > measured {
             return self.begin_drain(now, wall, growth, Cause::Slower);
         }
         let ratio = target / comparable;
@@ -104,7 +106,9 @@ impl Auto {
             let factor = if growth < IDLE { 2.0 } else { ratio.sqrt() };
             self.knobs.grown(&self.plan, factor, limit)
         } else if ratio < 1.0 / 1.1 {
-            self.knobs.lessened(&self.plan, ratio.sqrt())
+            let one_less = 1.0 - 1.0 / f64::from(self.plan.in_flight);
+            let most = self.gentle.map_or(1.0, |_| one_less);
+            self.knobs.lessened(&self.plan, ratio.sqrt().min(most))
         } else {
             self.plan
         };
