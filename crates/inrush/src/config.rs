@@ -6,7 +6,7 @@ use std::time::Duration;
 
 pub use inrush_core::rate::Rate;
 pub use inrush_core::tune::Gentle;
-use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Plan, Tuner};
+use inrush_core::tune::{Auto, Bounds, Considerate, Fixed, Plan, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate};
 pub use inrush_core::{MaxErrors, OnConflict};
 
@@ -115,6 +115,9 @@ impl LoadConfig {
             return Err(
                 "batch bytes, batch documents, requests in flight, the rate and workers must be at least 1".to_owned()
             );
+        }
+        if limits.gentle.is_some() && limits.in_flight.is_some() {
+            return Err("--gentle chooses how many requests are under way, and --in-flight fixes it; leave one out".to_owned());
         }
         let (batch, in_flight) = (limits.batch_bytes.unwrap_or(1), limits.in_flight.unwrap_or(1));
         let needed = (batch as u64).saturating_mul(u64::from(in_flight));
@@ -375,7 +378,11 @@ impl Limits {
 
     /// The name of who decides on the plan.
     pub(crate) fn controller(&self) -> &'static str {
-        if self.batch_bytes.is_some() && self.in_flight.is_some() { "fixed" } else { "auto" }
+        match (self.batch_bytes, self.in_flight, self.gentle) {
+            (Some(_), Some(_), _) => "fixed",
+            (_, _, Some(_)) => "gentle",
+            _ => "auto",
+        }
     }
 
     /// Who decides on the plan: fixed values where both are given, else a tuner.
@@ -386,7 +393,13 @@ impl Limits {
                 batch_docs: self.batch_docs.unwrap_or(u32::MAX),
                 in_flight,
             })),
-            _ => Box::new(Auto::new(AutoConfig { bounds: self.bounds(body_bytes_max), gentle: self.gentle })),
+            _ => {
+                let bounds = self.bounds(body_bytes_max);
+                match self.gentle {
+                    Some(gentle) => Box::new(Considerate::new(bounds, gentle)),
+                    None => Box::new(Auto::new(bounds)),
+                }
+            }
         }
     }
 }

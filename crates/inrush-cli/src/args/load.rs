@@ -269,8 +269,8 @@ pub(crate) struct SizeArgs {
     /// Requests under way at once, those that wait to be tried again included. Default: tuned, 1 to 256
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) in_flight: Option<u32>,
-    /// Hold back for the sake of searches: less is sent when requests take 1.3 times as long as on the idle cluster, or 0.1%
-    /// of the documents are rejected. An aim, not a guarantee: docs/tuner.md has what it reaches
+    /// Hold back for the sake of searches: requests take at most 1.3 times as long as one alone does, on average, and fewer are
+    /// under way as soon as documents are rejected
     #[arg(long)]
     pub(crate) gentle: bool,
     /// The most that is sent a second, repetitions included: bytes before compression such as 20MiB, or documents
@@ -471,7 +471,7 @@ fn parse_durability(text: &str) -> Result<Durability, String> {
         .ok_or_else(|| "expected request or async".to_owned())
 }
 
-fn parse_id_from(text: &str) -> Result<IdFrom, String> {
+pub(super) fn parse_id_from(text: &str) -> Result<IdFrom, String> {
     [IdFrom::Position, IdFrom::Content]
         .into_iter()
         .find(|from| from.name() == text)

@@ -2,8 +2,10 @@
 
 mod auto;
 mod delay;
+mod gentle;
 mod knobs;
 mod loss;
+mod settling;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -15,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-pub use auto::{Auto, AutoConfig, Gentle};
+pub use auto::Auto;
+pub use gentle::{Considerate, Gentle};
 
 /// How large requests are, and how many are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

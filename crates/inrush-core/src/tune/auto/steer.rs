@@ -92,9 +92,7 @@ impl Auto {
             return self.decide(now, back, why);
         }
         let target = self.growth_target(now);
-        // A bound on the wall time is kept rather than measured again.
-        let measured = self.gentle.map_or(Duration::from_secs(2), |_| Duration::from_secs(30));
-        if comparable > JUMP * target && now.since(self.drained) > measured {
+        if comparable > JUMP * target && now.since(self.drained) > Duration::from_secs(2) {
             return self.begin_drain(now, wall, growth, Cause::Slower);
         }
         let ratio = target / comparable;
@@ -106,9 +104,7 @@ impl Auto {
             let factor = if growth < IDLE { 2.0 } else { ratio.sqrt() };
             self.knobs.grown(&self.plan, factor, limit)
         } else if ratio < 1.0 / 1.1 {
-            let one_less = 1.0 - 1.0 / f64::from(self.plan.in_flight);
-            let most = self.gentle.map_or(1.0, |_| one_less);
-            self.knobs.lessened(&self.plan, ratio.sqrt().min(most))
+            self.knobs.lessened(&self.plan, ratio.sqrt())
         } else {
             self.plan
         };
@@ -174,12 +170,11 @@ impl Auto {
         // While one node stands still, what waits for the others is all that there is to do.
         let target = target * (1.0 + PER_STALL * self.recent_stalls(now).min(STALLS_MOST));
         // Each loader keeps so much under way as if it were alone; who has more than all others together yields.
-        let target = match self.share {
+        match self.share {
             share if share > 0.7 => target,
             share if share > 0.5 => (target / share * (0.5 / share).powi(2)).max(target.min(1.8)),
             share => target * 2.0 * (0.5 / share).powf(1.5),
-        };
-        self.gentle.map_or(target, |gentle| target.min(gentle.latency_growth))
+        }
     }
 
     /// Stalls, those of long ago counting less.
