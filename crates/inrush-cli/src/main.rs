@@ -36,6 +36,7 @@ fn main() -> ExitCode {
                 Command::Load(args) => runtime.block_on(commands::load::run(*args)),
                 Command::Verify(args) => runtime.block_on(commands::verify::run(*args)),
                 Command::Mapping(args) => runtime.block_on(commands::mapping::run(*args)),
+                Command::Convert(args) => runtime.block_on(commands::convert::run(*args)),
                 Command::Doctor(args) => runtime.block_on(commands::doctor::run(*args)),
                 Command::Node(args) => runtime.block_on(commands::node::run(args)),
                 Command::Recover(args) => runtime.block_on(commands::recover::run(*args)),

@@ -8,6 +8,7 @@ pub use inrush_core::rate::Rate;
 pub use inrush_core::tune::Gentle;
 use inrush_core::tune::{Auto, Bounds, Considerate, Fixed, Plan, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate};
+pub use inrush_core::{Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
 
 pub use crate::finish::{FinishConfig, OldWrites, SwapConfig, WaitFor};
@@ -54,6 +55,12 @@ pub struct LoadConfig {
     pub verify: bool,
     /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
     pub replies: Replies,
+    /// In which form documents are sent. Default: as is found out during the load, beginning with JSON; SMILE has to be clearly faster, because
+    /// servers keep it as it comes and transcode it whenever it is read. A cluster that does not take SMILE gets JSON.
+    pub encoding: Option<Encoding>,
+    /// How bodies are compressed. Default: as is found out during the load, beginning with not at all. A cluster that does not take
+    /// compressed bodies gets them as they are.
+    pub compression: Option<Compression>,
     /// When documents count as in. Default: when the cluster acknowledges them.
     pub durability: Durability,
     /// What is changed on the index for the time of the load.
@@ -91,6 +98,8 @@ impl LoadConfig {
             trace: None,
             verify: true,
             replies: Replies::Items,
+            encoding: None,
+            compression: None,
             durability: Durability::Request,
             guard: GuardConfig::default(),
             finish: FinishConfig::default(),
@@ -302,7 +311,7 @@ pub struct IndexPattern {
 /// Sizes and limits. Memory for documents under way is at most `memory`; `batch_bytes x in_flight` never exceeds it.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of one request's body. Default: tuned, 64 KiB to 64 MiB. A larger document travels alone.
+    /// Bytes of one request's body as JSON, before compression. Default: tuned, 64 KiB to 64 MiB. A larger document travels alone.
     pub batch_bytes: Option<usize>,
     /// Documents in one request. Default: no limit but the bytes.
     pub batch_docs: Option<u32>,
@@ -314,7 +323,7 @@ pub struct Limits {
     pub max_rate: Option<Rate>,
     /// How long documents wait for a batch to fill while the source is slow. Default 1 s.
     pub linger: Duration,
-    /// Bytes of documents under way. Default 64 MiB.
+    /// Bytes of documents under way; as SMILE they take their place twice, because their JSON is kept. Default 64 MiB.
     pub memory: usize,
     /// The largest single document, bytes; a larger one is a dead letter. Default 100 MiB, the servers' `http.max_content_length`.
     pub document_bytes_max: usize,

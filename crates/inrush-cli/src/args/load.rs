@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use inrush::config::{Durability, IdFrom, MaxErrors, OnConflict, Rate};
+use inrush::config::{Compression, Durability, IdFrom, MaxErrors, OnConflict, Rate};
 use inrush::source::{FixedColumn, LogFormat};
 use inrush::{Action, FieldPath, IndexTemplate};
 
@@ -260,7 +260,7 @@ pub(crate) struct AuthArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Sizes and limits")]
 pub(crate) struct SizeArgs {
-    /// Bytes of one request's body; a larger document travels alone. Default: tuned, 64KiB to 64MiB
+    /// Bytes of one request's body, as JSON and before compression; a larger document travels alone. Default: tuned, 64KiB to 64MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes_positive)]
     pub(crate) batch_bytes: Option<u64>,
     /// Documents in one request. Default: as many as --batch-bytes allows
@@ -305,6 +305,15 @@ pub(crate) struct SizeArgs {
     /// above its high watermark or the flood stage. Then the load stops, and --resume goes on. Default 10m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) pause_for: Option<Duration>,
+    /// In which form documents are sent: json; smile, which is binary JSON; or auto: begin with json, compare during the load, and take smile where
+    /// it is clearly faster, because the cluster keeps documents as they come and transcodes SMILE whenever it is read.
+    /// A cluster that does not take SMILE gets JSON. Default auto
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) encoding: Option<EncodingArg>,
+    /// How bodies are compressed: none; gzip or gzip:LEVEL, with 1 (the default, fastest) to 12; or auto: begin without, compare
+    /// during the load, and compress where that brings more. Default auto
+    #[arg(long, value_name = "HOW", value_parser = parse_compression)]
+    pub(crate) compression: Option<CompressionArg>,
     /// What is asked of the cluster for each request: items, one reply entry a document; or summary, only whether there
     /// were errors, which costs less. Default items
     #[arg(long, value_enum)]
@@ -370,6 +379,8 @@ pub(crate) enum Format {
     Avro,
     /// A sheet of a workbook: .xlsx, .xlsm, .xlsb, .xls or .ods
     Excel,
+    /// SMILE documents, each followed by 0xFF, as inrush convert writes them
+    Smile,
 }
 
 impl Format {
@@ -383,7 +394,8 @@ impl Format {
             | Format::Parquet
             | Format::Arrow
             | Format::Avro
-            | Format::Excel => false,
+            | Format::Excel
+            | Format::Smile => false,
         }
     }
 
@@ -399,6 +411,7 @@ impl Format {
             Format::Arrow => "arrow",
             Format::Avro => "avro",
             Format::Excel => "excel",
+            Format::Smile => "smile",
         }
     }
 }
@@ -426,6 +439,17 @@ pub(crate) enum AwsService {
     Aoss,
 }
 
+/// In which form documents are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EncodingArg {
+    /// What proves best
+    Auto,
+    /// NDJSON
+    Json,
+    /// Binary JSON
+    Smile,
+}
+
 /// How much of a reply is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReplyDetail {
@@ -448,6 +472,17 @@ fn parse_character(text: &str, word: &str) -> Result<u8, String> {
     match text.as_bytes() {
         [byte] if byte.is_ascii() && !matches!(byte, b'\r' | b'\n') => Ok(*byte),
         _ => Err(format!("expected one ASCII character, or `{word}`")),
+    }
+}
+
+/// `auto`, or what every request is compressed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CompressionArg(pub(crate) Option<Compression>);
+
+fn parse_compression(text: &str) -> Result<CompressionArg, String> {
+    match text {
+        "auto" => Ok(CompressionArg(None)),
+        given => given.parse().map(|given| CompressionArg(Some(given))),
     }
 }
 

@@ -295,6 +295,10 @@ impl Tuner for Auto {
         self.window = Window::new(now);
     }
 
+    fn is_settled(&self) -> bool {
+        matches!(self.phase, Phase::Hold) && self.settling.is_none()
+    }
+
     fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop_front()
     }

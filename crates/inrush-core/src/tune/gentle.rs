@@ -224,6 +224,10 @@ impl Tuner for Considerate {
         self.window = Window::new(now);
     }
 
+    fn is_settled(&self) -> bool {
+        self.back.is_none() && self.settling.is_none()
+    }
+
     fn poll_decision(&mut self) -> Option<Decision> {
         self.decisions.pop_front()
     }
