@@ -1,6 +1,7 @@
 //! What the command line can say, before any of it is checked against the rest. Every flag of `load` is defined
 //! here once: the job file ([`crate::job`]) reads the same definitions.
 
+mod convert;
 mod doctor;
 mod finish;
 mod load;
@@ -12,10 +13,12 @@ mod verify;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use convert::{ConvertArgs, OutFormat};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
 pub(crate) use load::{
-    AuthArgs, AwsService, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs,
+    AuthArgs, AwsService, CompressionArg, EncodingArg, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail,
+    SizeArgs, SourceArgs,
 };
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
@@ -43,6 +46,8 @@ pub(crate) enum Command {
     Mapping(Box<MappingArgs>),
     /// Load the same documents with many settings, and show which one wins
     Sweep(Box<SweepArgs>),
+    /// Convert documents: NDJSON, SMILE, bulk bodies, CSV, Parquet
+    Convert(Box<ConvertArgs>),
     /// Find what slows a cluster or an index down for loading
     Doctor(Box<DoctorArgs>),
     /// Start, stop or inspect the local OpenSearch node

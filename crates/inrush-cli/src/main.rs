@@ -38,6 +38,7 @@ fn main() -> ExitCode {
                 Command::Verify(args) => runtime.block_on(commands::verify::run(*args)),
                 Command::Mapping(args) => runtime.block_on(commands::mapping::run(*args)),
                 Command::Sweep(args) => runtime.block_on(commands::sweep::run(*args)),
+                Command::Convert(args) => runtime.block_on(commands::convert::run(*args)),
                 Command::Doctor(args) => runtime.block_on(commands::doctor::run(*args)),
                 Command::Node(args) => runtime.block_on(commands::node::run(args)),
                 Command::Recover(args) => runtime.block_on(commands::recover::run(*args)),

@@ -5,11 +5,11 @@ mod finish;
 
 use anyhow::Result;
 use inrush::Action;
-use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig, MaxErrors, Replies};
+use inrush::config::{DeadLetters, Encoding, Gentle, GuardConfig, IndexCreation, LoadConfig, MaxErrors, Replies};
 use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header, Parse, SheetOptions};
 use inrush::transport::NodeUrl;
 
-use crate::args::{self, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
+use crate::args::{self, EncodingArg, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::UsageError;
 use crate::job::Job;
@@ -63,6 +63,8 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
         Some(ReplyDetail::Summary) => Replies::Summary,
         Some(ReplyDetail::Items) | None => Replies::Items,
     };
+    config.encoding = sizes.encoding.and_then(encoding);
+    config.compression = sizes.compression.and_then(|given| given.0);
     config.finish = finish;
     config.resume = resume.resume;
     config.state = state::folder(resume.state.as_deref(), |name| std::env::var_os(name));
@@ -77,6 +79,15 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     // Last, because it may ask for a password.
     config.credentials = auth::credentials(auth, &urls, surroundings)?;
     Ok(config)
+}
+
+/// The form in which documents are sent; `None` is for what proves best.
+pub(crate) fn encoding(given: EncodingArg) -> Option<Encoding> {
+    match given {
+        EncodingArg::Auto => None,
+        EncodingArg::Json => Some(Encoding::Json),
+        EncodingArg::Smile => Some(Encoding::Smile),
+    }
 }
 
 /// The cluster's nodes; none for the local node.
@@ -232,6 +243,7 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             args::Format::Arrow => Format::Arrow,
             args::Format::Avro => Format::Avro,
             args::Format::Excel => Format::Excel,
+            args::Format::Smile => Format::Smile,
         }),
         charset: args.charset.as_deref().map(str::parse::<Charset>).transpose().map_err(UsageError::new)?,
         text_field: args.field.clone().unwrap_or_else(|| "message".to_owned()),
@@ -313,7 +325,7 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
 #[cfg(test)]
 mod tests {
     use clap::{Args, Command, FromArgMatches};
-    use inrush::config::{OldWrites, WaitFor};
+    use inrush::config::{Compression, GzipLevel, OldWrites, WaitFor};
 
     use super::*;
 
@@ -356,6 +368,12 @@ mod tests {
         assert_eq!((config.limits.batch_docs, config.limits.retries, config.limits.workers), (Some(10), 0, 2));
         assert!(config.limits.pause_max.is_zero() && !config.verify);
         assert_eq!((config.replies, config.create.shards), (Replies::Summary, Some(3)));
+        assert_eq!((config.encoding, config.compression), (None, None));
+        let config = try_config("a --index t --encoding smile --compression gzip:6").unwrap();
+        let gzip = Compression::Gzip(GzipLevel::new(6).unwrap());
+        assert_eq!((config.encoding, config.compression), (Some(Encoding::Smile), Some(gzip)));
+        let config = try_config("a --index t --encoding auto --compression auto --no-verify").unwrap();
+        assert_eq!((config.encoding, config.compression), (None, None));
         assert!(config.credentials.is_none());
         assert!(try_config("a --index t --to local").unwrap().to.is_empty());
         let config = try_config(

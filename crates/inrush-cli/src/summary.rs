@@ -143,6 +143,8 @@ fn work(report: &Report, rows: &mut Rows) {
     let docs = plan.batch_docs.map(|docs| format!(" --batch-docs {docs}")).unwrap_or_default();
     let batch = bytes_exact(plan.batch_bytes);
     rows.add("plan", format!("--batch-bytes {batch}{docs} --in-flight {} ({})", plan.in_flight, plan.why));
+    let wire = format!("--encoding {} --compression {}", plan.encoding, plan.compression);
+    rows.add("wire", format!("{wire} ({})", plan.wire_why));
     let verified = match report.verified.state {
         VerifiedState::Yes => "yes",
         VerifiedState::No => "NO",
@@ -263,6 +265,7 @@ fn what_next(report: &Report) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use inrush::config::Encoding;
     use inrush::{
         Counts, FinishReport, IndexCounts, IndexSizes, PauseKind, PauseTotal, PlanReport, SettingsReport, Verified,
     };
@@ -286,7 +289,15 @@ mod tests {
             docs_per_second: 750.0,
             this_run: None,
             checkpoint: None,
-            plan: PlanReport { batch_bytes: 2 << 20, batch_docs: None, in_flight: 4, why: "fixed values".into() },
+            plan: PlanReport {
+                batch_bytes: 2 << 20,
+                batch_docs: None,
+                in_flight: 4,
+                why: "fixed values".into(),
+                encoding: Encoding::Json,
+                compression: "none".into(),
+                wire_why: "as given".into(),
+            },
             verified: Verified { state: VerifiedState::Yes, detail: "0 before + 1500 created = 1500".into() },
             settings: SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into()),
             sizes: BTreeMap::new(),
@@ -315,6 +326,7 @@ time            2.0 s (750 docs/s)
 bytes read      2.0 MiB
 bytes sent      3.0 MiB in 2 requests
 plan            --batch-bytes 2MiB --in-flight 4 (fixed values)
+wire            --encoding json --compression none (as given)
 verified        yes: 0 before + 1500 created = 1500
 "
         );

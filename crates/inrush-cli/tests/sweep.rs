@@ -61,23 +61,23 @@ async fn every_cell_is_run_shown_and_gone_on_with() {
     let once = [&sweep[..], &["--repeat", "1"]].concat();
     let (stdout, stderr) = check(&inrush(folder, &once).output().await.unwrap(), 0);
     let result: Value = serde_json::from_str(&stdout).unwrap();
-    // Four batches, two numbers of requests, and auto, with two kinds of settings.
-    assert_eq!(result["cells"].as_array().unwrap().len(), 18, "{result}");
+    // Four batches, two numbers of requests, and auto, with two kinds of settings and two encodings.
+    assert_eq!(result["cells"].as_array().unwrap().len(), 36, "{result}");
     for cell in result["cells"].as_array().unwrap() {
         assert_eq!((cell["result"]["runs"].as_u64(), cell["result"]["docs"].as_u64()), (Some(1), Some(400)), "{cell}");
     }
-    assert_eq!(result["verdicts"].as_object().unwrap().len(), 2);
-    assert!(stderr.contains("18 of 18") && stderr.contains("left"), "{stderr}");
+    assert_eq!(result["verdicts"].as_object().unwrap().len(), 4);
+    assert!(stderr.contains("36 of 36") && stderr.contains("left"), "{stderr}");
     let read = |name: &str| std::fs::read_to_string(folder.join("out").join(name)).unwrap();
-    assert_eq!(read("runs.csv").lines().count(), 19);
+    assert_eq!(read("runs.csv").lines().count(), 37);
     let page = read("index.html");
-    assert!(page.contains("<svg") && page.contains("slow: 10 docs x 2") && page.contains("auto"), "{page}");
+    assert!(page.contains("<svg") && page.contains("slow, smile: 10 docs x 2") && page.contains("auto"), "{page}");
     assert!(fake.cluster().indices.keys().all(|name| !name.starts_with("inrush-sweep")));
 
     // More rounds of the same go on; something else is refused.
     let (_, stderr) = check(&inrush(folder, &[&sweep[..], &["--repeat", "2"]].concat()).output().await.unwrap(), 0);
-    assert!(stderr.contains("18 of 36 runs"), "{stderr}");
-    assert_eq!(read("runs.csv").lines().count(), 37);
+    assert!(stderr.contains("36 of 72 runs"), "{stderr}");
+    assert_eq!(read("runs.csv").lines().count(), 73);
     let (_, stderr) = check(&inrush(folder, &[&sweep[..], &["--shards", "2"]].concat()).output().await.unwrap(), 2);
     assert!(stderr.contains("another sweep") && stderr.contains("--out"), "{stderr}");
 }

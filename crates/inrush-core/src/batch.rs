@@ -10,6 +10,7 @@ use crate::ledger::BlockId;
 use crate::order::IdsUnderWay;
 use crate::time::Time;
 use crate::tune::Plan;
+use crate::wire::Encoding;
 
 /// Slices shorter than this on average are copied together: a socket takes at most 1,024 slices a call, and a call costs
 /// more than copying so few bytes.
@@ -51,6 +52,16 @@ impl Segment {
         self.first < self.block.sent_before
     }
 
+    /// Whether it can be sent as SMILE. A segment that is pending can be so as a whole or not at all.
+    pub(crate) fn has_smile(&self) -> bool {
+        self.block.items.has_smile(self.first)
+    }
+
+    /// Whether SMILE cannot say what its neighbours can be sent as.
+    fn is_exception(&self) -> bool {
+        self.block.items.smile.is_some() && !self.has_smile()
+    }
+
     /// How many of its items have no id.
     pub(crate) fn without_id(&self) -> u64 {
         if self.block.items.keys.is_empty() {
@@ -65,7 +76,10 @@ impl Segment {
 pub(crate) struct Batch {
     pub(crate) segments: Vec<Segment>,
     pub(crate) items: u32,
+    /// As JSON.
     pub(crate) bytes: u64,
+    /// It is what SMILE could not say of others: no measure of a request.
+    pub(crate) aside: bool,
 }
 
 impl Batch {
@@ -94,9 +108,17 @@ impl Batch {
         self.segments.first().is_some_and(Segment::sent_before)
     }
 
-    /// Whether the segment may be added: what may have been sent before and what was not do not share a request.
-    fn is_alike(&self, segment: &Segment) -> bool {
-        self.is_empty() || self.sent_before() == segment.sent_before()
+    /// Whether all of it can be sent as SMILE.
+    pub(crate) fn has_smile(&self) -> bool {
+        !self.is_empty() && self.segments.iter().all(Segment::has_smile)
+    }
+
+    /// Whether the segment may be added: what may have been sent before and what was not do not share a request, and neither does what
+    /// can be sent as SMILE and what cannot, where SMILE is wanted.
+    fn is_alike(&self, segment: &Segment, encoding: Encoding) -> bool {
+        let Some(first) = self.segments.first() else { return true };
+        first.sent_before() == segment.sent_before()
+            && (encoding == Encoding::Json || first.has_smile() == segment.has_smile())
     }
 
     /// How many of its items have no id.
@@ -105,8 +127,14 @@ impl Batch {
     }
 
     /// The request's body as few slices. Nothing is encoded again; only short slices are copied together.
-    pub(crate) fn body(&self) -> Vec<Bytes> {
-        let slices = self.segments.iter().map(|s| s.block.items.slice(s.first, s.end));
+    pub(crate) fn body(&self, encoding: Encoding) -> Vec<Bytes> {
+        let slices = self.segments.iter().map(|segment| {
+            let items = &segment.block.items;
+            match encoding {
+                Encoding::Json => items.slice(segment.first, segment.end),
+                Encoding::Smile => items.smile_slice(segment.first, segment.end).unwrap_or_default(),
+            }
+        });
         if self.segments.len() == 1 || self.bytes as usize / self.segments.len().max(1) >= SLICE_BYTES_MIN {
             return slices.collect();
         }
@@ -117,7 +145,8 @@ impl Batch {
 
     /// Two halves, the first with the larger one of an odd number of items.
     pub(crate) fn halves(&self) -> (Batch, Batch) {
-        let (mut a, mut b) = (Batch::default(), Batch::default());
+        let half = || Batch { aside: self.aside, ..Batch::default() };
+        let (mut a, mut b) = (half(), half());
         let mut left = self.items.div_ceil(2);
         for segment in &self.segments {
             let here = left.min(segment.len());
@@ -135,6 +164,10 @@ pub(crate) struct Pending {
     blocks: VecDeque<Segment>,
     /// Documents whose id has become free; they go first.
     released: VecDeque<Segment>,
+    /// What SMILE cannot say of blocks that are sent so. Their ids are under way.
+    aside: VecDeque<Segment>,
+    /// A batch of others has left since something was put aside: those are next, so that they hold neither ids nor memory for long.
+    aside_next: bool,
     ids: IdsUnderWay<Segment>,
     bytes: u64,
     items: u64,
@@ -161,7 +194,20 @@ impl Pending {
         if segment.sent_before() {
             self.repeats += segment.without_id();
         }
-        self.blocks.push_back(segment);
+        let exceptions = match &segment.block.items.smile {
+            Some(smile) if !smile.exceptions.is_empty() => &smile.exceptions[..],
+            _ => return self.blocks.push_back(segment),
+        };
+        let within = exceptions.partition_point(|&item| item < segment.first)
+            ..exceptions.partition_point(|&item| item < segment.end);
+        let mut next = segment.first;
+        for &item in &exceptions[within] {
+            self.blocks.extend((next < item).then(|| segment.part(next - segment.first, item - segment.first)));
+            self.blocks.push_back(segment.part(item - segment.first, item + 1 - segment.first));
+            next = item + 1;
+        }
+        self.blocks
+            .extend((next < segment.end).then(|| segment.part(next - segment.first, segment.end - segment.first)));
     }
 
     /// Items without an id that an earlier run may have sent: so many may be there twice when all is sent.
@@ -171,7 +217,7 @@ impl Pending {
 
     /// Whether nothing could be sent, even if a partial batch were allowed.
     pub(crate) fn is_empty(&self) -> bool {
-        self.blocks.is_empty() && self.released.is_empty()
+        self.blocks.is_empty() && self.released.is_empty() && self.aside.is_empty()
     }
 
     /// Whether there is enough for a full batch.
@@ -190,11 +236,31 @@ impl Pending {
     }
 
     /// Takes what fits into one request: items until the next would exceed `plan.batch_bytes`, at least one. May come out
-    /// empty if all that waited is now held back.
-    pub(crate) fn take(&mut self, now: Time, plan: &Plan) -> Batch {
+    /// empty if all that waited is now held back. Where SMILE is wanted (`encoding`), what it cannot say goes in batches of its own.
+    pub(crate) fn take(&mut self, now: Time, plan: &Plan, encoding: Encoding) -> Batch {
         let mut batch = Batch::default();
+        if !std::mem::take(&mut self.aside_next) {
+            self.take_others(plan, encoding, &mut batch);
+            self.aside_next = !self.aside.is_empty();
+        }
+        if batch.is_empty() {
+            self.take_aside(plan, &mut batch);
+        }
+        if batch.sent_before() {
+            self.repeats -= batch.without_id();
+        }
+        // What is left came later than what was taken; its own time is not kept, so it waits at most one more linger.
+        self.oldest = (!self.is_empty()).then_some(now);
+        batch
+    }
+
+    fn take_others(&mut self, plan: &Plan, encoding: Encoding, batch: &mut Batch) {
         while let Some(segment) = self.released.pop_front() {
-            if !fits(&batch, segment.bytes(), plan) || !batch.is_alike(&segment) {
+            if encoding == Encoding::Smile && segment.is_exception() {
+                self.aside.push_back(segment);
+                continue;
+            }
+            if !fits(batch, segment.bytes(), plan) || !batch.is_alike(&segment, encoding) {
                 self.released.push_front(segment);
                 break;
             }
@@ -204,22 +270,47 @@ impl Pending {
         while self.released.is_empty()
             && let Some(segment) = self.blocks.pop_front()
         {
-            if !batch.is_alike(&segment) {
+            if encoding == Encoding::Smile && segment.is_exception() {
+                self.set_aside(segment);
+                continue;
+            }
+            if !batch.is_alike(&segment, encoding) {
                 self.blocks.push_front(segment);
                 break;
             }
-            let end = self.take_from(&segment, plan, &mut batch);
+            let end = self.take_from(&segment, plan, batch);
             if end < segment.end {
                 self.blocks.push_front(Segment { first: end, ..segment });
                 break;
             }
         }
-        if batch.sent_before() {
-            self.repeats -= batch.without_id();
+    }
+
+    /// Takes what was put aside.
+    fn take_aside(&mut self, plan: &Plan, batch: &mut Batch) {
+        batch.aside = true;
+        while let Some(segment) = self.aside.pop_front() {
+            if !fits(batch, segment.bytes(), plan) || !batch.is_alike(&segment, Encoding::Json) {
+                self.aside.push_front(segment);
+                break;
+            }
+            self.subtract(&segment);
+            batch.push(segment);
         }
-        // What is left came later than what was taken; its own time is not kept, so it waits at most one more linger.
-        self.oldest = (!self.is_empty()).then_some(now);
-        batch
+    }
+
+    /// Puts aside what SMILE cannot say. It has its turn among documents of the same id here: later ones are held back.
+    fn set_aside(&mut self, segment: Segment) {
+        if !self.keep_order || segment.block.items.keys.is_empty() {
+            return self.aside.push_back(segment);
+        }
+        for item in 0..segment.len() {
+            let one = segment.part(item, item + 1);
+            match segment.block.items.key(one.first) {
+                Some(key) if !self.ids.enter(key, || one.clone()) => self.subtract(&one),
+                Some(_) | None => self.aside.push_back(one),
+            }
+        }
     }
 
     /// Moves items from the front of `segment` into the batch, or to those held back. Returns the first that stays.
@@ -331,13 +422,13 @@ mod tests {
     }
 
     fn text(batch: &Batch) -> String {
-        batch.body().iter().map(|b| String::from_utf8_lossy(b).into_owned()).collect()
+        batch.body(Encoding::Json).iter().map(|b| String::from_utf8_lossy(b).into_owned()).collect()
     }
 
     fn drain(pending: &mut Pending, plan: &Plan) -> Vec<String> {
         let mut all = Vec::new();
         while !pending.is_empty() {
-            all.push(text(&pending.take(NOW, plan)));
+            all.push(text(&pending.take(NOW, plan, Encoding::Json)));
         }
         all
     }
@@ -366,15 +457,15 @@ mod tests {
         let mut pending = Pending::new(true);
         let all = segment(&[("a1", 1), ("b1", 2), ("a2", 1), ("a3", 1), ("c1", 3)]);
         pending.push(NOW, all);
-        let first = pending.take(NOW, &plan(100, 100));
+        let first = pending.take(NOW, &plan(100, 100), Encoding::Json);
         assert_eq!(text(&first), "a1b1c1");
         assert_eq!(pending.held(), 2);
         assert!(pending.is_empty());
         first.segments.iter().for_each(|s| pending.settled(NOW, s));
-        let second = pending.take(NOW, &plan(100, 100));
+        let second = pending.take(NOW, &plan(100, 100), Encoding::Json);
         assert_eq!(text(&second), "a2");
         second.segments.iter().for_each(|s| pending.settled(NOW, s));
-        assert_eq!(text(&pending.take(NOW, &plan(100, 100))), "a3");
+        assert_eq!(text(&pending.take(NOW, &plan(100, 100), Encoding::Json)), "a3");
         assert_eq!((pending.bytes, pending.items, pending.held()), (0, 0, 0));
     }
 

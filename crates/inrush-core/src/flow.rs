@@ -10,6 +10,7 @@ mod resume;
 mod slot;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,7 +24,8 @@ use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
-use crate::tune::{Plan, Tuner};
+use crate::tune::{Plan, Tuner, WireKnobs, WireTuner};
+use crate::wire::{Compression, Encoding, Wire};
 pub use command::{Command, Comparison, DeadLetter, Item, Note, Request};
 use durable::Durable;
 pub use durable::{Flushed, Life};
@@ -76,7 +78,11 @@ pub struct Flow {
     tally: Tally,
     commands: VecDeque<Command>,
     jitter: Jitter,
+    /// Bytes of blocks that are not fully settled, as JSON.
     buffered: u64,
+    /// The same of their SMILE.
+    buffered_smile: u64,
+    wire: WireTuner,
     source_ended: bool,
     stop: Option<(Stop, Time)>,
     pauses: Pauses,
@@ -100,6 +106,7 @@ impl Flow {
             pending: Pending::new(!config.versioned),
             pace: config.rate.map(Pace::new),
             jitter: Jitter::new(config.seed),
+            wire: WireTuner::new(Wire::PLAIN, WireKnobs::default(), ""),
             config,
             tuner,
             slots: BTreeMap::new(),
@@ -109,6 +116,7 @@ impl Flow {
             tally: Tally::default(),
             commands: VecDeque::new(),
             buffered: 0,
+            buffered_smile: 0,
             source_ended: false,
             stop: None,
             pauses: Pauses::default(),
@@ -125,12 +133,12 @@ impl Flow {
         let id = self.ledger.open(&items.origin, items.len())?;
         self.tally.counts.bytes_read += items.bytes_read;
         let mut rejects = std::mem::take(&mut items.rejects).into_iter().peekable();
-        let bytes = items.body.len() as u64;
         let unsettled = self.ledger.unsettled(id);
         if unsettled.is_empty() {
             return Ok(());
         }
-        self.buffered += bytes;
+        self.buffered += items.body.len() as u64;
+        self.buffered_smile += items.smile_bytes();
         let sent_before = self.sent_before(&items);
         let block = Arc::new(Tracked { id, items, sent_before });
         for records in unsettled {
@@ -152,7 +160,7 @@ impl Flow {
                     },
                 );
                 if self.ledger.settle(id, reject.record..reject.record + 1)? {
-                    self.buffered -= bytes;
+                    self.free(&block);
                 }
             }
             self.wait_to_be_sent(now, &block, next..records.end);
@@ -183,7 +191,10 @@ impl Flow {
         let under_way = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
         let acked = self.durable.as_ref().map_or(0, Durable::acked_bytes);
         let ahead = under_way.saturating_mul(2).saturating_sub(self.buffered.saturating_sub(acked));
-        self.config.memory.saturating_sub(self.buffered).min(ahead)
+        let room = self.config.memory.saturating_sub(self.buffered + self.buffered_smile + self.packed_bytes());
+        // What is read takes its place twice then.
+        let room = if self.encoding() == Encoding::Smile { room / 2 } else { room };
+        room.min(ahead)
     }
 
     /// The next thing to do now.
@@ -334,7 +345,7 @@ impl Flow {
             Some(slot) => slot,
             None if self.pending.is_empty() || !(flush || full) => return,
             None => {
-                let batch = self.pending.take(now, &plan);
+                let batch = self.pending.take(now, &plan, self.encoding());
                 if batch.is_empty() {
                     return;
                 }
@@ -359,6 +370,7 @@ impl Flow {
         let request = self.next_id();
         let in_flight = self.in_flight();
         let epoch = self.durable.as_ref().map_or(0, |durable| durable.epoch);
+        let wire = self.wire();
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         let Some(part) = slot.parts.front_mut() else {
             self.slots.remove(&slot_id);
@@ -372,17 +384,20 @@ impl Flow {
         }
         part.in_flight = in_flight;
         part.epoch = epoch;
+        let body = part.body(wire);
         self.tally.counts.requests += 1;
-        self.tally.counts.bytes_sent += part.batch.bytes;
+        if body.wire.compression == Compression::None {
+            // What is compressed is counted when that is done.
+            self.tally.counts.bytes_sent += body.len();
+        }
         if let Some(pace) = &mut self.pace {
             pace.sent(now, part.batch.bytes, part.batch.items);
         }
         slot.state = SlotState::Sent { request };
         let command = Command::Send(Request {
             id: request,
-            body: part.batch.body(),
+            body,
             items: part.batch.items,
-            bytes: part.batch.bytes,
             item_replies: part.item_replies || !self.config.summary_replies,
         });
         self.requests.insert(request, slot_id);
@@ -403,11 +418,17 @@ impl Flow {
     /// Takes items off the ledger and frees their ids and their memory.
     fn release(&mut self, now: Time, segment: &Segment) {
         match self.ledger.settle(segment.block.id, segment.first..segment.end) {
-            Ok(true) => self.buffered -= segment.block.items.body.len() as u64,
+            Ok(true) => self.free(&segment.block),
             Ok(false) => {}
             Err(e) => self.handle_stop(now, Stop::Failed(e.to_string())),
         }
         self.pending.settled(now, segment);
+    }
+
+    /// A block is fully settled.
+    fn free(&mut self, block: &Tracked) {
+        self.buffered -= block.items.body.len() as u64;
+        self.buffered_smile -= block.items.smile_bytes();
     }
 
     fn wait(&mut self, setbacks: u32) -> Duration {

@@ -25,9 +25,11 @@ pub mod rate;
 pub mod reply;
 pub mod report;
 pub mod retry;
+pub mod routing;
 pub mod time;
 pub mod trace;
 pub mod tune;
+pub mod wire;
 
 pub use block::{DocBlock, DocMeta, Origin, Position, Reject, SourceId};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
@@ -36,3 +38,4 @@ pub use items::ItemBlock;
 pub use operation::{Action, FieldPath, IndexTemplate, Operations};
 pub use outcome::OnConflict;
 pub use time::Time;
+pub use wire::{Compression, Encoding, GzipLevel, Wire};

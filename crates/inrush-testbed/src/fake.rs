@@ -35,6 +35,10 @@ pub struct RequestLog {
     pub items: usize,
     /// Bytes of the body as they came over the wire.
     pub body_bytes: usize,
+    /// Whether the body was SMILE.
+    pub smile: bool,
+    /// `Content-Encoding`.
+    pub coding: Option<String>,
     /// Whether the credentials (and the signature, where one is asked for) were right.
     pub authorized: bool,
 }

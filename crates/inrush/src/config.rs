@@ -6,8 +6,9 @@ use std::time::Duration;
 
 pub use inrush_core::rate::Rate;
 pub use inrush_core::tune::Gentle;
-use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Plan, Tuner};
+use inrush_core::tune::{Auto, Bounds, Considerate, Fixed, Plan, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate};
+pub use inrush_core::{Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
 
 pub use crate::finish::{FinishConfig, OldWrites, SwapConfig, WaitFor};
@@ -54,6 +55,12 @@ pub struct LoadConfig {
     pub verify: bool,
     /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
     pub replies: Replies,
+    /// In which form documents are sent. Default: as is found out during the load, beginning with JSON; SMILE has to be clearly faster, because
+    /// servers keep it as it comes and transcode it whenever it is read. A cluster that does not take SMILE gets JSON.
+    pub encoding: Option<Encoding>,
+    /// How bodies are compressed. Default: as is found out during the load, beginning with not at all. A cluster that does not take
+    /// compressed bodies gets them as they are.
+    pub compression: Option<Compression>,
     /// When documents count as in. Default: when the cluster acknowledges them.
     pub durability: Durability,
     /// What is changed on the index for the time of the load.
@@ -91,6 +98,8 @@ impl LoadConfig {
             trace: None,
             verify: true,
             replies: Replies::Items,
+            encoding: None,
+            compression: None,
             durability: Durability::Request,
             guard: GuardConfig::default(),
             finish: FinishConfig::default(),
@@ -114,6 +123,11 @@ impl LoadConfig {
         {
             return Err(
                 "batch bytes, batch documents, requests in flight, the rate and workers must be at least 1".to_owned()
+            );
+        }
+        if limits.gentle.is_some() && limits.in_flight.is_some() {
+            return Err(
+                "--gentle chooses how many requests are under way, and --in-flight fixes it; leave one out".to_owned()
             );
         }
         let (batch, in_flight) = (limits.batch_bytes.unwrap_or(1), limits.in_flight.unwrap_or(1));
@@ -299,7 +313,7 @@ pub struct IndexPattern {
 /// Sizes and limits. Memory for documents under way is at most `memory`; `batch_bytes x in_flight` never exceeds it.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of one request's body. Default: tuned, 64 KiB to 64 MiB. A larger document travels alone.
+    /// Bytes of one request's body as JSON, before compression. Default: tuned, 64 KiB to 64 MiB. A larger document travels alone.
     pub batch_bytes: Option<usize>,
     /// Documents in one request. Default: no limit but the bytes.
     pub batch_docs: Option<u32>,
@@ -311,7 +325,7 @@ pub struct Limits {
     pub max_rate: Option<Rate>,
     /// How long documents wait for a batch to fill while the source is slow. Default 1 s.
     pub linger: Duration,
-    /// Bytes of documents under way. Default 64 MiB.
+    /// Bytes of documents under way; as SMILE they take their place twice, because their JSON is kept. Default 64 MiB.
     pub memory: usize,
     /// The largest single document, bytes; a larger one is a dead letter. Default 100 MiB, the servers' `http.max_content_length`.
     pub document_bytes_max: usize,
@@ -375,7 +389,11 @@ impl Limits {
 
     /// The name of who decides on the plan.
     pub(crate) fn controller(&self) -> &'static str {
-        if self.batch_bytes.is_some() && self.in_flight.is_some() { "fixed" } else { "auto" }
+        match (self.batch_bytes, self.in_flight, self.gentle) {
+            (Some(_), Some(_), _) => "fixed",
+            (_, _, Some(_)) => "gentle",
+            _ => "auto",
+        }
     }
 
     /// Who decides on the plan: fixed values where both are given, else a tuner.
@@ -386,7 +404,13 @@ impl Limits {
                 batch_docs: self.batch_docs.unwrap_or(u32::MAX),
                 in_flight,
             })),
-            _ => Box::new(Auto::new(AutoConfig { bounds: self.bounds(body_bytes_max), gentle: self.gentle })),
+            _ => {
+                let bounds = self.bounds(body_bytes_max);
+                match self.gentle {
+                    Some(gentle) => Box::new(Considerate::new(bounds, gentle)),
+                    None => Box::new(Auto::new(bounds)),
+                }
+            }
         }
     }
 }

@@ -48,7 +48,9 @@ pub mod audit;
 mod checkpoint;
 pub mod cluster;
 mod compare;
+mod compress;
 pub mod config;
+pub mod convert;
 mod dead_letter;
 pub mod doctor;
 mod error;
@@ -74,7 +76,7 @@ pub use error::LoadError;
 pub use finish::{FinishReport, OldIndex, OldWritesReport, Step, StepReport, SwapReport};
 pub use guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
 pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
-pub use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position};
+pub use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position, Wire};
 pub use loader::{Loader, LoaderBuilder, PauseHandle, PushLoad, RunningLoad, StopHandle};
 pub use progress::{Phase, Progress};
 pub use report::{

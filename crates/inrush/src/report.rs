@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use inrush_core::PauseTotal;
 use inrush_core::report::{Counts, ErrorCount, IndexCounts};
+use inrush_core::{Encoding, PauseTotal};
 use serde::Serialize;
 
 use crate::cluster::stats::IndexStats;
@@ -120,6 +120,12 @@ pub struct PlanReport {
     pub in_flight: u32,
     /// In words.
     pub why: String,
+    /// In which form documents were sent at the end, `json` or `smile`.
+    pub encoding: Encoding,
+    /// How bodies were compressed at the end, `none` or `gzip:` and the level.
+    pub compression: String,
+    /// Why encoding and compression, in words.
+    pub wire_why: String,
 }
 
 /// How far one source was settled without a gap: where a later run would have to go on.

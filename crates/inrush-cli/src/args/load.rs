@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use inrush::config::{Durability, IdFrom, MaxErrors, OnConflict, Rate};
+use inrush::config::{Compression, Durability, IdFrom, MaxErrors, OnConflict, Rate};
 use inrush::source::{FixedColumn, LogFormat};
 use inrush::{Action, FieldPath, IndexTemplate};
 
@@ -260,7 +260,7 @@ pub(crate) struct AuthArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Sizes and limits")]
 pub(crate) struct SizeArgs {
-    /// Bytes of one request's body; a larger document travels alone. Default: tuned, 64KiB to 64MiB
+    /// Bytes of one request's body, as JSON and before compression; a larger document travels alone. Default: tuned, 64KiB to 64MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes_positive)]
     pub(crate) batch_bytes: Option<u64>,
     /// Documents in one request. Default: as many as --batch-bytes allows
@@ -269,8 +269,8 @@ pub(crate) struct SizeArgs {
     /// Requests under way at once, those that wait to be tried again included. Default: tuned, 1 to 256
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) in_flight: Option<u32>,
-    /// Hold back for the sake of searches: less is sent when requests take 1.3 times as long as on the idle cluster, or 0.1%
-    /// of the documents are rejected. An aim, not a guarantee: docs/tuner.md has what it reaches
+    /// Hold back for the sake of searches: requests take at most 1.3 times as long as one alone does, on average, and fewer are
+    /// under way as soon as documents are rejected
     #[arg(long)]
     pub(crate) gentle: bool,
     /// The most that is sent a second, repetitions included: bytes before compression such as 20MiB, or documents
@@ -305,6 +305,15 @@ pub(crate) struct SizeArgs {
     /// above its high watermark or the flood stage. Then the load stops, and --resume goes on. Default 10m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) pause_for: Option<Duration>,
+    /// In which form documents are sent: json; smile, which is binary JSON; or auto: begin with json, compare during the load, and take smile where
+    /// it is clearly faster, because the cluster keeps documents as they come and transcodes SMILE whenever it is read.
+    /// A cluster that does not take SMILE gets JSON. Default auto
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) encoding: Option<EncodingArg>,
+    /// How bodies are compressed: none; gzip or gzip:LEVEL, with 1 (the default, fastest) to 12; or auto: begin without, compare
+    /// during the load, and compress where that brings more. Default auto
+    #[arg(long, value_name = "HOW", value_parser = parse_compression)]
+    pub(crate) compression: Option<CompressionArg>,
     /// What is asked of the cluster for each request: items, one reply entry a document; or summary, only whether there
     /// were errors, which costs less. Default items
     #[arg(long, value_enum)]
@@ -370,6 +379,8 @@ pub(crate) enum Format {
     Avro,
     /// A sheet of a workbook: .xlsx, .xlsm, .xlsb, .xls or .ods
     Excel,
+    /// SMILE documents, each followed by 0xFF, as inrush convert writes them
+    Smile,
 }
 
 impl Format {
@@ -383,7 +394,8 @@ impl Format {
             | Format::Parquet
             | Format::Arrow
             | Format::Avro
-            | Format::Excel => false,
+            | Format::Excel
+            | Format::Smile => false,
         }
     }
 
@@ -399,6 +411,7 @@ impl Format {
             Format::Arrow => "arrow",
             Format::Avro => "avro",
             Format::Excel => "excel",
+            Format::Smile => "smile",
         }
     }
 }
@@ -426,6 +439,17 @@ pub(crate) enum AwsService {
     Aoss,
 }
 
+/// In which form documents are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EncodingArg {
+    /// What proves best
+    Auto,
+    /// NDJSON
+    Json,
+    /// Binary JSON
+    Smile,
+}
+
 /// How much of a reply is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReplyDetail {
@@ -451,6 +475,17 @@ fn parse_character(text: &str, word: &str) -> Result<u8, String> {
     }
 }
 
+/// `auto`, or what every request is compressed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CompressionArg(pub(crate) Option<Compression>);
+
+pub(super) fn parse_compression(text: &str) -> Result<CompressionArg, String> {
+    match text {
+        "auto" => Ok(CompressionArg(None)),
+        given => given.parse().map(|given| CompressionArg(Some(given))),
+    }
+}
+
 fn parse_rate(text: &str) -> Result<Rate, String> {
     let text = text.trim().trim_end_matches("/s").trim_end();
     let docs = text.strip_suffix("docs").or_else(|| text.strip_suffix("doc"));
@@ -471,7 +506,7 @@ fn parse_durability(text: &str) -> Result<Durability, String> {
         .ok_or_else(|| "expected request or async".to_owned())
 }
 
-fn parse_id_from(text: &str) -> Result<IdFrom, String> {
+pub(super) fn parse_id_from(text: &str) -> Result<IdFrom, String> {
     [IdFrom::Position, IdFrom::Content]
         .into_iter()
         .find(|from| from.name() == text)

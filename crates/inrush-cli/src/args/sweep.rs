@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
-use super::{AuthArgs, FormatArgs, LogArgs};
+use super::{AuthArgs, CompressionArg, EncodingArg, FormatArgs, LogArgs};
 use crate::sweep::Steps;
 use crate::units::{parse_bytes_positive, parse_duration_positive};
 
 /// Load the same documents with each of many settings, and show which one wins.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every combination of a batch, a number of requests in flight and index settings is a cell, and so is what the tuner makes of it by
+Every combination of a batch, a number of requests in flight, encoding, compression and index settings is a cell, and so is what the tuner makes of it by
 itself (`auto`). Each round goes through all cells in another random order; each run loads the sources into an index of its own, which
 is deleted afterwards, and begins when no merge is left over from the one before. What is not given is tuned; without --batch-docs,
 --batch-bytes and --in-flight a grid of five batches and four numbers of requests is taken.
@@ -67,6 +67,12 @@ pub(crate) struct GridArgs {
     /// Requests under way at once: lists and ranges, as in 1,4,8,16
     #[arg(long, value_name = "N,…", value_parser = parse_counts)]
     pub(crate) in_flight: Option<Steps>,
+    /// Forms in which documents are sent, each to be tried: json, smile, or auto, which compares them in each run
+    #[arg(long, value_enum, value_name = "FORM,…", value_delimiter = ',', default_value = "json")]
+    pub(crate) encoding: Vec<EncodingArg>,
+    /// How bodies are compressed, each to be tried: none, gzip, gzip:LEVEL, or auto
+    #[arg(long, value_name = "HOW,…", value_delimiter = ',', default_value = "none", value_parser = super::load::parse_compression)]
+    pub(crate) compression: Vec<CompressionArg>,
     /// JSON files with index settings, each to be tried; `none` stands for the cluster's own. Default: none
     #[arg(long, value_name = "FILE,…", value_delimiter = ',', value_hint = ValueHint::FilePath)]
     pub(crate) settings: Vec<PathBuf>,

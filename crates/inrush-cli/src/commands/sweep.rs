@@ -9,13 +9,13 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use inrush::LoadError;
 use inrush::cluster::product;
-use inrush::config::{DeadLetters, GuardConfig, IndexCreation, LoadConfig};
+use inrush::config::{Compression, DeadLetters, Encoding, GuardConfig, IndexCreation, LoadConfig};
 use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush::transport::{HttpOptions, NodeUrl, Transport};
 use serde_json::{Value, json};
 
 use super::load::{self, Signals};
-use crate::args::{GridArgs, SweepArgs, SweepIndexArgs};
+use crate::args::{CompressionArg, GridArgs, SweepArgs, SweepIndexArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
@@ -91,7 +91,9 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
                 continue;
             }
             let mut config = config.clone();
-            config.create.settings = groups.get(&cell.group).cloned().flatten();
+            let group = &groups[&cell.group];
+            config.create.settings.clone_from(&group.settings);
+            (config.encoding, config.compression) = (group.encoding, group.compression);
             let run = match bench.run(cell, round, config, sources.open()?, &mut interrupted).await? {
                 Measured::Done(run) => *run,
                 Measured::Interrupted => {
@@ -123,27 +125,51 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
 /// As a load says it: documents are not in.
 const INCOMPLETE: u8 = 3;
 
-/// Index settings by the name of their group.
-fn groups(args: &GridArgs) -> Result<BTreeMap<String, Option<Value>>> {
-    let mut groups = BTreeMap::new();
+/// What the index and the bodies of a group are like.
+struct Group {
+    settings: Option<Value>,
+    encoding: Option<Encoding>,
+    compression: Option<Compression>,
+}
+
+/// Every combination, by its name.
+fn groups(args: &GridArgs) -> Result<BTreeMap<String, Group>> {
+    let mut settings = Vec::new();
     for path in &args.settings {
-        let (name, settings) = if path.as_os_str() == NONE {
-            (OWN_SETTINGS.to_owned(), None)
+        if path.as_os_str() == NONE {
+            settings.push((OWN_SETTINGS.to_owned(), None));
         } else {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            (name, Some(json_file::read(path, "settings")?))
-        };
-        if groups.insert(name.clone(), settings).is_some() {
-            return Err(UsageError::new(format!("--settings names {name} twice")).into());
+            settings.push((name, Some(json_file::read(path, "settings")?)));
         }
     }
-    if groups.is_empty() {
-        groups.insert(OWN_SETTINGS.to_owned(), None);
+    if settings.is_empty() {
+        settings.push((OWN_SETTINGS.to_owned(), None));
+    }
+    let mut groups = BTreeMap::new();
+    for (name, settings) in settings {
+        for encoding in args.encoding.iter().map(|encoding| options::encoding(*encoding)) {
+            for CompressionArg(compression) in args.compression.iter().copied() {
+                let name = format!("{name}, {}", sent_as(encoding, compression));
+                if groups.insert(name.clone(), Group { settings: settings.clone(), encoding, compression }).is_some() {
+                    return Err(UsageError::new(format!("{name} is to be tried twice")).into());
+                }
+            }
+        }
     }
     Ok(groups)
 }
 
-fn grid(args: &GridArgs, groups: &BTreeMap<String, Option<Value>>) -> Result<Vec<Cell>> {
+fn sent_as(encoding: Option<Encoding>, compression: Option<Compression>) -> String {
+    let encoding = encoding.map_or_else(|| "tuned encoding".to_owned(), |encoding| encoding.to_string());
+    match compression {
+        Some(Compression::None) => encoding,
+        Some(compression) => format!("{encoding} {compression}"),
+        None => format!("{encoding}, tuned compression"),
+    }
+}
+
+fn grid(args: &GridArgs, groups: &BTreeMap<String, Group>) -> Result<Vec<Cell>> {
     let docs = args.batch_docs.iter().flat_map(|steps| &steps.0);
     // The parser has seen that they fit.
     let docs = docs.map(|docs| Batch::Docs(u32::try_from(*docs).unwrap_or(u32::MAX)));

@@ -52,6 +52,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     let transport = Arc::new(Transport::new(&nodes, credentials, &http).map_err(auth::usage)?);
     let options = AuditOptions {
         id: what.id,
+        id_from: what.id_from,
         routing: what.routing,
         drop: what.drop,
         sample: what.sample.map(|n| n as usize),

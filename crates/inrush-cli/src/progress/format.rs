@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use inrush::{Phase, Progress};
+use inrush::{Phase, Progress, Wire};
 
 use crate::units;
 
@@ -81,7 +81,8 @@ pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
         parts.push(format!("{} retried", units::count(progress.retried_items)));
     }
     let batch = units::bytes(progress.plan_batch_bytes);
-    parts.push(format!("{} of {} in flight x {batch}", progress.in_flight, progress.plan_in_flight));
+    let wire = if progress.wire == Wire::PLAIN { String::new() } else { format!(" {}", progress.wire) };
+    parts.push(format!("{} of {} in flight x {batch}{wire}", progress.in_flight, progress.plan_in_flight));
     parts.join("  ")
 }
 
@@ -156,6 +157,7 @@ mod tests {
             in_flight: 3,
             plan_in_flight: 4,
             plan_batch_bytes: 2 << 20,
+            wire: Wire::PLAIN,
             seconds: 2.0,
             phase: Phase::Loading,
         }

@@ -303,6 +303,7 @@ impl Weaver {
             keys: self.keys,
             rejects: self.rejects,
             indices: self.indices,
+            smile: None,
         }
     }
 }

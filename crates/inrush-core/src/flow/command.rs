@@ -1,10 +1,13 @@
 //! What a flow tells its driver.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::Pause;
 use crate::block::Position;
-use crate::tune::{Decision, Sample};
+use crate::tune::{Decision, Sample, WireKnobs};
+use crate::wire::{Body, WireChange};
 
 /// What to do next.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub enum Command {
         /// The index itself, no alias.
         index: String,
     },
+    /// Ask the cluster which of these it takes, and answer with [`super::Flow::handle_probe`].
+    Probe(WireKnobs),
     /// Write this down.
     DeadLetter(Box<DeadLetter>),
     /// Tell the user.
@@ -44,12 +49,10 @@ pub enum Command {
 pub struct Request {
     /// Its number, unique in the run.
     pub id: u64,
-    /// The body in slices.
-    pub body: Vec<Bytes>,
+    /// The body. Whoever compresses it keeps the result in it.
+    pub body: Arc<Body>,
     /// How many items.
     pub items: u32,
-    /// The length of the body.
-    pub bytes: u64,
     /// Ask for one entry an item even if the run is content with summaries.
     pub item_replies: bool,
 }
@@ -109,4 +112,6 @@ pub enum Note {
     SentAgain(u64),
     /// The tuner has changed the plan.
     Plan(Decision),
+    /// Requests go in another form from now on, and why.
+    Wire(WireChange),
 }

@@ -193,5 +193,6 @@ impl Flow {
             }
         }
         self.tuner.handle_break(now);
+        self.wire.handle_break(now);
     }
 }

@@ -99,7 +99,7 @@ impl Draft<'_> {
     pub(super) fn finish(self, more: Option<Extra>, contents_unlike: Option<String>) -> AuditReport {
         let Draft { options, docs_read, rejected, docs_in_index, found, .. } = self;
         let sendable = docs_read - rejected.docs;
-        let with_ids = options.id.is_some();
+        let with_ids = options.with_ids();
         let all = with_ids && options.sample.is_none();
         let mut not_proven = Vec::new();
         let mut warnings = Vec::new();
@@ -109,7 +109,7 @@ impl Draft<'_> {
         let mut equal = rejected.docs == 0 && found.missing == 0 && found.different == 0;
         let mut docs_extra = None;
         if !with_ids {
-            not_proven.push("ids and contents: without --id documents are only counted".to_owned());
+            not_proven.push("ids and contents: without --id or --id-from documents are only counted".to_owned());
             equal &= docs_in_index == sendable;
         } else if all {
             let in_index = found.in_index();

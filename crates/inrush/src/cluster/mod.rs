@@ -22,6 +22,7 @@ pub mod product;
 mod rest;
 pub mod stats;
 pub mod tasks;
+pub(crate) mod wire;
 
 pub use check::{Needs, Preflight, preflight};
 pub use error::ClusterError;

@@ -4,8 +4,10 @@ mod builder;
 mod end;
 mod prepare;
 mod running;
+mod wire;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 pub use builder::LoaderBuilder;
@@ -13,7 +15,7 @@ use end::End;
 use inrush_core::encode::Encoder;
 use inrush_core::retry::RetryPolicy;
 use inrush_core::trace::Header;
-use inrush_core::{Action, Flow, FlowConfig, Operations, Stop, Time};
+use inrush_core::{Action, Encoding, Flow, FlowConfig, Operations, Stop, Time};
 use prepare::prepare;
 pub use running::{PauseHandle, PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
@@ -26,7 +28,7 @@ use crate::finish::{self, Finishing};
 use crate::guard;
 use crate::ids::Ids;
 use crate::progress::{Phase, Progress};
-use crate::reader::{self, Gate};
+use crate::reader::{self, Encode, Gate};
 use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::Run;
 use crate::send::BulkEndpoint;
@@ -135,6 +137,7 @@ impl Loader {
             },
             config.sending_limits().tuner(prepared.preflight.body_bytes_max),
         );
+        flow.send_as(wire::choose(&transport, &config, &mut prepared.preflight.warnings).await);
         if let (Durability::Async, Some(life)) = (config.durability, &prepared.life) {
             flow.wait_for_flushes(life.clone());
         }
@@ -177,13 +180,16 @@ impl Loader {
         let warnings = source.warnings();
         let chunk_bytes = reader::CHUNK_BYTES.min(config.limits.batch_bytes.unwrap_or(reader::CHUNK_BYTES));
         let workers = config.limits.workers;
-        reader::start(source, Encoder::new(operations), ids, Arc::clone(&gate), workers, chunk_bytes, sender.clone())
+        let smile = Arc::new(AtomicBool::new(flow.encoding() == Encoding::Smile));
+        let encode = Encode { encoder: Encoder::new(operations), ids, smile: Arc::clone(&smile) };
+        reader::start(source, encode, Arc::clone(&gate), workers, chunk_bytes, sender.clone())
             .map_err(|e| LoadError::Usage(format!("cannot start {workers} reading threads: {e}; lower --workers")))?;
         let run = Run {
             flow,
             transport: Arc::clone(&transport),
-            endpoint: Arc::new(BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &run_id)),
+            endpoint: Arc::new(BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &run_id, workers)),
             gate,
+            smile,
             events,
             sender: sender.clone(),
             progress: progress.clone(),

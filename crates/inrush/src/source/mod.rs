@@ -30,6 +30,7 @@ pub mod push;
 mod repeat;
 #[cfg(feature = "excel")]
 mod sheet;
+mod smile;
 mod validate;
 mod warnings;
 

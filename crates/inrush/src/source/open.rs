@@ -24,6 +24,7 @@ use super::json_array::{ArrayFile, Rules};
 use super::lines::{NdjsonDecode, OneField, PushLine, TextDecode};
 use super::partitions;
 use super::repeat::{Fingerprint, Repeats};
+use super::smile::{self, SmileDecode};
 use super::warnings::Warnings;
 use super::{Chunk, Decode, Source, SourceError};
 
@@ -285,7 +286,16 @@ impl Shared {
             }
         };
         let head = contents.peek(BINARY_LEN, |head| head.contains(&b'\n'));
-        if let Some(format) = decide_binary(&self.options, name, head) {
+        let format = decide_binary(&self.options, name, head);
+        if format == Some(Format::Smile) {
+            let record_bytes_max = self.options.document_bytes_max;
+            let cutter = Cutter::new(contents, Boundary::Smile, 0, record_bytes_max, Arc::clone(&self.chunks));
+            let decoder = Arc::new(SmileDecode::new(record_bytes_max, Arc::clone(&self.documents)));
+            let (name, growth) = (name.to_owned(), smile::GROWTH);
+            let file = CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth };
+            return Ok(Box::new(file));
+        }
+        if let Some(format) = format {
             let seekable = (codec.is_none() && regular).then_some(same);
             let constants = self.partitions.get(id.0 as usize).map_or(&[][..], Vec::as_slice);
             return binary::open(self, format, BinaryFile { id, name, seekable, contents, consumed, constants });
@@ -343,7 +353,7 @@ impl Shared {
                 let array = ArrayFile::new(id, name, input, text.bom_len, rules, consumed, chunks);
                 return Ok(Box::new(array));
             }
-            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel => {
+            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => {
                 return Err(SourceError::new(name, format!("contents are no {}", format.name())));
             }
         };
