@@ -99,7 +99,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// `--gentle` promises at most 1.3 times the latency of a request on the idle cluster, and 0.1 % rejected.
+/// `--gentle` promises at most 1.3 times the wall time of a request alone, and that rejections are not gone on with.
 #[test]
 fn gentle_keeps_to_its_bounds() {
     let mut broken = Vec::new();
@@ -115,7 +115,7 @@ fn gentle_keeps_to_its_bounds() {
         let growth = mean(&seen.walls) / mean(&idle.walls);
         let rejected = seen.rejected as f64 / seen.docs as f64;
         println!("{name}: {growth:.2} times as long, {rejected:.5} rejected, {}", record.plans[0].1);
-        if growth >= 1.3 * 1.1 || rejected >= 0.001 {
+        if growth >= 1.3 || rejected >= 0.001 {
             broken.push(name);
         }
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::cluster::lookup::Wanted;
+use crate::ids::Ids;
 use crate::reader::{CHUNK_BYTES, Sequencer};
 use crate::source::{Source, SourceError};
 
