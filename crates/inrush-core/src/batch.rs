@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::items::ItemBlock;
+use crate::items::{ItemBlock, NO_SHARD};
 use crate::ledger::BlockId;
 use crate::order::IdsUnderWay;
 use crate::time::Time;
@@ -80,6 +80,8 @@ pub(crate) struct Batch {
     pub(crate) bytes: u64,
     /// It is what SMILE could not say of others: no measure of a request.
     pub(crate) aside: bool,
+    /// The one shard that all items lead to, where they were grouped.
+    pub(crate) shard: Option<u16>,
 }
 
 impl Batch {
@@ -145,7 +147,7 @@ impl Batch {
 
     /// Two halves, the first with the larger one of an odd number of items.
     pub(crate) fn halves(&self) -> (Batch, Batch) {
-        let half = || Batch { aside: self.aside, ..Batch::default() };
+        let half = || Batch { aside: self.aside, shard: self.shard, ..Batch::default() };
         let (mut a, mut b) = (half(), half());
         let mut left = self.items.div_ceil(2);
         for segment in &self.segments {
@@ -158,10 +160,19 @@ impl Batch {
     }
 }
 
-/// What was read and has not been sent, in source order, and what is held back because of its id.
+/// Items in source order that go to one place.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
+struct Group {
     blocks: VecDeque<Segment>,
+    bytes: u64,
+    items: u64,
+}
+
+/// What was read and has not been sent, in source order, and what is held back because of its id.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// The first one is of items whose shard is not known, or does not matter: mostly it is the only one. The others are by shard.
+    groups: Vec<Group>,
     /// Documents whose id has become free; they go first.
     released: VecDeque<Segment>,
     /// What SMILE cannot say of blocks that are sent so. Their ids are under way.
@@ -180,7 +191,18 @@ pub(crate) struct Pending {
 impl Pending {
     /// `keep_order`: documents with the same id take effect in source order.
     pub(crate) fn new(keep_order: bool) -> Self {
-        Pending { keep_order, ..Pending::default() }
+        Pending {
+            groups: vec![Group::default()],
+            released: VecDeque::new(),
+            aside: VecDeque::new(),
+            aside_next: false,
+            ids: IdsUnderWay::default(),
+            bytes: 0,
+            items: 0,
+            oldest: None,
+            keep_order,
+            repeats: 0,
+        }
     }
 
     /// Adds neighbouring items of a block.
@@ -194,19 +216,40 @@ impl Pending {
         if segment.sent_before() {
             self.repeats += segment.without_id();
         }
+        let shards = &segment.block.items.shards;
+        if shards.is_empty() {
+            return self.queue(0, segment);
+        }
+        let mut first = segment.first;
+        for run in shards[segment.first as usize..segment.end as usize].chunk_by(|a, b| a == b) {
+            let part = segment.part(first - segment.first, first - segment.first + run.len() as u32);
+            first = part.end;
+            self.queue(if run[0] == NO_SHARD { 0 } else { usize::from(run[0]) + 1 }, part);
+        }
+    }
+
+    /// Adds items to a group, those that SMILE cannot say apart.
+    fn queue(&mut self, group: usize, segment: Segment) {
+        if self.groups.len() <= group {
+            self.groups.resize_with(group + 1, Group::default);
+        }
+        let group = &mut self.groups[group];
+        group.bytes += segment.bytes();
+        group.items += u64::from(segment.len());
         let exceptions = match &segment.block.items.smile {
             Some(smile) if !smile.exceptions.is_empty() => &smile.exceptions[..],
-            _ => return self.blocks.push_back(segment),
+            _ => return group.blocks.push_back(segment),
         };
         let within = exceptions.partition_point(|&item| item < segment.first)
             ..exceptions.partition_point(|&item| item < segment.end);
         let mut next = segment.first;
         for &item in &exceptions[within] {
-            self.blocks.extend((next < item).then(|| segment.part(next - segment.first, item - segment.first)));
-            self.blocks.push_back(segment.part(item - segment.first, item + 1 - segment.first));
+            group.blocks.extend((next < item).then(|| segment.part(next - segment.first, item - segment.first)));
+            group.blocks.push_back(segment.part(item - segment.first, item + 1 - segment.first));
             next = item + 1;
         }
-        self.blocks
+        group
+            .blocks
             .extend((next < segment.end).then(|| segment.part(next - segment.first, segment.end - segment.first)));
     }
 
@@ -217,12 +260,26 @@ impl Pending {
 
     /// Whether nothing could be sent, even if a partial batch were allowed.
     pub(crate) fn is_empty(&self) -> bool {
-        self.blocks.is_empty() && self.released.is_empty() && self.aside.is_empty()
+        self.groups.iter().all(|group| group.blocks.is_empty()) && self.released.is_empty() && self.aside.is_empty()
     }
 
     /// Whether there is enough for a full batch.
     pub(crate) fn is_full(&self, plan: &Plan) -> bool {
+        let enough = |bytes, items| bytes >= plan.batch_bytes || items >= u64::from(plan.batch_docs);
+        match &self.groups[..] {
+            [_] => self.has_plenty(plan),
+            groups => groups.iter().any(|group| enough(group.bytes, group.items)),
+        }
+    }
+
+    /// Whether there is as much as a full batch holds, wherever it goes.
+    pub(crate) fn has_plenty(&self, plan: &Plan) -> bool {
         self.bytes >= plan.batch_bytes || self.items >= u64::from(plan.batch_docs)
+    }
+
+    /// How many batches are filled side by side.
+    pub(crate) fn groups(&self) -> u64 {
+        self.groups.len() as u64
     }
 
     /// Since when the oldest item has been waiting.
@@ -267,23 +324,34 @@ impl Pending {
             self.subtract(&segment);
             batch.push(segment);
         }
+        // Of several groups the fullest.
+        let Some(at) = (0..self.groups.len()).max_by_key(|&at| self.groups[at].bytes) else { return };
+        let alone = batch.is_empty();
         while self.released.is_empty()
-            && let Some(segment) = self.blocks.pop_front()
+            && let Some(segment) = self.groups[at].blocks.pop_front()
         {
             if encoding == Encoding::Smile && segment.is_exception() {
+                self.leave_group(at, &segment);
                 self.set_aside(segment);
                 continue;
             }
             if !batch.is_alike(&segment, encoding) {
-                self.blocks.push_front(segment);
+                self.groups[at].blocks.push_front(segment);
                 break;
             }
             let end = self.take_from(&segment, plan, batch);
+            self.leave_group(at, &segment.part(0, end - segment.first));
             if end < segment.end {
-                self.blocks.push_front(Segment { first: end, ..segment });
+                self.groups[at].blocks.push_front(Segment { first: end, ..segment });
                 break;
             }
         }
+        batch.shard = at.checked_sub(1).filter(|_| alone).and_then(|shard| u16::try_from(shard).ok());
+    }
+
+    fn leave_group(&mut self, at: usize, segment: &Segment) {
+        self.groups[at].bytes -= segment.bytes();
+        self.groups[at].items -= u64::from(segment.len());
     }
 
     /// Takes what was put aside.
@@ -467,6 +535,25 @@ mod tests {
         second.segments.iter().for_each(|s| pending.settled(NOW, s));
         assert_eq!(text(&pending.take(NOW, &plan(100, 100), Encoding::Json)), "a3");
         assert_eq!((pending.bytes, pending.items, pending.held()), (0, 0, 0));
+    }
+
+    #[test]
+    fn documents_of_one_shard_leave_together_the_fullest_first() {
+        let mut grouped = segment(&[("a1", 1), ("b1", 2), ("c0", 3), ("d1", 4), ("a2", 1), ("e", 5)]);
+        Arc::get_mut(&mut grouped.block).unwrap().items.shards = vec![1, 1, 0, 1, 1, NO_SHARD];
+        let mut pending = Pending::new(true);
+        pending.push(NOW, grouped);
+        assert!(!pending.is_full(&plan(9, 100)) && pending.is_full(&plan(8, 100)) && pending.has_plenty(&plan(9, 100)));
+        assert_eq!(pending.groups(), 3);
+        let first = pending.take(NOW, &plan(100, 100), Encoding::Json);
+        assert_eq!((text(&first).as_str(), first.shard, pending.held()), ("a1b1d1", Some(1), 1));
+        first.segments.iter().for_each(|s| pending.settled(NOW, s));
+        // What waited for its id goes first, with whatever there is.
+        let second = pending.take(NOW, &plan(100, 100), Encoding::Json);
+        assert_eq!((text(&second).as_str(), second.shard), ("a2c0", None));
+        let third = pending.take(NOW, &plan(100, 100), Encoding::Json);
+        assert_eq!((text(&third).as_str(), third.shard), ("e", None));
+        assert!(pending.is_empty() && pending.groups.iter().all(|group| (group.bytes, group.items) == (0, 0)));
     }
 
     #[test]
