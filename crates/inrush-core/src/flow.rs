@@ -16,10 +16,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::batch::{Batch, Pending, Segment, Tracked};
+use crate::batch::{Batch, Segment, Tracked};
 use crate::items::ItemBlock;
 use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
 use crate::outcome::{OnConflict, Settled};
+use crate::pending::Pending;
 use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};

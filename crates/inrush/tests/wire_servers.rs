@@ -63,7 +63,8 @@ async fn check(distribution: Distribution) {
         let (mut config, _letters) = config(vec![node.url()], index);
         (config.encoding, config.compression) = (Some(encoding), Some(compression.parse::<Compression>().unwrap()));
         config.id = Some("id".parse().unwrap());
-        config.create.mapping = Some(json!({"properties": {"long": {"type": "long"}, "price": {"type": "double"}}}));
+        config.create.mapping =
+            Some(json!({"properties": {"n": {"type": "long"}, "long": {"type": "long"}, "price": {"type": "double"}}}));
         let report = load(&config, lines()).await;
         assert_eq!(report.status, Status::Incomplete, "{report:?}");
         assert_eq!((report.counts.docs_created, report.counts.docs_updated), (1000, 1999), "{report:?}");

@@ -228,10 +228,7 @@ impl Flow {
                 self.lost(slot_id, request, part, reason);
             }
         }
-        // What was put aside is small for no reason that the cluster gave; only trouble with it says something.
-        if !aside || sample.outcome != Outcome::Answered || sample.rejected > 0 {
-            self.learn(now, &sample, wire);
-        }
+        self.learn(now, &sample, wire, aside);
         if self.config.samples {
             self.commands.push_back(Command::Sample(sample));
         }
