@@ -64,6 +64,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
         Some(ReplyDetail::Items) | None => Replies::Items,
     };
     config.encoding = sizes.encoding.and_then(encoding);
+    config.bulk_routing = sizes.bulk_routing.unwrap_or_default();
     config.compression = sizes.compression.and_then(|given| given.0);
     config.finish = finish;
     config.resume = resume.resume;
@@ -422,6 +423,7 @@ mod tests {
             ("a --index t --replies summary --id i", "use action create"),
             ("a --index t --replies summary --durability async", "--replies summary"),
             ("a --index t-{x} --durability async", "placeholders"),
+            ("a --index t-{x} --bulk-routing one-shard", "--bulk-routing one-shard needs one index"),
             ("a --index t --leave-settings --durability async", "--leave-settings"),
             ("a --index x-{t} --recreate --yes", "--recreate needs one index"),
             ("a --index t --to local --to http://a", "one cluster"),

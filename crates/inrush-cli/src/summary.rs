@@ -144,7 +144,7 @@ fn work(report: &Report, rows: &mut Rows) {
     let batch = bytes_exact(plan.batch_bytes);
     rows.add("plan", format!("--batch-bytes {batch}{docs} --in-flight {} ({})", plan.in_flight, plan.why));
     let wire = format!("--encoding {} --compression {}", plan.encoding, plan.compression);
-    rows.add("wire", format!("{wire} ({})", plan.wire_why));
+    rows.add("sent as", format!("{wire} ({})", plan.wire_why));
     let verified = match report.verified.state {
         VerifiedState::Yes => "yes",
         VerifiedState::No => "NO",
@@ -326,7 +326,7 @@ time            2.0 s (750 docs/s)
 bytes read      2.0 MiB
 bytes sent      3.0 MiB in 2 requests
 plan            --batch-bytes 2MiB --in-flight 4 (fixed values)
-wire            --encoding json --compression none (as given)
+sent as         --encoding json --compression none (as given)
 verified        yes: 0 before + 1500 created = 1500
 "
         );
@@ -366,6 +366,7 @@ time              2.0 s (750 docs/s)
 bytes read        2.0 MiB
 bytes sent        3.0 MiB in 2 requests
 plan              --batch-bytes 2MiB --in-flight 4 (fixed values)
+sent as           --encoding json --compression none (as given)
 verified          yes: 0 before + 1500 created = 1500
 error             9 x kind_0: failed to parse
 error             8 x 400 kind_1: failed to parse

@@ -34,7 +34,7 @@ fn files(folder: &Path) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_converted_to_smile_loads_again() {
-    let folder = folder("{\"id\":1,\"n\":1.50}\n{\"id\":2,\"n\":\"two\"}\n");
+    let folder = folder("{\"id\":1,\"n\":1.50}\n{\"id\":2,\"t\":\"two\"}\n");
     let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
     let said = check(&inrush(folder.path(), &["convert", "a.ndjson", "a.smile"]), 0);
     assert!(said.starts_with("2 documents converted: "), "{said}");
@@ -44,7 +44,7 @@ async fn what_was_converted_to_smile_loads_again() {
         let said = check(&inrush(folder.path(), &arguments), 0);
         assert!(said.contains(&format!("--encoding {encoding} --compression none ({encoding} as given)")), "{said}");
         let stored: Vec<String> = fake.documents(encoding).iter().map(|document| document.json().to_string()).collect();
-        assert_eq!(stored, [r#"{"id":1,"n":1.5}"#, r#"{"id":2,"n":"two"}"#]);
+        assert_eq!(stored, [r#"{"id":1,"n":1.5}"#, r#"{"id":2,"t":"two"}"#]);
     }
 }
 

@@ -16,10 +16,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::batch::{Batch, Pending, Segment, Tracked};
+use crate::batch::{Batch, Segment, Tracked};
 use crate::items::ItemBlock;
 use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
 use crate::outcome::{OnConflict, Settled};
+use crate::pending::Pending;
 use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
@@ -83,6 +84,8 @@ pub struct Flow {
     /// The same of their SMILE.
     buffered_smile: u64,
     wire: WireTuner,
+    /// Routing values that lead to a shard each, for batches without ids in turn.
+    routing_values: VecDeque<Arc<str>>,
     source_ended: bool,
     stop: Option<(Stop, Time)>,
     pauses: Pauses,
@@ -117,6 +120,7 @@ impl Flow {
             commands: VecDeque::new(),
             buffered: 0,
             buffered_smile: 0,
+            routing_values: VecDeque::new(),
             source_ended: false,
             stop: None,
             pauses: Pauses::default(),
@@ -190,7 +194,10 @@ impl Flow {
         let plan = self.plan();
         let under_way = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
         let acked = self.durable.as_ref().map_or(0, Durable::acked_bytes);
-        let ahead = under_way.saturating_mul(2).saturating_sub(self.buffered.saturating_sub(acked));
+        // Of batches that are filled side by side, each may be nearly full.
+        let filling = plan.batch_bytes.saturating_mul(self.pending.groups() - 1);
+        let ahead =
+            under_way.saturating_mul(2).saturating_add(filling).saturating_sub(self.buffered.saturating_sub(acked));
         let room = self.config.memory.saturating_sub(self.buffered + self.buffered_smile + self.packed_bytes());
         // What is read takes its place twice then.
         let room = if self.encoding() == Encoding::Smile { room / 2 } else { room };
@@ -349,7 +356,9 @@ impl Flow {
                 if batch.is_empty() {
                     return;
                 }
-                Slot::new(self.next_id(), now, batch, !full)
+                let mut slot = Slot::new(self.next_id(), now, batch, !(full || self.pending.has_plenty(&plan)));
+                self.route(&mut slot);
+                slot
             }
         };
         let id = slot.id;
@@ -357,6 +366,22 @@ impl Flow {
         self.slots.insert(id, slot);
         if may_be_sent {
             self.send(now, id);
+        }
+    }
+
+    /// Batches without ids go to one shard each, with these routing values in turn. They stay with the documents: whoever gets, updates or deletes one by
+    /// its id needs its value.
+    pub fn route_batches(&mut self, values: impl IntoIterator<Item = String>) {
+        self.routing_values = values.into_iter().map(Arc::from).collect();
+    }
+
+    /// Sends a new batch to the next shard, if no item says itself where it goes.
+    fn route(&mut self, slot: &mut Slot) {
+        for part in &mut slot.parts {
+            if part.batch.without_id() == u64::from(part.batch.items) && part.batch.shard.is_none() {
+                part.routing = self.routing_values.front().cloned();
+                self.routing_values.rotate_left(1.min(self.routing_values.len()));
+            }
         }
     }
 
@@ -398,6 +423,8 @@ impl Flow {
             id: request,
             body,
             items: part.batch.items,
+            routing: part.routing.clone(),
+            shard: part.batch.shard,
             item_replies: part.item_replies || !self.config.summary_replies,
         });
         self.requests.insert(request, slot_id);

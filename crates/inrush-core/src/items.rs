@@ -27,10 +27,15 @@ pub struct ItemBlock {
     pub rejects: Vec<RejectedRecord>,
     /// The indices that items name themselves, each once, sorted; empty where the request's path names the index.
     pub indices: Vec<String>,
+    /// The shard that each item hashes to, [`NO_SHARD`] where that is not known; empty where nobody asked.
+    pub shards: Vec<u16>,
     /// The same items as SMILE, where they may be sent so. JSON stays: dead letters are made of it, and whatever has to be sent as JSON after
     /// all.
     pub smile: Option<SmileItems>,
 }
+
+/// An item whose shard is not known before the server has made its id.
+pub const NO_SHARD: u16 = u16::MAX;
 
 /// The items of a block as SMILE.
 #[derive(Clone, Debug, Default)]

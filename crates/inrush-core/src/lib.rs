@@ -20,6 +20,7 @@ pub mod nodes;
 pub mod operation;
 mod order;
 pub mod outcome;
+mod pending;
 pub mod ranges;
 pub mod rate;
 pub mod reply;

@@ -69,6 +69,8 @@ pub struct Surroundings {
     pub disk_available_bytes: u64,
     /// `http.max_content_length`.
     pub max_content_length_bytes: usize,
+    /// Where each node listens.
+    pub addresses: Vec<String>,
 }
 
 impl ApiRequest {

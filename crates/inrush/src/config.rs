@@ -61,6 +61,8 @@ pub struct LoadConfig {
     /// How bodies are compressed. Default: as is found out during the load, beginning with not at all. A cluster that does not take
     /// compressed bodies gets them as they are.
     pub compression: Option<Compression>,
+    /// To which shards a request goes. Default `auto`.
+    pub bulk_routing: BulkRouting,
     /// When documents count as in. Default: when the cluster acknowledges them.
     pub durability: Durability,
     /// What is changed on the index for the time of the load.
@@ -100,6 +102,7 @@ impl LoadConfig {
             replies: Replies::Items,
             encoding: None,
             compression: None,
+            bulk_routing: BulkRouting::Auto,
             durability: Durability::Request,
             guard: GuardConfig::default(),
             finish: FinishConfig::default(),
@@ -197,6 +200,9 @@ impl LoadConfig {
                 );
             }
         }
+        if self.bulk_routing == BulkRouting::OneShard && self.index.fixed().is_none() {
+            return Err("--bulk-routing one-shard needs one index, and --index has placeholders".to_owned());
+        }
         if self.guard.replicas_off && self.index.fixed().is_none() {
             return Err("--replicas-off needs one index, and --index has placeholders".to_owned());
         }
@@ -237,6 +243,32 @@ impl LoadConfig {
             limits.memory /= 2;
         }
         limits
+    }
+}
+
+/// To which shards the documents of one request go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BulkRouting {
+    /// Where documents have ids or routing values, and several nodes with primaries are named: each request to one shard, at its node. Else as with
+    /// `Spread`. Nothing is stored that would not be otherwise.
+    #[default]
+    Auto,
+    /// As documents come: to all shards.
+    Spread,
+    /// Each request to one shard: documents with ids or routing values are grouped by where they lead, those without get a routing value for the
+    /// whole request, every shard in turn. **That value stays stored with them**, and whoever gets, updates or deletes one by its id needs it.
+    /// One batch for each shard is filled at a time, so it needs memory. For one index that does not roll over.
+    OneShard,
+}
+
+impl BulkRouting {
+    /// As it is given to `--bulk-routing`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BulkRouting::Auto => "auto",
+            BulkRouting::Spread => "spread",
+            BulkRouting::OneShard => "one-shard",
+        }
     }
 }
 

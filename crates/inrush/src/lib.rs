@@ -60,6 +60,7 @@ mod ids;
 pub mod infer;
 mod loader;
 pub mod node;
+mod primaries;
 mod progress;
 mod reader;
 mod report;

@@ -11,6 +11,7 @@ use inrush_core::reply::{BulkReply, FILTER_PATH, FILTER_PATH_SUMMARY, ItemError}
 
 use crate::cluster::tasks;
 use crate::compress::Compressors;
+use crate::primaries::Primaries;
 use crate::transport::{self, HttpErrorKind, Transport, path_segment};
 
 /// How often a cluster is asked whether it still works on a request.
@@ -23,6 +24,7 @@ pub(crate) struct BulkEndpoint {
     path_summary: String,
     run_id: String,
     compressors: Compressors,
+    primaries: Option<Arc<Primaries>>,
 }
 
 impl BulkEndpoint {
@@ -40,7 +42,14 @@ impl BulkEndpoint {
             path_summary: format!("{path}filter_path={FILTER_PATH_SUMMARY}"),
             run_id: run_id.to_owned(),
             compressors: Compressors::new(compress_at_once),
+            primaries: None,
         }
+    }
+
+    /// Sends requests for one shard to the node with its primary.
+    pub(crate) fn with_primaries(mut self, primaries: Option<Arc<Primaries>>) -> Self {
+        self.primaries = primaries;
+        self
     }
 
     /// The `X-Opaque-Id` of a request, by which `_tasks` and the server's logs name it.
@@ -67,8 +76,13 @@ impl BulkEndpoint {
                 }
             }
         };
-        let http = transport::Request { method: Method::POST, path_and_query: path.clone(), headers, body };
-        let sent = transport.request(&http).await;
+        let path_and_query = match &request.routing {
+            None => path.clone(),
+            Some(routing) => format!("{path}&routing={}", path_segment(routing)),
+        };
+        let http = transport::Request { method: Method::POST, path_and_query, headers, body };
+        let preferred = request.shard.zip(self.primaries.as_ref()).and_then(|(shard, primaries)| primaries.node(shard));
+        let sent = transport.request_at(&http, preferred).await;
         let wall = started.elapsed();
         let node = u16::try_from(sent.node).unwrap_or(u16::MAX);
         (wall, node, attempt(sent.result, request.items, request.item_replies))

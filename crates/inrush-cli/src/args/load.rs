@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use inrush::config::{Compression, Durability, IdFrom, MaxErrors, OnConflict, Rate};
+use inrush::config::{BulkRouting, Compression, Durability, IdFrom, MaxErrors, OnConflict, Rate};
 use inrush::source::{FixedColumn, LogFormat};
 use inrush::{Action, FieldPath, IndexTemplate};
 
@@ -306,7 +306,7 @@ pub(crate) struct SizeArgs {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) pause_for: Option<Duration>,
     /// In which form documents are sent: json; smile, which is binary JSON; or auto: begin with json, compare during the load, and take smile where
-    /// it is clearly faster, because the cluster keeps documents as they come and transcodes SMILE whenever it is read.
+    /// it is clearly faster, because the cluster keeps documents as they come, those of the comparison too, and transcodes SMILE whenever it is read.
     /// A cluster that does not take SMILE gets JSON. Default auto
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) encoding: Option<EncodingArg>,
@@ -314,6 +314,11 @@ pub(crate) struct SizeArgs {
     /// during the load, and compress where that brings more. Default auto
     #[arg(long, value_name = "HOW", value_parser = parse_compression)]
     pub(crate) compression: Option<CompressionArg>,
+    /// To which shards a request goes: spread, to all; one-shard, documents with ids or routing values are grouped by the shard they lead to, those
+    /// without get a routing value for the whole request, which stays stored with them; auto groups documents with ids where --to names
+    /// several nodes with primary shards, and never stores anything. Default auto
+    #[arg(long, value_name = "HOW", value_parser = parse_bulk_routing)]
+    pub(crate) bulk_routing: Option<BulkRouting>,
     /// What is asked of the cluster for each request: items, one reply entry a document; or summary, only whether there
     /// were errors, which costs less. Default items
     #[arg(long, value_enum)]
@@ -497,6 +502,13 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
         Ok(Rate::Docs(0)) | Err(()) => Err("expected bytes such as 20MiB or documents such as 5000docs".to_owned()),
         Ok(rate) => Ok(rate),
     }
+}
+
+fn parse_bulk_routing(text: &str) -> Result<BulkRouting, String> {
+    [BulkRouting::Auto, BulkRouting::Spread, BulkRouting::OneShard]
+        .into_iter()
+        .find(|routing| routing.name() == text)
+        .ok_or_else(|| "expected auto, spread or one-shard".to_owned())
 }
 
 fn parse_durability(text: &str) -> Result<Durability, String> {

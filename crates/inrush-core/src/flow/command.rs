@@ -53,6 +53,10 @@ pub struct Request {
     pub body: Arc<Body>,
     /// How many items.
     pub items: u32,
+    /// The value that sends all items, which have no ids, to one shard.
+    pub routing: Option<Arc<str>>,
+    /// The shard that all items lead to, where that is known: the node with its primary saves a hop.
+    pub shard: Option<u16>,
     /// Ask for one entry an item even if the run is content with summaries.
     pub item_replies: bool,
 }

@@ -62,6 +62,8 @@ pub(super) struct Part {
     pub(super) plain: Plain,
     /// What was compressed, for a repetition.
     pub(super) body: Option<Arc<Body>>,
+    /// What sends all items to one shard, the same in every repetition.
+    pub(super) routing: Option<Arc<str>>,
 }
 
 /// Whether a part is to be sent as JSON without compression, whatever others are.
@@ -92,6 +94,7 @@ impl Slot {
             wire: Wire::PLAIN,
             plain: Plain::No,
             body: None,
+            routing: None,
         };
         Slot { id, parts: VecDeque::from([part]), state: SlotState::Waiting { until: now } }
     }
@@ -183,7 +186,7 @@ impl Flow {
             in_flight: part.in_flight,
             source_limited: part.source_limited
                 || self.pauses.is_held()
-                || !self.pending.is_full(&self.plan())
+                || !self.pending.has_plenty(&self.plan())
                 || self.pace.as_ref().is_some_and(|pace| pace.next() > now),
             node,
         };
@@ -225,10 +228,7 @@ impl Flow {
                 self.lost(slot_id, request, part, reason);
             }
         }
-        // What was put aside is small for no reason that the cluster gave; only trouble with it says something.
-        if !aside || sample.outcome != Outcome::Answered || sample.rejected > 0 {
-            self.learn(now, &sample, wire);
-        }
+        self.learn(now, &sample, wire, aside);
         if self.config.samples {
             self.commands.push_back(Command::Sample(sample));
         }

@@ -15,6 +15,7 @@ use crate::encode::{Encoder, SmileWeaver};
 use crate::operation::{Action, Operations};
 use crate::outcome::{Attempt, Condition};
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
+use crate::routing::Routing;
 use crate::tune::{Fixed, Sample};
 
 /// What happens to one request, or to single items of it.
@@ -296,16 +297,22 @@ proptest! {
         order in any::<u64>(),
         rate in prop::option::of(prop_oneof![(1u64..5000).prop_map(Rate::Bytes), (1u64..50).prop_map(Rate::Docs)]),
         smile in any::<bool>(),
+        shards in prop::option::of(1u32..5),
     ) {
         let words: Vec<&str> = kinds.iter().take(ids.len())
             .map(|k| match k { 0 => "poison", 1 => "reject", 2 => "spoils", 3 | 4 => "exception", _ => "good" }).collect();
         let encoder = Encoder::new(operations(Action::Index, with_ids));
+        let encoder = match shards {
+            Some(shards) => encoder.with_shards(Routing::new(shards, None, 1).unwrap()),
+            None => encoder,
+        };
         let source = blocks(&ids, &words, per_block);
         // A pause of any length, because the other faults do not stop while it lasts.
         let wire = Wire { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..Wire::PLAIN };
         let patient = FlowConfig { pause_max: Duration::from_secs(3600), rate, ..config() };
         let mut flow = flow(patient, batch_bytes, in_flight);
         flow.send_as(WireTuner::new(wire, WireKnobs::default(), ""));
+        flow.route_batches(shards.iter().flat_map(|&shards| Routing::new(shards, None, 1).unwrap().values()));
         let out = drive(flow, &encoder, source, &faults, order);
         prop_assert_eq!(out.flow.stopped(), None);
         let counts = out.flow.counts();

@@ -45,15 +45,16 @@ impl Flow {
         self.wire.handle_probe(smile, gzip);
     }
 
-    /// Tells both tuners of an attempt. While one compares, the other one holds still, unless there is trouble.
-    pub(super) fn learn(&mut self, now: Time, sample: &Sample, wire: Wire) {
+    /// Tells both tuners of an attempt. While one compares, the other one holds still, unless there is trouble. What was put `aside` is small for no
+    /// reason that the cluster gave, so the batch tuner hears of it only in trouble; it is a part of what SMILE costs.
+    pub(super) fn learn(&mut self, now: Time, sample: &Sample, wire: Wire, aside: bool) {
         let trouble = sample.outcome != Outcome::Answered || sample.rejected > 0;
         let trying = self.wire.is_trying();
         self.wire.handle_sample(now, sample, wire, self.tuner.is_settled());
         if trying && !self.wire.is_trying() {
             self.tuner.handle_break(now);
         }
-        if !trying || trouble {
+        if (!trying && !aside) || trouble {
             self.tuner.handle_sample(now, sample);
         }
         self.tell_wire();

@@ -5,6 +5,7 @@
 mod arm;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use super::{Outcome, Sample};
 use crate::time::Time;
 use crate::wire::{Compression, Encoding, GzipLevel, Wire, WireChange};
 use arm::{Arm, Measured};
+use watch::Watch;
 
 /// What may be chosen. What is not is fixed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,12 +46,6 @@ const PAUSE_MIN: Duration = Duration::from_secs(60);
 const PAUSE_MAX: Duration = Duration::from_secs(900);
 /// After one that could not be finished, and between two comparisons.
 const PAUSE_SHORT: Duration = Duration::from_secs(5);
-/// A rate that differs from the usual one by this factor, twice in a row, says that conditions have changed.
-const CHANGED: f64 = 1.7;
-/// A request that is longer than this under way outside of the server, seconds, and for most of its time, waits for the link.
-const SLOW_LINK_SECONDS: f64 = 0.2;
-const SLOW_LINK_PART: f64 = 0.7;
-
 /// See the module's text. A state machine without a clock: the same calls give the same choices.
 #[derive(Debug)]
 pub struct WireTuner {
@@ -103,24 +99,6 @@ struct Trial {
     arm: Arm,
     /// CPU seconds and bytes of either arm.
     work: [(f64, f64); 2],
-}
-
-/// What is usual while nothing is compared.
-#[derive(Debug)]
-struct Watch {
-    window: Window,
-    usual: Option<f64>,
-    unusual: u32,
-    /// Time outside of the server and in all, seconds, and of how many requests.
-    outside: f64,
-    wall: f64,
-    requests: u32,
-}
-
-impl Watch {
-    fn new(now: Time) -> Self {
-        Watch { window: Window::new(now), usual: None, unusual: 0, outside: 0.0, wall: 0.0, requests: 0 }
-    }
 }
 
 impl Knob {
@@ -188,7 +166,9 @@ impl WireTuner {
             return self.handle_trial(now, sample, wire);
         }
         self.watch(now, sample);
-        let slow = self.waits_for_link() && self.gzip.as_ref().is_some_and(|knob| knob.evidence.is_none());
+        let slow = self.stands.compression == Compression::None
+            && self.watch.waits_for_link()
+            && self.gzip.as_ref().is_some_and(|knob| knob.evidence.is_none());
         let lasted = now.since(began);
         let may = lasted >= FIRST_MIN && (settled || lasted >= FIRST_MAX) && !sample.source_limited;
         let due = self.due(now).filter(|_| may);
@@ -200,8 +180,7 @@ impl WireTuner {
         }
         if slow {
             // Nothing helps more, and every request takes long: what was seen so far is the first window.
-            let rate = self.watch.window.completed_rate(now);
-            let error = self.watch.window.error().max(0.1);
+            let (rate, error) = self.watch.rate();
             self.begin(now, Which::Gzip);
             return self.judge(now, Measured { rate, error, cpu_seconds: 0.0, bytes: 0.0 }, sample);
         }
@@ -234,7 +213,7 @@ impl WireTuner {
     /// Nothing was sent for a while until now, on purpose.
     pub fn handle_break(&mut self, now: Time) {
         self.break_off(now);
-        self.watch.window = Window::new(now);
+        self.watch.handle_break(now);
     }
 
     /// The server does not take requests of this form, and why: they are sent no more. The encoding is given up first, because a compressed body
@@ -273,44 +252,11 @@ impl WireTuner {
 
     /// Keeps an eye on the rate, and tries everything anew where it has changed.
     fn watch(&mut self, now: Time, sample: &Sample) {
-        let watch = &mut self.watch;
-        if watch.requests == 0 && watch.usual.is_none() {
-            watch.window = Window::new(sample.sent);
-        }
-        if let Some(took) = sample.took.filter(|_| sample.outcome == Outcome::Answered) {
-            watch.outside += sample.wall.saturating_sub(took).as_secs_f64();
-            watch.wall += sample.wall.as_secs_f64();
-            watch.requests += 1;
-        }
-        if !watch.window.add(sample) || !is_complete(&watch.window, now, sample, Duration::from_secs(2)) {
-            return;
-        }
-        let (rate, limited) = (watch.window.completed_rate(now), watch.window.source_was_the_limit());
-        watch.window = Window::new(now);
-        if limited {
-            return;
-        }
-        let usual = *watch.usual.get_or_insert(rate);
-        let unusual = rate > usual * CHANGED || rate < usual / CHANGED;
-        watch.unusual = if unusual { watch.unusual + 1 } else { 0 };
-        if watch.unusual >= 2 {
-            watch.usual = Some(rate);
-            watch.unusual = 0;
+        if self.watch.has_changed(now, sample) {
             for knob in [&mut self.gzip, &mut self.smile].into_iter().flatten().filter(|knob| knob.evidence.is_some()) {
                 knob.soon(now + PAUSE_SHORT);
             }
-        } else if !unusual {
-            watch.usual = Some(usual * 0.8 + rate * 0.2);
         }
-    }
-
-    /// Whether requests spend nearly all of their time on the way to the server.
-    fn waits_for_link(&self) -> bool {
-        let Watch { outside, wall, requests, .. } = self.watch;
-        requests >= 2
-            && outside / f64::from(requests) > SLOW_LINK_SECONDS
-            && outside > SLOW_LINK_PART * wall
-            && self.stands.compression == Compression::None
     }
 
     fn due(&self, now: Time) -> Option<Which> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -37,6 +37,8 @@ pub(super) struct Shared {
     pub(super) tasks: Mutex<BTreeMap<u64, Task>>,
     pub(super) held: watch::Sender<usize>,
     pub(super) release: watch::Sender<u64>,
+    /// Where each node listens, once all do.
+    pub(super) addresses: OnceLock<Vec<String>>,
     next_task: AtomicU64,
 }
 
@@ -54,6 +56,7 @@ impl Shared {
             tasks: Mutex::new(BTreeMap::new()),
             held: watch::channel(0).0,
             release: watch::channel(0).0,
+            addresses: OnceLock::new(),
             next_task: AtomicU64::new(1),
             config,
         }
@@ -138,6 +141,7 @@ pub(super) async fn serve(
         opaque_id: header(&parts, "x-opaque-id").map(str::to_owned),
         status: 0,
         items: 0,
+        shards: 0,
         body_bytes: 0,
         smile: header(&parts, CONTENT_TYPE.as_str()) == Some(SMILE),
         coding: header(&parts, CONTENT_ENCODING.as_str()).map(str::to_owned),
@@ -289,8 +293,8 @@ async fn receive(
         entry.opaque_id.clone(),
     ));
     match task.await {
-        Ok((items, outcome)) => {
-            entry.items = items;
+        Ok((items, shards, outcome)) => {
+            (entry.items, entry.shards) = (items, shards);
             outcome
         }
         Err(error) => EsError::new(500, "fake_cluster_panicked", error.to_string()).into(),
@@ -373,6 +377,7 @@ async fn other(shared: &Shared, node: usize, request: &ApiRequest, wire_bytes: u
         secured: shared.config.auth.is_some(),
         disk_available_bytes: shared.config.disk_available_bytes,
         max_content_length_bytes: shared.config.max_content_length_bytes,
+        addresses: shared.addresses.get().cloned().unwrap_or_default(),
     };
     let reply = api::handle(&mut lock(&shared.cluster), request, &around);
     match rule {
@@ -446,9 +451,23 @@ async fn bulk_request(
     defaults: Defaults,
     (wire_bytes, smile): (usize, bool),
     opaque_id: Option<String>,
+) -> (usize, usize, Outcome) {
+    let parsed = bulk::parse(&shared.config.flavor, &request.body, &defaults);
+    let shards = lock(&shared.cluster).shards_of(parsed.as_deref().unwrap_or_default());
+    let (items, outcome) = handle_bulk(shared, node, stopped, request, parsed, (wire_bytes, smile), opaque_id).await;
+    (items, shards, outcome)
+}
+
+async fn handle_bulk(
+    shared: Arc<Shared>,
+    node: usize,
+    stopped: watch::Receiver<bool>,
+    request: ApiRequest,
+    parsed: Result<Vec<Op>, EsError>,
+    (wire_bytes, smile): (usize, bool),
+    opaque_id: Option<String>,
 ) -> (usize, Outcome) {
     let started = Instant::now();
-    let parsed = bulk::parse(&shared.config.flavor, &request.body, &defaults);
     let ops = parsed.as_deref().unwrap_or_default();
     let facts = RequestFacts { path: &request.path, node, body_bytes: wire_bytes, smile, ops };
     let rule = lock(&shared.faults).on_request(facts);

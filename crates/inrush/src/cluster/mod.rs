@@ -20,6 +20,7 @@ pub mod merge;
 mod policy;
 pub mod product;
 mod rest;
+pub mod shards;
 pub mod stats;
 pub mod tasks;
 pub(crate) mod wire;

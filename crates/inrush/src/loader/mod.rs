@@ -3,6 +3,7 @@
 mod builder;
 mod end;
 mod prepare;
+mod routing;
 mod running;
 mod wire;
 
@@ -138,6 +139,8 @@ impl Loader {
             config.sending_limits().tuner(prepared.preflight.body_bytes_max),
         );
         flow.send_as(wire::choose(&transport, &config, &mut prepared.preflight.warnings).await);
+        let routed = routing::choose(&transport, &config, &prepared).await?;
+        flow.route_batches(routed.values);
         if let (Durability::Async, Some(life)) = (config.durability, &prepared.life) {
             flow.wait_for_flushes(life.clone());
         }
@@ -181,13 +184,18 @@ impl Loader {
         let chunk_bytes = reader::CHUNK_BYTES.min(config.limits.batch_bytes.unwrap_or(reader::CHUNK_BYTES));
         let workers = config.limits.workers;
         let smile = Arc::new(AtomicBool::new(flow.encoding() == Encoding::Smile));
-        let encode = Encode { encoder: Encoder::new(operations), ids, smile: Arc::clone(&smile) };
+        let encoder = match routed.groups {
+            Some(shards) => Encoder::new(operations).with_shards(shards),
+            None => Encoder::new(operations),
+        };
+        let encode = Encode { encoder, ids, smile: Arc::clone(&smile) };
         reader::start(source, encode, Arc::clone(&gate), workers, chunk_bytes, sender.clone())
             .map_err(|e| LoadError::Usage(format!("cannot start {workers} reading threads: {e}; lower --workers")))?;
+        let endpoint = BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &run_id, workers);
         let run = Run {
             flow,
             transport: Arc::clone(&transport),
-            endpoint: Arc::new(BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &run_id, workers)),
+            endpoint: Arc::new(endpoint.with_primaries(routed.primaries)),
             gate,
             smile,
             events,
