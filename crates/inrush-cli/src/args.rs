@@ -3,6 +3,7 @@
 
 mod doctor;
 mod finish;
+mod from;
 mod load;
 mod mapping;
 mod node;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
+pub(crate) use from::{FromArgs, FromAuthArgs};
 pub(crate) use load::{
     AuthArgs, AwsService, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs,
 };
@@ -33,7 +35,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Load files or stdin into an index
+    /// Load files, stdin or another cluster's index into an index
     Load(Box<LoadArgs>),
     /// Compare files with an index: counts, ids, contents
     Verify(Box<VerifyArgs>),

@@ -283,29 +283,9 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
     if !args.sources.is_empty() {
         return Err(UsageError::new("sources and --from-dead-letters are given").hint("load one after the other"));
     }
-    let reading = &args.reading;
-    let given = [
-        ("--format", reading.format.is_some()),
-        ("--field", reading.field.is_some()),
-        ("--charset", reading.charset.is_some()),
-        ("--separator", reading.separator.is_some()),
-        ("--quote", reading.quote.is_some()),
-        ("--no-header", reading.no_header),
-        ("--columns", !reading.columns.is_empty()),
-        ("--schema", !reading.schema.is_empty()),
-        ("--all-strings", reading.all_strings),
-        ("--null", !reading.null.is_empty()),
-        ("--sheet", reading.sheet.is_some()),
-        ("--header-row", reading.header_row.is_some()),
-        ("--parse", reading.parse.is_some()),
-        ("--parse-regex", reading.parse_regex.is_some()),
-        ("--fixed-width", !reading.fixed_width.is_empty()),
-        ("--validate", reading.validate),
-        ("--no-hive-partitions", reading.no_hive_partitions),
-    ];
-    match given.iter().find(|(_, given)| *given) {
+    match args.reading.given().or_else(|| args.from.given()) {
         None => Ok(()),
-        Some((flag, _)) => Err(UsageError::new(format!("{flag} means nothing with --from-dead-letters"))
+        Some(flag) => Err(UsageError::new(format!("{flag} means nothing with --from-dead-letters"))
             .hint("leave it out: dead letters are documents already")),
     }
 }

@@ -10,7 +10,7 @@ use inrush::config::{Durability, IdFrom, MaxErrors, OnConflict, Rate};
 use inrush::source::{FixedColumn, LogFormat};
 use inrush::{Action, FieldPath, IndexTemplate};
 
-use super::{FinishArgs, OutputArgs};
+use super::{FinishArgs, FromArgs, OutputArgs};
 use crate::units::{parse_bytes_positive, parse_duration, parse_duration_positive, parse_max_errors};
 
 /// Load documents into an index, and account for each of them.
@@ -51,7 +51,7 @@ pub(crate) struct LoadArgs {
 #[command(next_help_heading = "Source")]
 pub(crate) struct SourceArgs {
     /// Files, folders, globs in quotes ('logs/*.ndjson.zst'), or - for stdin; gzip, zstd, bzip2 and xz are recognised by
-    /// their content
+    /// their content. Or an index of another cluster, or several: https://host:9200/index, 'https://host:9200/logs-*'
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath)]
     pub(crate) sources: Vec<OsString>,
     /// Read flags from a TOML file: every long flag is a key (batch_bytes = "4MiB"), and `sources` is a list; paths in
@@ -63,6 +63,8 @@ pub(crate) struct SourceArgs {
     pub(crate) from_dead_letters: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: FormatArgs,
+    #[command(flatten)]
+    pub(crate) from: FromArgs,
 }
 
 /// How sources are read.
@@ -126,6 +128,34 @@ pub(crate) struct FormatArgs {
     /// Character set of the sources, as in latin1 or windows-1252. Default: UTF-8, or what a byte order mark says
     #[arg(long, value_name = "NAME")]
     pub(crate) charset: Option<String>,
+}
+
+impl FormatArgs {
+    /// The first flag that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        [
+            ("--format", self.format.is_some()),
+            ("--field", self.field.is_some()),
+            ("--charset", self.charset.is_some()),
+            ("--separator", self.separator.is_some()),
+            ("--quote", self.quote.is_some()),
+            ("--no-header", self.no_header),
+            ("--columns", !self.columns.is_empty()),
+            ("--schema", !self.schema.is_empty()),
+            ("--all-strings", self.all_strings),
+            ("--null", !self.null.is_empty()),
+            ("--sheet", self.sheet.is_some()),
+            ("--header-row", self.header_row.is_some()),
+            ("--parse", self.parse.is_some()),
+            ("--parse-regex", self.parse_regex.is_some()),
+            ("--fixed-width", !self.fixed_width.is_empty()),
+            ("--validate", self.validate),
+            ("--no-hive-partitions", self.no_hive_partitions),
+        ]
+        .into_iter()
+        .find(|(_, given)| *given)
+        .map(|(flag, _)| flag)
+    }
 }
 
 /// Where documents go, and as what.

@@ -19,7 +19,7 @@ pub use running::{PauseHandle, PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Beginning};
-use crate::config::{Durability, IdFrom, LoadConfig, Replies};
+use crate::config::{Durability, LoadConfig, Replies};
 use crate::dead_letter::DeadLetterWriter;
 use crate::error::LoadError;
 use crate::finish::{self, Finishing};
@@ -30,8 +30,8 @@ use crate::reader::{self, Gate};
 use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::Run;
 use crate::send::BulkEndpoint;
+use crate::source::Source;
 use crate::source::push::{self, PushOptions};
-use crate::source::{Repeats, Source};
 use crate::targets::Targets;
 use crate::trace::TraceWriter;
 use crate::transport::{HttpOptions, Transport};
@@ -69,18 +69,19 @@ impl Loader {
     ///
     /// # Errors
     /// [`LoadError`] where the load cannot begin; nothing was sent then.
-    pub async fn start(self, source: Box<dyn Source>) -> Result<RunningLoad, LoadError> {
+    pub async fn start(self, mut source: Box<dyn Source>) -> Result<RunningLoad, LoadError> {
         let started = Instant::now();
         let (letters, failures) = mpsc::unbounded_channel();
         let names = source.names();
         let run_id = run_id();
         let mut config = self.config;
-        if config.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
-            let why = "--id-from position needs documents that come in the same order each time, which these do not; give --id-from content";
-            return Err(LoadError::Usage(why.to_owned()));
-        }
+        config.check_source(source.as_ref()).map_err(LoadError::Usage)?;
         let opened = checkpoint::open(&config, source.as_ref())?;
         let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
+        if let Some(earlier) = &earlier {
+            let partitions = earlier.progress.partitions.iter();
+            source.go_on(&partitions.map(|p| (p.partition(), p.settled_up_to())).collect());
+        }
         let mut dead_letters = match &earlier {
             Some(saved) => {
                 let (to, saved) = (&config.dead_letters, &saved.dead_letters);
@@ -94,7 +95,7 @@ impl Loader {
         }
         let swapping =
             finish::begin(&transport, &mut config, earlier.as_ref().and_then(|earlier| earlier.swap.clone())).await?;
-        let mut prepared = prepare(&transport, &config, source.bytes_total(), swapping.as_ref()).await?;
+        let mut prepared = prepare(&transport, &config, source.as_ref(), swapping.as_ref()).await?;
         if let Some(earlier) = &earlier {
             prepared.before =
                 earlier.before.ok_or_else(|| "the run that was cut off could not count the index".to_owned());
@@ -127,7 +128,7 @@ impl Loader {
                 pause_max: config.limits.pause_max,
                 drain_max: config.limits.drain_max,
                 on_conflict: config.on_conflict,
-                versioned: config.version.is_some(),
+                versioned: config.version.is_some() || source.has_versions(),
                 incremental_bulk: prepared.preflight.info.incremental_bulk(),
                 summary_replies: config.replies == Replies::Summary,
                 max_errors: config.max_errors,

@@ -12,6 +12,7 @@ use crate::config::{Durability, IndexCreation, LoadConfig};
 use crate::error::LoadError;
 use crate::finish::Swapping;
 use crate::guard;
+use crate::source::Source;
 use crate::transport::Transport;
 
 /// What was found out before the first document.
@@ -66,9 +67,11 @@ impl Prepared {
 pub(super) async fn prepare(
     transport: &Transport,
     config: &LoadConfig,
-    bytes: Option<u64>,
+    source: &dyn Source,
     swapping: Option<&Swapping>,
 ) -> Result<Prepared, LoadError> {
+    let bytes = source.bytes_total();
+    let with_ids = config.id.is_some() || config.id_from.is_some() || source.has_ids();
     let fixed = config.index.fixed();
     let needs = Needs {
         index: fixed.map(str::to_owned),
@@ -128,7 +131,7 @@ pub(super) async fn prepare(
     let mut prepared = Prepared { preflight, target, before, guard, life: None, sizes_before: BTreeMap::new() };
     if config.durability == Durability::Async {
         prepared.life = Some(first_life(transport, config, &prepared).await?);
-    } else if let (true, Some(index)) = (config.id.is_some() || config.id_from.is_some(), prepared.index(config)) {
+    } else if let (true, Some(index)) = (with_ids, prepared.index(config)) {
         prepared.life = life::life(transport, index).await.ok();
     }
     if let Some(index) = prepared.index(config) {
