@@ -16,7 +16,7 @@ pub(crate) use doctor::DoctorArgs;
 pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
 pub(crate) use from::{FromArgs, FromAuthArgs};
 pub(crate) use load::{
-    AuthArgs, AwsService, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs,
+    AuthArgs, AwsService, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, Shards, SizeArgs, SourceArgs,
 };
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};

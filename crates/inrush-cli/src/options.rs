@@ -9,7 +9,7 @@ use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig
 use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header, Parse, SheetOptions};
 use inrush::transport::NodeUrl;
 
-use crate::args::{self, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
+use crate::args::{self, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, Shards, SizeArgs, SourceArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::UsageError;
 use crate::job::Job;
@@ -73,6 +73,13 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
             .into());
     }
     check_id(&config, to, source.from_dead_letters.is_some())?;
+    if errors.dry_run && resume.resume {
+        return Err(UsageError::new(
+            "--dry-run looks at the beginning of the sources, and --resume goes on in the middle",
+        )
+        .hint("leave one of them out")
+        .into());
+    }
     config.check().map_err(UsageError::new)?;
     // Last, because it may ask for a password.
     config.credentials = auth::credentials(auth, &urls, surroundings)?;
@@ -102,7 +109,11 @@ fn creation(to: &IndexArgs, job: &Job) -> Result<IndexCreation, UsageError> {
     Ok(IndexCreation {
         mapping: to.mapping.as_deref().map(|path| json_file::read(path, "mappings")).transpose()?,
         settings: to.settings.as_deref().map(|path| json_file::read(path, "settings")).transpose()?,
-        shards: to.shards,
+        // `auto` is chosen once the sources are open.
+        shards: match to.shards {
+            Some(Shards::Count(shards)) => Some(shards),
+            Some(Shards::Auto) | None => None,
+        },
         replicas: to.replicas,
         recreate: to.recreate,
         patterns: job.patterns.clone(),

@@ -45,12 +45,14 @@
 struct Readme;
 
 pub mod audit;
+pub mod carry_over;
 mod checkpoint;
 pub mod cluster;
 mod compare;
 pub mod config;
 mod dead_letter;
 pub mod doctor;
+pub mod dry_run;
 mod error;
 mod finish;
 mod guard;
@@ -63,6 +65,7 @@ mod reader;
 mod report;
 mod run;
 mod send;
+pub mod shards;
 pub mod source;
 mod targets;
 mod trace;

@@ -205,9 +205,10 @@ pub(crate) struct IndexArgs {
     /// JSON file with the settings of an index that does not exist yet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
-    /// Primary shards of an index that does not exist yet. Default: the cluster's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) shards: Option<u32>,
+    /// Primary shards of an index that does not exist yet; `auto`: so many that each will hold 10 to 30 GB, as far as the sources tell
+    /// how large the index will be (of stdin nothing is known, and it gets the default). Default: the cluster's
+    #[arg(long, value_name = "N|auto", value_parser = parse_shards)]
+    pub(crate) shards: Option<Shards>,
     /// Replicas of an index that does not exist yet. Default: the cluster's
     #[arg(long, value_name = "N")]
     pub(crate) replicas: Option<u32>,
@@ -360,6 +361,10 @@ pub(crate) struct ErrorArgs {
     /// 10,000th document on and at the end. Default 100%
     #[arg(long, value_name = "N|N%", value_parser = parse_max_errors)]
     pub(crate) max_errors: Option<MaxErrors>,
+    /// Load nothing: show the first documents as they would be sent, the index that would be made, and what would fail of
+    /// the first 10,000. Nothing is written to the cluster. Exit status 4 if something would fail
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Do not refresh, count and compare at the end
     #[arg(long)]
     pub(crate) no_verify: bool,
@@ -433,6 +438,14 @@ impl Format {
     }
 }
 
+/// How many primary shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shards {
+    /// From the size of the sources.
+    Auto,
+    Count(u32),
+}
+
 /// Where a mapping comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MapFrom {
@@ -491,6 +504,14 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
     match rate {
         Ok(Rate::Docs(0)) | Err(()) => Err("expected bytes such as 20MiB or documents such as 5000docs".to_owned()),
         Ok(rate) => Ok(rate),
+    }
+}
+
+fn parse_shards(text: &str) -> Result<Shards, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Shards::Auto),
+        (_, Ok(count @ 1..)) => Ok(Shards::Count(count)),
+        _ => Err("expected a whole number from 1 on, or auto".to_owned()),
     }
 }
 

@@ -5,10 +5,13 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 
 pub(crate) mod doctor;
+mod dry_run;
 pub(crate) mod load;
 pub(crate) mod mapping;
 pub(crate) mod node;
 pub(crate) mod recover;
+mod shards;
+mod source;
 pub(crate) mod verify;
 
 /// Prints a result. A reader that has gone away has seen what it wanted.

@@ -123,7 +123,8 @@ pub async fn audit(
 ) -> Result<AuditReport, AuditError> {
     let started = Instant::now();
     let index = options.index.fixed().ok_or_else(|| AuditError::Usage("name one index, without {field}".to_owned()))?;
-    if options.id.is_none() && (options.sample.is_some() || options.missing.is_some()) {
+    let with_ids = options.id.is_some() || source.has_ids();
+    if !with_ids && (options.sample.is_some() || options.missing.is_some()) {
         let what = "a sample and a file of missing documents need the documents' ids; name their field with --id";
         return Err(AuditError::Usage(what.to_owned()));
     }
@@ -170,9 +171,10 @@ pub async fn audit(
     let found = Totals::of(&findings, &names, missing.is_some()).map_err(io_error("reading a temporary file"))?;
     let docs_in_index = stats::count_now(&transport, target.lookup.name()).await?;
 
-    let mut report = Draft { options, docs_read: state.docs_read, rejected, docs_in_index, found };
-    let more = if options.id.is_some() && options.sample.is_none() && docs_in_index > report.found.in_index() {
-        let (name, routed) = (target.lookup.name(), options.routing.is_some());
+    let mut report = Draft { options, with_ids, docs_read: state.docs_read, rejected, docs_in_index, found };
+    let more = if with_ids && options.sample.is_none() && docs_in_index > report.found.in_index() {
+        // Without a field for them, ids are the source's own, and so are routing values.
+        let (name, routed) = (target.lookup.name(), options.routing.is_some() || options.id.is_none());
         let ids_read = |ids_read| progress(AuditProgress { ids_read, ..state });
         Some(extra(&transport, name, &findings, routed, options.sort_memory, ids_read).await?)
     } else {

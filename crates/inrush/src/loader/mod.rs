@@ -14,7 +14,8 @@ use inrush_core::encode::Encoder;
 use inrush_core::retry::RetryPolicy;
 use inrush_core::trace::Header;
 use inrush_core::{Action, Flow, FlowConfig, Operations, Stop, Time};
-use prepare::prepare;
+pub(crate) use prepare::needs;
+use prepare::{Coming, prepare};
 pub use running::{PauseHandle, PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
@@ -95,7 +96,9 @@ impl Loader {
         }
         let swapping =
             finish::begin(&transport, &mut config, earlier.as_ref().and_then(|earlier| earlier.swap.clone())).await?;
-        let mut prepared = prepare(&transport, &config, source.as_ref(), swapping.as_ref()).await?;
+        let with_ids = config.id.is_some() || config.id_from.is_some() || source.has_ids();
+        let coming = Coming { bytes: source.bytes_total(), with_ids };
+        let mut prepared = prepare(&transport, &config, coming, swapping.as_ref()).await?;
         if let Some(earlier) = &earlier {
             prepared.before =
                 earlier.before.ok_or_else(|| "the run that was cut off could not count the index".to_owned());
@@ -254,7 +257,8 @@ impl Loader {
     }
 }
 
-fn http_options(config: &LoadConfig) -> HttpOptions {
+/// How requests are sent.
+pub(crate) fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,
         idle_connections_max: config.sending_limits().bounds(None).in_flight.1 as usize + 4,

@@ -12,8 +12,15 @@ use crate::config::{Durability, IndexCreation, LoadConfig};
 use crate::error::LoadError;
 use crate::finish::Swapping;
 use crate::guard;
-use crate::source::Source;
 use crate::transport::Transport;
+
+/// What is known about the documents that are coming.
+pub(super) struct Coming {
+    /// Their bytes, as far as that is known.
+    pub(super) bytes: Option<u64>,
+    /// Whether all have ids.
+    pub(super) with_ids: bool,
+}
 
 /// What was found out before the first document.
 pub(super) struct Prepared {
@@ -64,16 +71,10 @@ impl Prepared {
     }
 }
 
-pub(super) async fn prepare(
-    transport: &Transport,
-    config: &LoadConfig,
-    source: &dyn Source,
-    swapping: Option<&Swapping>,
-) -> Result<Prepared, LoadError> {
-    let bytes = source.bytes_total();
-    let with_ids = config.id.is_some() || config.id_from.is_some() || source.has_ids();
+/// What a load of so many bytes needs of the cluster.
+pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>) -> Needs {
     let fixed = config.index.fixed();
-    let needs = Needs {
+    Needs {
         index: fixed.map(str::to_owned),
         recreate: config.create.recreate,
         replicas: fixed.and_then(|name| config.create.for_index(name).replicas),
@@ -82,8 +83,17 @@ pub(super) async fn prepare(
         bytes_expected: bytes,
         action: config.action,
         under_policy: config.under_policy,
-    };
-    let preflight = preflight(transport, &needs).await?;
+    }
+}
+
+pub(super) async fn prepare(
+    transport: &Transport,
+    config: &LoadConfig,
+    Coming { bytes, with_ids }: Coming,
+    swapping: Option<&Swapping>,
+) -> Result<Prepared, LoadError> {
+    let fixed = config.index.fixed();
+    let preflight = preflight(transport, &needs(config, bytes)).await?;
     let mut target = preflight.target.clone();
     if let Some(swapping) = swapping {
         swapping.check_new(target.as_ref())?;

@@ -1,32 +1,28 @@
-//! Reads shards side by side, each in the order of its sequence numbers, a few pages ahead.
+//! Reads shards side by side, in passes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method};
-use inrush_core::block::Origin;
+use http::Method;
 use inrush_core::{DocBlock, SourceId};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use super::super::{SourceError, Warnings};
 use super::pace::Pace;
-use super::page::{Ask, Page, Window};
+use super::page::Ask;
+use super::patience::{PAUSE_MIN, Patience};
+use super::shard::ShardRead;
 use super::snapshot::{Snapshot, Snapshots, preference};
 use crate::cluster::{ClusterError, ClusterInfo, Product, changes, index, stats};
-use crate::transport::{HttpErrorKind, Request, Transport, path_segment};
+use crate::transport::{HttpErrorKind, Transport, path_segment};
 
 /// Searches under way at once, over all shards.
 const SEARCHES: usize = 4;
 /// After so many passes, whoever writes to the source all the time is told instead of waited for.
 const PASSES_MAX: u32 = 10;
-/// Pauses between tries double from the first to the second.
-const PAUSE_MIN: Duration = Duration::from_millis(200);
-const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// What the reading tasks tell the source.
 pub(super) enum Message {
@@ -83,22 +79,10 @@ pub(super) struct Reading {
     pub(super) messages: mpsc::UnboundedSender<Message>,
 }
 
-/// Why a page was not read.
-enum Trouble {
-    /// The same may work a little later.
-    Later { why: String, after: Option<Duration> },
-    /// It may work with fewer documents.
-    TooMuch { why: String },
-    /// The point in time is gone.
-    SnapshotLost { why: String },
-    /// It will not work.
-    Fatal(String),
-}
-
 /// Nobody takes what is read any more.
-struct Gone;
+pub(super) struct Gone;
 
-enum Ended {
+pub(super) enum Ended {
     Gone,
     Failed(SourceError),
 }
@@ -270,7 +254,7 @@ impl Reading {
     }
 
     /// One past the highest sequence number that a search shows.
-    async fn last_number(&self, shard: &Shard, snapshot: Option<&Snapshot>) -> Result<u64, ClusterError> {
+    pub(super) async fn last_number(&self, shard: &Shard, snapshot: Option<&Snapshot>) -> Result<u64, ClusterError> {
         let what = format!("looking for the end of {}", shard.index);
         let mut body = json!({"size": 1, "sort": [{"_seq_no": "desc"}], "_source": false, "track_total_hits": false, "seq_no_primary_term": true});
         if let Some(snapshot) = snapshot {
@@ -281,242 +265,24 @@ impl Reading {
         Ok(reply.pointer("/hits/hits/0/_seq_no").and_then(Value::as_u64).map_or(0, |number| number + 1))
     }
 
-    fn failed(&self, why: String) -> Ended {
+    pub(super) fn failed(&self, why: String) -> Ended {
         Ended::Failed(SourceError::new(&*self.expression, why))
     }
-
-    /// Asks for one window of a shard.
-    async fn fetch(&self, shard: &Shard, window: Window, snapshot: Option<Value>) -> Result<Page, Trouble> {
-        let path = search_path(shard, self.info.product, snapshot.is_some());
-        let mut request = Request::new(Method::POST, path);
-        request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        request.body = vec![Bytes::from(self.ask.body(&window, shard.filter.as_ref(), snapshot).to_string())];
-        let response = match self.transport.request(&request).await.result {
-            Ok(response) => response,
-            Err(error) => {
-                return Err(match error.kind {
-                    HttpErrorKind::NotSent => Trouble::Later { why: error.to_string(), after: None },
-                    HttpErrorKind::Lost | HttpErrorKind::TimedOut => Trouble::TooMuch { why: error.to_string() },
-                    HttpErrorKind::Local => Trouble::Fatal(error.to_string()),
-                });
-            }
-        };
-        if response.status != 200 {
-            let text = String::from_utf8_lossy(&response.body);
-            let body = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
-            let what = format!("searching shard {} of {}", shard.number, shard.index);
-            let why = ClusterError::from_status(&what, response.status, &body).to_string();
-            return Err(match response.status {
-                404 if text.contains("search_context_missing_exception") => Trouble::SnapshotLost { why },
-                _ if text.contains("circuit_breaking_exception") => Trouble::TooMuch { why },
-                429 | 500 | 502..=504 => Trouble::Later { why, after: response.retry_after },
-                _ => Trouble::Fatal(why),
-            });
-        }
-        let origin = Origin { source: shard.source, partition: shard.number, ..Origin::default() };
-        let ask = self.ask.clone();
-        // Takes milliseconds of work, which the runtime's own threads are not for.
-        let page = tokio::task::spawn_blocking(move || ask.cut(response.body, &window, origin)).await;
-        match page {
-            Ok(Ok(page)) => Ok(page),
-            Ok(Err(why)) => {
-                Err(Trouble::Later { why: format!("the answer is not what was expected: {why}"), after: None })
-            }
-            Err(error) => Err(Trouble::Fatal(format!("reading an answer panicked: {error}; please report this"))),
-        }
-    }
-}
-
-/// Where a shard is searched; a point in time knows its index and shard.
-fn search_path(shard: &Shard, product: Product, in_snapshot: bool) -> String {
-    if in_snapshot {
-        return "/_search?allow_partial_search_results=false".to_owned();
-    }
-    let preference = preference(product, shard.number);
-    format!("/{}/_search?allow_partial_search_results=false&preference={preference}", path_segment(&shard.index))
 }
 
 /// Whether asking once more is of no use.
-fn is_fatal(error: &ClusterError) -> bool {
+pub(super) fn is_fatal(error: &ClusterError) -> bool {
     match error {
         ClusterError::Http(error) => error.kind == HttpErrorKind::Local,
         _ => !matches!(error.status(), Some(429 | 500 | 502..=504)),
     }
 }
 
-/// A shard that is being read, up to `end`, or to all that is seen.
-struct ShardRead {
-    reading: Arc<Reading>,
-    shard: Shard,
-    end: Option<u64>,
-    snapshots: Snapshots,
-    /// Searches at once.
-    depth: usize,
-}
-
-/// A page that was asked for. Dropped, it is not waited for.
-struct Ahead {
-    window: Window,
-    task: JoinHandle<Result<Page, Trouble>>,
-    permit: Option<OwnedSemaphorePermit>,
-}
-
-impl Drop for Ahead {
-    fn drop(&mut self) {
-        self.task.abort();
+/// Where a shard is searched; a point in time knows its index and shard.
+pub(super) fn search_path(shard: &Shard, product: Product, in_snapshot: bool) -> String {
+    if in_snapshot {
+        return "/_search?allow_partial_search_results=false".to_owned();
     }
-}
-
-impl ShardRead {
-    async fn run(mut self) -> Result<Shard, Ended> {
-        let mut snapshot = None;
-        let read = self.read(&mut snapshot).await;
-        if let Some(snapshot) = snapshot {
-            snapshot.close(&self.reading.transport).await;
-        }
-        read.map(|()| self.shard)
-    }
-
-    async fn read(&mut self, snapshot: &mut Option<Snapshot>) -> Result<(), Ended> {
-        let mut patience = Patience::new(self.reading.retry_for);
-        let mut ahead: VecDeque<Ahead> = VecDeque::new();
-        let mut bound = self.begin(snapshot, &mut patience).await?;
-        while self.shard.next < bound {
-            self.ask_ahead(&mut ahead, bound, snapshot.as_ref()).await?;
-            // At least one was asked for, because the shard is not at its end.
-            let Some(mut first) = ahead.pop_front() else { continue };
-            let trouble = match (&mut first.task).await {
-                Ok(Ok(page)) => {
-                    patience.over();
-                    self.shard.pace.saw(&page, &first.window);
-                    self.shard.next = page.end;
-                    if page.end < first.window.end {
-                        // There is more in this window than one page.
-                        ahead.clear();
-                    }
-                    let permit = first.permit.take();
-                    if let Some(permit) = permit {
-                        let message = Message::Block(page.block, permit);
-                        self.reading.messages.send(message).map_err(|_| Gone)?;
-                    }
-                    continue;
-                }
-                Ok(Err(trouble)) => trouble,
-                Err(error) => Trouble::Fatal(format!("a reader stopped in the middle: {error}; please report this")),
-            };
-            ahead.clear();
-            match trouble {
-                Trouble::Later { why, after } => self.wait(&mut patience, why, after).await?,
-                Trouble::TooMuch { why } => {
-                    self.shard.pace.failed(&first.window);
-                    self.wait(&mut patience, why, None).await?;
-                }
-                Trouble::SnapshotLost { why } => {
-                    tracing::info!("{why}; another point in time is opened");
-                    *snapshot = None;
-                    self.wait(&mut patience, why, Some(Duration::ZERO)).await?;
-                    // What changed since has a higher sequence number now.
-                    bound = self.begin(snapshot, &mut patience).await?;
-                }
-                Trouble::Fatal(why) => return Err(self.reading.failed(why)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Opens a point in time, and says where the shard ends in it.
-    async fn begin(&self, snapshot: &mut Option<Snapshot>, patience: &mut Patience) -> Result<u64, Ended> {
-        let reading = &self.reading;
-        let preference = preference(reading.info.product, self.shard.number);
-        loop {
-            let begun = async {
-                if snapshot.is_none() {
-                    *snapshot = self.snapshots.open(&reading.transport, &self.shard.index, &preference).await?;
-                }
-                match self.end {
-                    Some(end) => Ok(end),
-                    None => reading.last_number(&self.shard, snapshot.as_ref()).await,
-                }
-            };
-            match begun.await {
-                Ok(end) => return Ok(end),
-                Err(error) if error.status() == Some(404) && snapshot.is_some() => {
-                    *snapshot = None;
-                    self.wait(patience, error.to_string(), None).await?;
-                }
-                Err(error) if is_fatal(&error) => return Err(reading.failed(error.to_string())),
-                Err(error) => self.wait(patience, error.to_string(), None).await?,
-            }
-        }
-    }
-
-    /// Asks for the next windows, as many as there is room for.
-    async fn ask_ahead(
-        &self,
-        ahead: &mut VecDeque<Ahead>,
-        bound: u64,
-        snapshot: Option<&Snapshot>,
-    ) -> Result<(), Gone> {
-        let mut from = ahead.back().map_or(self.shard.next, |last| last.window.end);
-        while ahead.len() < self.depth && from < bound {
-            let pages = Arc::clone(&self.reading.pages);
-            // The next page in order has to come, others only if there is room.
-            let permit = match ahead.is_empty() {
-                true => pages.acquire_owned().await.map_err(|_| Gone)?,
-                false => match pages.try_acquire_owned() {
-                    Ok(permit) => permit,
-                    Err(_) => break,
-                },
-            };
-            let window = self.shard.pace.window(from, bound);
-            let (reading, shard, pit) = (Arc::clone(&self.reading), self.shard.clone(), snapshot.map(Snapshot::value));
-            let task = tokio::spawn(async move { reading.fetch(&shard, window, pit).await });
-            from = window.end;
-            ahead.push_back(Ahead { window, task, permit: Some(permit) });
-        }
-        Ok(())
-    }
-
-    async fn wait(&self, patience: &mut Patience, why: String, after: Option<Duration>) -> Result<(), Ended> {
-        patience.wait(why, after).await.map_err(|why| self.reading.failed(why))
-    }
-}
-
-/// How long something is tried again.
-struct Patience {
-    since: Option<Instant>,
-    pause: Duration,
-    retry_for: Duration,
-}
-
-impl Patience {
-    fn new(retry_for: Duration) -> Self {
-        Patience { since: None, pause: PAUSE_MIN, retry_for }
-    }
-
-    /// It worked.
-    fn over(&mut self) {
-        self.since = None;
-        self.pause = PAUSE_MIN;
-    }
-
-    /// Waits before the next try: for `after` where that is given.
-    ///
-    /// # Errors
-    /// It has failed for too long; says why.
-    async fn wait(&mut self, why: String, after: Option<Duration>) -> Result<(), String> {
-        let since = *self.since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= self.retry_for {
-            return Err(format!(
-                "it could not be read for {} s: {why}; what was read before is loaded, and --resume goes on",
-                since.elapsed().as_secs()
-            ));
-        }
-        if self.pause == PAUSE_MIN {
-            tracing::info!("reading the source is tried again: {why}");
-        }
-        tokio::time::sleep(after.unwrap_or(self.pause).min(PAUSE_MAX)).await;
-        self.pause = (self.pause * 2).min(PAUSE_MAX);
-        Ok(())
-    }
+    let preference = preference(product, shard.number);
+    format!("/{}/_search?allow_partial_search_results=false&preference={preference}", path_segment(&shard.index))
 }

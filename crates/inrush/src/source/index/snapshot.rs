@@ -92,10 +92,10 @@ impl Snapshot {
 }
 
 /// Which copy of a shard is searched. With segment replication only the primary is sure to show what was refreshed; Elasticsearch
-/// has no way to ask for it, and none of its copies lags behind. There the same copy is asked each time.
+/// has no way to ask for it, and none of its copies lags behind after a refresh.
 pub(super) fn preference(product: Product, shard: u32) -> String {
     match product {
         Product::OpenSearch => format!("_shards:{shard}%7C_primary"),
-        Product::Elasticsearch | Product::Unknown => format!("_shards:{shard}%7Cinrush"),
+        Product::Elasticsearch | Product::Unknown => format!("_shards:{shard}"),
     }
 }
