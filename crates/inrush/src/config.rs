@@ -225,6 +225,12 @@ impl LoadConfig {
         if self.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
             return Err("--id-from position needs documents that come in the same order each time, which these do not; give --id-from content".to_owned());
         }
+        if let (Some(from), true) = (self.id_from, source.has_own_numbers()) {
+            return Err(format!(
+                "--id-from {} needs a source that is read from its beginning each time; the documents of an index have ids, or name a field with --id",
+                from.name()
+            ));
+        }
         if source.has_ids() && self.replies == Replies::Summary && self.action == Action::Index {
             return Err(
                 "documents with ids can replace others, which --replies summary does not tell; use action create, or replies items"

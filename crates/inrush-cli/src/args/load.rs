@@ -121,8 +121,8 @@ pub(crate) struct FormatArgs {
     /// a second of one core for a gigabyte. Default: the cluster finds out
     #[arg(long)]
     pub(crate) validate: bool,
-    /// Folders in a path such as year=2024 are no fields. By default they are those of the documents in Parquet, Arrow and Avro files,
-    /// as whole numbers or strings
+    /// Folders in a path such as year=2024 are no fields. By default the documents of the files in them get them, as whole numbers or
+    /// strings, unless they have such a field of their own
     #[arg(long)]
     pub(crate) no_hive_partitions: bool,
     /// Character set of the sources, as in latin1 or windows-1252. Default: UTF-8, or what a byte order mark says

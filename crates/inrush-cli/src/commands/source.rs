@@ -102,7 +102,7 @@ async fn index_of_load(args: &LoadArgs, address: IndexAddress, config: &mut Load
     let LoadArgs { source: SourceArgs { from, .. }, index: to, .. } = args;
     check(args)?;
     let mut options = index_options(address, &from.auth, from.query.as_deref())?;
-    options.keep_ids = to.id.is_none() && to.id_from.is_none();
+    options.keep_ids = to.id.is_none();
     options.keep_routing = to.routing.is_none();
     options.keep_versions = from.keep_versions;
     options.catch_up = from.catch_up;
@@ -141,9 +141,12 @@ fn check(args: &LoadArgs) -> Result<(), UsageError> {
     if from.keep_versions && to.version_field.is_some() {
         return Err(twice("--keep-versions", "--version"));
     }
-    if from.keep_versions && (to.id.is_some() || to.id_from.is_some()) {
-        return Err(UsageError::new("--keep-versions is for documents that keep their ids")
-            .hint("leave --id and --id-from out"));
+    if to.id_from.is_some() {
+        return Err(UsageError::new("--id-from is for documents without ids, and those of an index have some")
+            .hint("leave it out, or name a field with --id"));
+    }
+    if from.keep_versions && to.id.is_some() {
+        return Err(UsageError::new("--keep-versions is for documents that keep their ids").hint("leave --id out"));
     }
     if from.keep_versions && to.action.is_some_and(|action| action != Action::Index) {
         return Err(UsageError::new("servers take external versions only with the action index")

@@ -33,6 +33,7 @@ mod repeat;
 mod sheet;
 mod validate;
 mod warnings;
+mod with_fields;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,6 +123,11 @@ pub trait Source: Send {
 
     /// Whether they bring versions, too, to be written as external ones.
     fn has_versions(&self) -> bool {
+        false
+    }
+
+    /// Whether it numbers its documents itself ([`Origin::own_numbers`]), and can begin in the middle.
+    fn has_own_numbers(&self) -> bool {
         false
     }
 

@@ -264,6 +264,10 @@ impl Source for IndexSource {
         self.options.keep_versions
     }
 
+    fn has_own_numbers(&self) -> bool {
+        true
+    }
+
     fn go_on(&mut self, settled: &BTreeMap<Partition, u64>) {
         let Some((_, shards)) = &mut self.prepared else { return };
         for shard in shards {
