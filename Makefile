@@ -4,7 +4,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 SHELL := bash
 
 # Tests of the engine that start servers.
-SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers
+SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers source_index_servers
 
 .PHONY: build demo test check unit fmt lint docs purity servers chaos tools fuzz bench
 

@@ -4,6 +4,7 @@
 mod convert;
 mod doctor;
 mod finish;
+mod from;
 mod load;
 mod mapping;
 mod node;
@@ -16,9 +17,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use convert::{ConvertArgs, OutFormat};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
+pub(crate) use from::{FromArgs, FromAuthArgs};
 pub(crate) use load::{
     AuthArgs, AwsService, CompressionArg, EncodingArg, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail,
-    SizeArgs, SourceArgs,
+    Shards, SizeArgs, SourceArgs,
 };
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
@@ -38,7 +40,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Load files or stdin into an index
+    /// Load files, stdin or another cluster's index into an index
     Load(Box<LoadArgs>),
     /// Compare files with an index: counts, ids, contents
     Verify(Box<VerifyArgs>),

@@ -18,7 +18,7 @@ use crate::failure::UsageError;
 use crate::json_file;
 
 /// Flags that are one choice: where the command line makes it, the file's part of it does not count.
-const CHOICES: [&[&str]; 5] = [
+const CHOICES: [&[&str]; 8] = [
     &["sources", "from_dead_letters"],
     &["id", "id_from"],
     &["recreate", "resume"],
@@ -35,6 +35,20 @@ const CHOICES: [&[&str]; 5] = [
         "aws_profile",
     ],
     &["no_header", "columns"],
+    &["mapping", "map", "copy_mapping"],
+    &["settings", "copy_settings"],
+    &[
+        "from_user",
+        "from_password_file",
+        "from_password_env",
+        "from_api_key_file",
+        "from_api_key_env",
+        "from_bearer_file",
+        "from_bearer_env",
+        "from_aws_sigv4",
+        "from_aws_region",
+        "from_aws_profile",
+    ],
 ];
 
 /// The flags of a load, with those of its job file, and what only a job file can say.

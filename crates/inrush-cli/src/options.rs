@@ -9,7 +9,9 @@ use inrush::config::{DeadLetters, Encoding, Gentle, GuardConfig, IndexCreation, 
 use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header, Parse, SheetOptions};
 use inrush::transport::NodeUrl;
 
-use crate::args::{self, EncodingArg, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
+use crate::args::{
+    self, EncodingArg, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, Shards, SizeArgs, SourceArgs,
+};
 use crate::auth::{self, Surroundings};
 use crate::failure::UsageError;
 use crate::job::Job;
@@ -76,6 +78,13 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
             .into());
     }
     check_id(&config, to, source.from_dead_letters.is_some())?;
+    if errors.dry_run && resume.resume {
+        return Err(UsageError::new(
+            "--dry-run looks at the beginning of the sources, and --resume goes on in the middle",
+        )
+        .hint("leave one of them out")
+        .into());
+    }
     config.check().map_err(UsageError::new)?;
     // Last, because it may ask for a password.
     config.credentials = auth::credentials(auth, &urls, surroundings)?;
@@ -114,7 +123,11 @@ fn creation(to: &IndexArgs, job: &Job) -> Result<IndexCreation, UsageError> {
     Ok(IndexCreation {
         mapping: to.mapping.as_deref().map(|path| json_file::read(path, "mappings")).transpose()?,
         settings: to.settings.as_deref().map(|path| json_file::read(path, "settings")).transpose()?,
-        shards: to.shards,
+        // `auto` is chosen once the sources are open.
+        shards: match to.shards {
+            Some(Shards::Count(shards)) => Some(shards),
+            Some(Shards::Auto) | None => None,
+        },
         replicas: to.replicas,
         recreate: to.recreate,
         patterns: job.patterns.clone(),
@@ -296,29 +309,9 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
     if !args.sources.is_empty() {
         return Err(UsageError::new("sources and --from-dead-letters are given").hint("load one after the other"));
     }
-    let reading = &args.reading;
-    let given = [
-        ("--format", reading.format.is_some()),
-        ("--field", reading.field.is_some()),
-        ("--charset", reading.charset.is_some()),
-        ("--separator", reading.separator.is_some()),
-        ("--quote", reading.quote.is_some()),
-        ("--no-header", reading.no_header),
-        ("--columns", !reading.columns.is_empty()),
-        ("--schema", !reading.schema.is_empty()),
-        ("--all-strings", reading.all_strings),
-        ("--null", !reading.null.is_empty()),
-        ("--sheet", reading.sheet.is_some()),
-        ("--header-row", reading.header_row.is_some()),
-        ("--parse", reading.parse.is_some()),
-        ("--parse-regex", reading.parse_regex.is_some()),
-        ("--fixed-width", !reading.fixed_width.is_empty()),
-        ("--validate", reading.validate),
-        ("--no-hive-partitions", reading.no_hive_partitions),
-    ];
-    match given.iter().find(|(_, given)| *given) {
+    match args.reading.given().or_else(|| args.from.given()) {
         None => Ok(()),
-        Some((flag, _)) => Err(UsageError::new(format!("{flag} means nothing with --from-dead-letters"))
+        Some(flag) => Err(UsageError::new(format!("{flag} means nothing with --from-dead-letters"))
             .hint("leave it out: dead letters are documents already")),
     }
 }

@@ -12,6 +12,7 @@ pub use inrush_core::{Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
 
 pub use crate::finish::{FinishConfig, OldWrites, SwapConfig, WaitFor};
+use crate::source::{Repeats, Source};
 use crate::transport::{Credentials, TlsOptions};
 
 /// What to load where, and how.
@@ -230,6 +231,35 @@ impl LoadConfig {
         if self.replies == Replies::Summary && self.action == Action::Index && self.id.is_some() {
             return Err(
                 "with --id a document can replace another one, which --replies summary does not tell; use action create, or replies items"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks what depends on where the documents come from.
+    ///
+    /// # Errors
+    /// As [`LoadConfig::check`].
+    pub(crate) fn check_source(&self, source: &dyn Source) -> Result<(), String> {
+        if self.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
+            return Err("--id-from position needs documents that come in the same order each time, which these do not; give --id-from content".to_owned());
+        }
+        if let (Some(from), true) = (self.id_from, source.has_own_numbers()) {
+            return Err(format!(
+                "--id-from {} needs a source that is read from its beginning each time; the documents of an index have ids, or name a field with --id",
+                from.name()
+            ));
+        }
+        if source.has_ids() && self.replies == Replies::Summary && self.action == Action::Index {
+            return Err(
+                "documents with ids can replace others, which --replies summary does not tell; use action create, or replies items"
+                    .to_owned(),
+            );
+        }
+        if source.has_versions() && self.action != Action::Index {
+            return Err(
+                "servers take external versions only with the action index; leave --keep-versions or --action out"
                     .to_owned(),
             );
         }

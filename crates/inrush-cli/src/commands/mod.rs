@@ -6,10 +6,13 @@ use anyhow::{Context, Result};
 
 pub(crate) mod convert;
 pub(crate) mod doctor;
+mod dry_run;
 pub(crate) mod load;
 pub(crate) mod mapping;
 pub(crate) mod node;
 pub(crate) mod recover;
+mod shards;
+mod source;
 pub(crate) mod sweep;
 pub(crate) mod verify;
 

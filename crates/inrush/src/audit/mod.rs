@@ -77,11 +77,6 @@ impl AuditOptions {
             sort_memory: 32 << 20,
         }
     }
-
-    /// Whether documents are told apart, and not only counted.
-    fn with_ids(&self) -> bool {
-        self.id.is_some() || self.id_from.is_some()
-    }
 }
 
 /// How far a comparison has come.
@@ -140,7 +135,9 @@ pub async fn audit(
         let what = "--id-from position needs documents that come in the same order each time, which these do not";
         return Err(AuditError::Usage(what.to_owned()));
     }
-    if !options.with_ids() && (options.sample.is_some() || options.missing.is_some()) {
+    let made = options.id.is_some() || options.id_from.is_some();
+    let with_ids = made || source.has_ids();
+    if !with_ids && (options.sample.is_some() || options.missing.is_some()) {
         let what = "a sample and a file of missing documents need the documents' ids; name their field with --id, or what the load made them of with --id-from";
         return Err(AuditError::Usage(what.to_owned()));
     }
@@ -188,9 +185,10 @@ pub async fn audit(
     let found = Totals::of(&findings, &names, missing.is_some()).map_err(io_error("reading a temporary file"))?;
     let docs_in_index = stats::count_now(&transport, target.lookup.name()).await?;
 
-    let mut report = Draft { options, docs_read: state.docs_read, rejected, docs_in_index, found };
-    let more = if options.with_ids() && options.sample.is_none() && docs_in_index > report.found.in_index() {
-        let (name, routed) = (target.lookup.name(), options.routing.is_some());
+    let mut report = Draft { options, with_ids, docs_read: state.docs_read, rejected, docs_in_index, found };
+    let more = if with_ids && options.sample.is_none() && docs_in_index > report.found.in_index() {
+        // Where nothing makes ids they are the source's own, and so are routing values.
+        let (name, routed) = (target.lookup.name(), options.routing.is_some() || !made);
         let ids_read = |ids_read| progress(AuditProgress { ids_read, ..state });
         Some(extra(&transport, name, &findings, routed, options.sort_memory, ids_read).await?)
     } else {

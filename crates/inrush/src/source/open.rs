@@ -26,6 +26,7 @@ use super::partitions;
 use super::repeat::{Fingerprint, Repeats};
 use super::smile::{self, SmileDecode};
 use super::warnings::Warnings;
+use super::with_fields::WithFields;
 use super::{Chunk, Decode, Source, SourceError};
 
 /// The largest chunk and the largest record, bytes: positions in a block are 32 bits, and what is decoded can be
@@ -317,6 +318,13 @@ impl Shared {
         } else {
             self.options.document_bytes_max
         };
+        let partitions = self.partitions.get(id.0 as usize).cloned().unwrap_or_default();
+        let with_fields = |file: Box<dyn ReadFile>| -> Box<dyn ReadFile> {
+            match partitions.is_empty() || format == Format::DeadLetters {
+                true => file,
+                false => Box::new(WithFields::new(file, &partitions)),
+            }
+        };
         let mut growth = 1.0;
         let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
             Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max, self.options.validate))),
@@ -351,7 +359,7 @@ impl Shared {
                 let chunks = Arc::clone(&self.chunks);
                 let rules = Rules { record_bytes_max, validate: self.options.validate };
                 let array = ArrayFile::new(id, name, input, text.bom_len, rules, consumed, chunks);
-                return Ok(Box::new(array));
+                return Ok(with_fields(Box::new(array)));
             }
             Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => {
                 return Err(SourceError::new(name, format!("contents are no {}", format.name())));
@@ -359,7 +367,8 @@ impl Shared {
         };
         let cutter = Cutter::new(input, boundary, text.bom_len, record_bytes_max, Arc::clone(&self.chunks));
         let name = name.to_owned();
-        Ok(Box::new(CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth }))
+        let file = CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth };
+        Ok(with_fields(Box::new(file)))
     }
 }
 
