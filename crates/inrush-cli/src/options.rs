@@ -258,6 +258,7 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             args::Format::Avro => Format::Avro,
             args::Format::Excel => Format::Excel,
             args::Format::Smile => Format::Smile,
+            args::Format::Bulk => Format::Bulk,
         }),
         charset: args.charset.as_deref().map(str::parse::<Charset>).transpose().map_err(UsageError::new)?,
         text_field: args.field.clone().unwrap_or_else(|| "message".to_owned()),

@@ -73,6 +73,17 @@ fn bulk_bodies_have_an_action_line_before_each_document() {
 }
 
 #[test]
+fn bulk_bodies_are_read_with_what_their_action_lines_say() {
+    let body = "{\"create\":{\"_id\":\"x\"}}\n{\"a\":1}\n{\"update\":{\"_id\":\"y\"}}\n{\"doc\":{\"a\":2},\"doc_as_upsert\":true}\n";
+    assert_eq!(text("a.bulk", body, &Target::Ndjson), "{\"a\":1}\n{\"a\":2}\n");
+    assert_eq!(text("a.bulk", body, &Target::Bulk(BulkLines::default())), body);
+    let error = converted("a.bulk", "{\"delete\":{\"_id\":\"x\"}}\n", &Target::Ndjson).unwrap_err();
+    assert!(error.contains("a.bulk row 1: the document is empty"), "{error}");
+    let error = converted("a.bulk", "{\"index\":{}}\n{}\n{\"index\":{}}\n", &Target::Ndjson).unwrap_err();
+    assert!(error.contains("a.bulk row 3: the file ends after an action line"), "{error}");
+}
+
+#[test]
 fn csv_has_a_column_for_every_field_and_numbers_keep_their_digits() {
     let csv = text("a.ndjson", DOCUMENTS, &Target::Csv);
     let expected = "id,n,price,text,flag,late\n\

@@ -421,6 +421,8 @@ pub(crate) enum Format {
     Excel,
     /// SMILE documents, each followed by 0xFF, as inrush convert writes them
     Smile,
+    /// Bodies of bulk requests: action lines and documents; what an action line says wins over the flags
+    Bulk,
 }
 
 impl Format {
@@ -435,7 +437,8 @@ impl Format {
             | Format::Arrow
             | Format::Avro
             | Format::Excel
-            | Format::Smile => false,
+            | Format::Smile
+            | Format::Bulk => false,
         }
     }
 
@@ -452,6 +455,7 @@ impl Format {
             Format::Avro => "avro",
             Format::Excel => "excel",
             Format::Smile => "smile",
+            Format::Bulk => "bulk",
         }
     }
 }

@@ -166,9 +166,11 @@ impl WireTuner {
             return self.handle_trial(now, sample, wire);
         }
         self.watch(now, sample);
+        let untried = |knob: &Knob| knob.evidence.is_none() && knob.next <= now;
         let slow = self.stands.compression == Compression::None
+            && !sample.source_limited
             && self.watch.waits_for_link()
-            && self.gzip.as_ref().is_some_and(|knob| knob.evidence.is_none());
+            && self.gzip.as_ref().is_some_and(untried);
         let lasted = now.since(began);
         let may = lasted >= FIRST_MIN && (settled || lasted >= FIRST_MAX) && !sample.source_limited;
         let due = self.due(now).filter(|_| may);

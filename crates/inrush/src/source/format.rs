@@ -29,6 +29,9 @@ pub enum Format {
     Excel,
     /// SMILE documents, each with its header and followed by `0xFF` (`smile`).
     Smile,
+    /// Bodies of bulk requests (`bulk`): action lines, each with its document after it unless it is a delete. What an action line says wins over the
+    /// options of the job.
+    Bulk,
     /// The dead letters of an earlier load (`dead-letters`): one JSON object a line, with the `document`, or else its
     /// `text` or `base64`, and the `action` it was sent with.
     DeadLetters,
@@ -48,6 +51,7 @@ impl Format {
             Format::Avro => "avro",
             Format::Excel => "excel",
             Format::Smile => "smile",
+            Format::Bulk => "bulk",
             Format::DeadLetters => "dead-letters",
         }
     }
@@ -68,9 +72,10 @@ impl FromStr for Format {
             "avro" => Ok(Format::Avro),
             "excel" => Ok(Format::Excel),
             "smile" => Ok(Format::Smile),
+            "bulk" => Ok(Format::Bulk),
             "dead-letters" => Ok(Format::DeadLetters),
             _ => Err(format!(
-                "unknown format {name:?}; expected ndjson, json-array, csv, tsv, text, parquet, arrow, avro, excel, smile or dead-letters"
+                "unknown format {name:?}; expected ndjson, json-array, csv, tsv, text, parquet, arrow, avro, excel, smile, bulk or dead-letters"
             )),
         }
     }
@@ -90,7 +95,7 @@ pub struct SheetOptions {
 #[derive(Clone, Debug)]
 pub struct FormatOptions {
     /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`, `.csv`, `.tsv`,
-    /// `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`, `.ods`, `.smile`, before a compression suffix) and from its first bytes: `{` is NDJSON, `[` a
+    /// `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`, `.ods`, `.smile`, `.bulk`, before a compression suffix) and from its first bytes: `{` is NDJSON, `[` a
     /// JSON array, and Parquet, Arrow, Avro, workbooks and SMILE have magic numbers.
     pub format: Option<Format>,
     /// How text is encoded. A byte order mark wins over it. Default UTF-8, passed through unchecked where the format
@@ -163,6 +168,7 @@ fn by_name(name: &str) -> Option<Format> {
         "avro" => Some(Format::Avro),
         "xlsx" | "xlsm" | "xlsb" | "xls" | "ods" => Some(Format::Excel),
         "smile" | "sml" => Some(Format::Smile),
+        "bulk" => Some(Format::Bulk),
         _ => None,
     }
 }
@@ -186,9 +192,13 @@ impl Format {
     fn is_binary(self) -> bool {
         match self {
             Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => true,
-            Format::Ndjson | Format::JsonArray | Format::Csv | Format::Tsv | Format::Text | Format::DeadLetters => {
-                false
-            }
+            Format::Ndjson
+            | Format::JsonArray
+            | Format::Csv
+            | Format::Tsv
+            | Format::Text
+            | Format::Bulk
+            | Format::DeadLetters => false,
         }
     }
 }
@@ -258,6 +268,7 @@ pub(super) fn decide(options: &FormatOptions, name: &str, head: &[u8]) -> Result
     }
     let text = head.trim_ascii_start();
     let format = match (by_name(name), text.first()) {
+        (Some(Format::Bulk), _) => Format::Bulk,
         (_, Some(b'{')) => Format::Ndjson,
         (None | Some(Format::Ndjson), Some(b'[')) => Format::JsonArray,
         (Some(format), _) => format,

@@ -8,6 +8,7 @@
 
 mod binary;
 mod buffer;
+mod bulk;
 mod charset;
 #[cfg(feature = "columns")]
 mod columns;

@@ -12,6 +12,7 @@ use inrush_core::SourceId;
 
 use super::binary::{self, BinaryFile};
 use super::buffer::BufferPool;
+use super::bulk::{BulkDecode, BulkFile};
 use super::charset::read_text;
 use super::compression::{Codec, MAGIC_LEN};
 use super::csv::{self, ColumnType};
@@ -328,6 +329,7 @@ impl Shared {
         let mut growth = 1.0;
         let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
             Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max, self.options.validate))),
+            Format::Bulk => (Boundary::Line, Arc::new(BulkDecode { record_bytes_max })),
             Format::DeadLetters => (Boundary::Line, Arc::new(DeadLetterDecode { record_bytes_max })),
             Format::Csv | Format::Tsv => {
                 let context = csv::Context {
@@ -368,6 +370,9 @@ impl Shared {
         let cutter = Cutter::new(input, boundary, text.bom_len, record_bytes_max, Arc::clone(&self.chunks));
         let name = name.to_owned();
         let file = CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth };
+        if format == Format::Bulk {
+            return Ok(Box::new(BulkFile::new(file)));
+        }
         Ok(with_fields(Box::new(file)))
     }
 }

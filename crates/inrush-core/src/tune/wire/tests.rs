@@ -199,10 +199,12 @@ fn equal_forms_are_chosen_by_the_work_they_make() {
 
 #[test]
 fn where_the_source_is_the_limit_nothing_is_compared() {
-    let mut load = Load::new(all(), World { source_limited: true, ..NEAR });
-    load.run(100.0);
-    assert_eq!((load.stands().as_str(), load.changes.len()), ("json", 0));
-    assert!(load.tuner.why().contains("its source was the limit"), "{}", load.tuner.why());
+    for link in [1e9, 2.5e6] {
+        let mut load = Load::new(all(), World { link, source_limited: true, ..NEAR });
+        load.run(100.0);
+        assert_eq!((load.stands().as_str(), load.changes.len(), load.tuner.is_trying()), ("json", 0, false));
+        assert!(load.tuner.why().contains("its source was the limit"), "{}", load.tuner.why());
+    }
 }
 
 #[test]
