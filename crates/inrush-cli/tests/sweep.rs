@@ -52,6 +52,8 @@ async fn every_cell_is_run_shown_and_gone_on_with() {
         "1,2",
         "--settings",
         "none,slow.json",
+        "--encoding",
+        "json,smile",
         "--warm-up",
         "0",
         "--out",

@@ -70,6 +70,10 @@ pub(super) async fn choose(
                 "is not possible here: a routing value of this index stands for several shards (index.routing_partition_size)",
             );
         }
+        tracing::info!(
+            "each request goes to one of {} shards, with a routing value that stays stored",
+            found.routing.shards()
+        );
         return Ok(Routed { values: found.routing.values(), ..Routed::default() });
     }
     let nodes = shards::nodes(transport).await.unwrap_or_default();
@@ -77,5 +81,9 @@ pub(super) async fn choose(
     if !must && primaries.spread() < 2 {
         return Ok(Routed::default());
     }
+    let (shards, nodes) = (found.routing.shards(), primaries.spread());
+    tracing::info!(
+        "documents are grouped by shard: {shards} shards, with primaries on {nodes} of the nodes that are named"
+    );
     Ok(Routed { groups: Some(found.routing), values: Vec::new(), primaries: Some(primaries) })
 }

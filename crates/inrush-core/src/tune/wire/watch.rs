@@ -65,9 +65,10 @@ impl Watch {
         changed
     }
 
-    /// Accepted bytes per second in the present window, and its standard error as a part of it.
-    pub(super) fn rate(&self) -> (f64, f64) {
-        (self.window.rate(), self.window.error().max(0.1))
+    /// Accepted bytes per second since the beginning, and about the standard error as a part of it. Requests are counted, because those
+    /// that were sent first have not waited for as many others as Little's law would have it.
+    pub(super) fn rate(&self, now: Time) -> (f64, f64) {
+        (self.window.completed_rate(now), self.window.error().max(0.1))
     }
 
     /// Whether requests spend nearly all of their time on the way to the server.
