@@ -82,7 +82,8 @@ impl Fields {
     fn add_to(&self, document: &[u8], out: &mut Vec<u8>) -> bool {
         let mut json = serde_json::Deserializer::from_slice(document);
         let mut there = vec![false; self.0.len()];
-        let members = match Names { fields: &self.0, there: &mut there }.deserialize(&mut json) {
+        let names = Names { fields: &self.0, there: &mut there };
+        let members = match names.deserialize(&mut json) {
             Ok(members) if json.end().is_ok() => members,
             _ => return false,
         };
