@@ -68,13 +68,18 @@ impl Bench {
     }
 
     async fn write(&self, ids: impl Iterator<Item = u64>, round: u64) {
-        let reply = self.client.bulk("/old/_bulk", bulk(ids, round)).await.unwrap().json();
-        assert_eq!(reply["errors"], false, "{reply}");
+        self.bulk(bulk(ids, round)).await;
     }
 
     async fn delete(&self, ids: impl Iterator<Item = u64>) {
-        let lines: String = ids.map(|n| format!("{{\"delete\":{{\"_id\":\"i{n}\"}}}}\n")).collect();
-        self.client.bulk("/old/_bulk", lines).await.unwrap();
+        self.bulk(ids.map(|n| format!("{{\"delete\":{{\"_id\":\"i{n}\"}}}}\n")).collect()).await;
+    }
+
+    async fn bulk(&self, lines: String) {
+        if !lines.is_empty() {
+            let reply = self.client.bulk("/old/_bulk", lines).await.unwrap().json();
+            assert_eq!(reply["errors"], false, "{reply}");
+        }
     }
 
     fn options(&self, expression: &str) -> IndexOptions {
@@ -99,7 +104,9 @@ impl Bench {
     }
 
     fn assert_same(&self) {
-        assert_eq!(contents(&self.to, "copy"), contents(&self.from, "old"));
+        let (found, expected) = (contents(&self.to, "copy"), contents(&self.from, "old"));
+        let other = expected.iter().filter(|(id, document)| found.get(*id) != Some(document)).count();
+        assert_eq!((other, found.len()), (0, expected.len()), "documents that are other ones, and how many there are");
     }
 
     /// Slow enough that something can happen meanwhile.
@@ -203,9 +210,8 @@ async fn a_load_that_was_cut_off_goes_on_by_sequence_number() {
         let report = bench.load_with(resumed.clone(), bench.options("old")).await;
         assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::Yes), "{report:?}");
         bench.assert_same();
-        assert_eq!(report.counts.docs_created, bench.from.documents("old").len() as u64, "cut at {cut}: {report:?}");
         // What changed may have been read twice, nothing else was.
-        let most = report.counts.docs_created + 450;
+        let most = bench.from.documents("old").len() as u64 + 450;
         assert!(report.counts.docs_read <= most, "cut at {cut}: {report:?}");
         assert_eq!(report.counts.possible_duplicates, 0);
 
@@ -329,7 +335,7 @@ async fn what_cannot_be_read_is_said_before() {
     bench.send("PUT", "/lost", json!({"mappings": {"_source": {"enabled": false}}})).await;
     bench.send("POST", "/old/_close", Value::Null).await;
     let query = Some(json!({"nonsense": {}}));
-    bench.send("PUT", "/fine", json!({})).await;
+    bench.send("PUT", "/fine/_doc/1?refresh=true", json!({})).await;
     for (options, expected) in [
         (bench.options("nowhere"), "no such index [nowhere]"),
         (bench.options("no*"), "stands for no index"),
@@ -338,7 +344,7 @@ async fn what_cannot_be_read_is_said_before() {
         (IndexOptions { query, ..bench.options("fine") }, "unknown query [nonsense]"),
     ] {
         let name = options.address.expression.clone();
-        let error = bench.open(options).await.map(|_| "opened").unwrap_err().to_string();
+        let error = bench.open(options).await.err().map_or_else(|| "opened".to_owned(), |error| error.to_string());
         assert!(error.contains(expected), "{name}: {error}");
     }
 }

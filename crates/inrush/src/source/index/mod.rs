@@ -8,7 +8,9 @@ mod address;
 mod lookup;
 mod pace;
 mod page;
+mod patience;
 mod read;
+mod shard;
 mod snapshot;
 
 use std::collections::BTreeMap;
@@ -31,7 +33,7 @@ use page::Ask;
 use read::{Message, Reading, Shard};
 
 use super::{Chunk, Fingerprint, Repeats, Source, SourceError, Warnings};
-use crate::cluster::{ClusterError, ClusterInfo, Product, Version, product};
+use crate::cluster::{ClusterError, ClusterInfo, Product, Version, product, stats};
 use crate::error::LoadError;
 use crate::transport::{Credentials, HttpOptions, TlsOptions, Transport, path_segment};
 
@@ -41,6 +43,8 @@ const PAGES: usize = 8;
 const PAGE_BYTES_MAX: usize = 1 << 20;
 /// Documents that are looked at before.
 const SAMPLE: usize = 20;
+/// Bytes of a document, where there is none to look at.
+const DOC_BYTES: f64 = 1024.0;
 
 /// What is read, and how.
 #[derive(Clone, Debug)]
@@ -149,6 +153,10 @@ impl IndexSource {
             versions: options.keep_versions,
             document_bytes_max: options.document_bytes_max,
         };
+        // Whoever may not refresh sees what was refreshed; the reading says so.
+        if let Err(error) = stats::refresh(&transport, &expression).await {
+            tracing::debug!("{error}");
+        }
         let sample = sample(&transport, &expression, &ask).await?;
         let (sender, messages) = mpsc::unbounded_channel();
         let pages = Arc::new(Semaphore::new(PAGES));
@@ -336,5 +344,6 @@ async fn sample(transport: &Transport, expression: &str, ask: &Ask) -> Result<Sa
         };
         bytes += source.get().len();
     }
-    Ok(Sample { docs: total.value, doc_bytes: bytes as f64 / hits.len().max(1) as f64 })
+    let doc_bytes = if hits.is_empty() { DOC_BYTES } else { bytes as f64 / hits.len() as f64 };
+    Ok(Sample { docs: total.value, doc_bytes })
 }
