@@ -53,6 +53,9 @@ class Bench:
         os.unlink(file.name)
         request(f"{self.source.url}/old/_forcemerge?max_num_segments=5", "POST")
         self.docs, self.bytes = report["docs_indexed"], report["bytes_read"]
+        request(f"{self.source.url}/old/_flush", "POST")
+        # The server looks at the size of its store every 10 s.
+        time.sleep(11)
         stored = request(f"{self.source.url}/old/_stats/store")["_all"]["primaries"]["store"]["size_in_bytes"]
         print(f"{self.docs} documents, {self.bytes / 1e6:.0f} MB of JSON, {stored / 1e6:.0f} MB in {self.source.name}", flush=True)
 

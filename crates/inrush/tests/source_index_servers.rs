@@ -104,7 +104,8 @@ async fn check(from: Distribution, to: Distribution) {
 
     let open = async |catch_up: bool| {
         let address = IndexAddress::parse(&format!("{}/old", from.node.url())).unwrap();
-        let options = IndexOptions { catch_up, memory: 1 << 20, ..IndexOptions::new(address) };
+        // Pages of about 200 documents, so that little is read ahead.
+        let options = IndexOptions { catch_up, memory: 100_000, ..IndexOptions::new(address) };
         IndexSource::open(options, &Warnings::default()).await.unwrap()
     };
     let source = open(false).await;
@@ -132,6 +133,7 @@ async fn check(from: Distribution, to: Distribution) {
     // Cut off, resumed, and written to meanwhile.
     let mut slow = config(&to, "again");
     slow.limits.max_rate = Some(Rate::Docs(10_000));
+    (slow.limits.memory, slow.limits.batch_bytes, slow.limits.in_flight) = (256 << 10, Some(32 << 10), Some(2));
     let load = Loader::new(slow.clone()).unwrap().start(Box::new(open(true).await)).await.unwrap();
     load.progress().wait_for(|progress| progress.docs_settled >= DOCS / 4).await.unwrap();
     load.stop_handle().stop();
