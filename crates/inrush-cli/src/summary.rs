@@ -293,6 +293,7 @@ mod tests {
             pauses: Vec::new(),
             finish: FinishReport::default(),
             swap: None,
+            bake: None,
             indices: [("a".to_owned(), IndexCounts { created: 1_500, ..IndexCounts::default() })].into(),
             errors: Vec::new(),
             dead_letters: None,

@@ -45,6 +45,7 @@
 struct Readme;
 
 pub mod audit;
+pub mod bake;
 mod checkpoint;
 pub mod cluster;
 mod compare;

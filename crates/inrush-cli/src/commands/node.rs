@@ -61,6 +61,7 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
         data: args.data,
         java_home: args.java_home,
         version: args.opensearch_version,
+        ..StartOptions::default()
     })
     .await?;
     if args.json {

@@ -20,8 +20,10 @@ pub mod merge;
 mod policy;
 pub mod product;
 mod rest;
+pub mod snapshots;
 pub mod stats;
 pub mod tasks;
+pub mod templates;
 
 pub use check::{Needs, Preflight, preflight};
 pub use error::ClusterError;

@@ -253,7 +253,7 @@ impl Loader {
     }
 }
 
-fn http_options(config: &LoadConfig) -> HttpOptions {
+pub(crate) fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,
         idle_connections_max: config.sending_limits().bounds(None).in_flight.1 as usize + 4,
