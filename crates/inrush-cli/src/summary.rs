@@ -1,5 +1,6 @@
 //! The final report, for people.
 
+mod bake;
 mod finish;
 
 use inrush::cluster::stats::IndexStats;
@@ -153,6 +154,7 @@ fn work(report: &Report, rows: &mut Rows) {
     sizes(report, rows);
     settings(report, rows);
     finish::rows(report, rows);
+    bake::rows(report, rows);
 }
 
 /// Of all indices together.

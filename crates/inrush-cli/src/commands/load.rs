@@ -24,10 +24,14 @@ use crate::{options, summary};
 pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     // What follows `inrush load`; there are no flags before it.
     let command_line: Vec<_> = std::env::args_os().skip(2).collect();
-    let job = job::complete(args, &command_line)?;
+    let job = job::complete(args, None, &command_line)?;
     let output = job.args.output.clone();
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
+    if job.bake.is_some() {
+        // Its job file says so.
+        return super::bake::go(job, stderr).await;
+    }
     let mut config = options::config(&job, &Surroundings::of_process())?;
     let source = open_source(&job.args.source, config.limits.document_bytes_max)?;
     super::mapping::of_load(&job.args.source, &job.args.index, &mut config).await?;
@@ -73,18 +77,23 @@ async fn start(job: Job, mut config: LoadConfig, source: Box<dyn Source>, stderr
 fn open_source(args: &SourceArgs, document_bytes_max: usize) -> Result<Box<dyn Source>> {
     // A file that is not there is the command line's mistake as long as nothing was done.
     let wrong = |error: SourceError| UsageError::new(error.to_string());
+    let (specs, format) = sources(args, document_bytes_max)?;
+    Ok(Box::new(open(&specs, format, &Warnings::default()).map_err(wrong)?))
+}
+
+/// What is read, and how.
+pub(super) fn sources(args: &SourceArgs, document_bytes_max: usize) -> Result<(Vec<SourceSpec>, FormatOptions)> {
     if let Some(path) = &args.from_dead_letters {
         options::check_dead_letters(args)?;
         let format =
             FormatOptions { format: Some(Format::DeadLetters), document_bytes_max, ..FormatOptions::default() };
-        return Ok(Box::new(open(&[SourceSpec::Path(path.clone())], format, &Warnings::default()).map_err(wrong)?));
+        return Ok((vec![SourceSpec::Path(path.clone())], format));
     }
     if args.sources.is_empty() {
         return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
     }
     let format = options::format(&args.reading, document_bytes_max)?;
-    let specs: Vec<SourceSpec> = args.sources.iter().map(SourceSpec::new).collect();
-    Ok(Box::new(open(&specs, format, &Warnings::default()).map_err(wrong)?))
+    Ok((args.sources.iter().map(SourceSpec::new).collect(), format))
 }
 
 /// What cannot be undone is done only when somebody has said so.
@@ -213,7 +222,7 @@ fn listen_to_keys(load: &RunningLoad, display: Display, reads_stdin: bool) -> Op
 const QUIT: i32 = 128 + 3;
 
 /// The report on stdout; a reader that has left is no error. Where nobody reads it there, stderr says what went wrong.
-fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
+pub(super) fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
     if (output.quiet || output.json)
         && let Some(problem) = summary::problem(report)
     {

@@ -262,7 +262,9 @@ impl Bake {
                 async move {
                     match snapshots::begin(&builder, &repository, snapshot, &index).await {
                         // The answer to the first try was lost.
-                        Err(error) if error.status() == Some(400) && error.to_string().contains("already exists") => Ok(()),
+                        Err(error) if error.status() == Some(400) && error.to_string().contains("already exists") => {
+                            Ok(())
+                        }
                         other => other,
                     }
                 }

@@ -52,7 +52,9 @@ pub(super) fn versions(
 ) -> Result<(Product, Vec<String>), BakeError> {
     use crate::cluster::Product as Target;
     if info.serverless {
-        return Err(BakeError::Refused("a serverless target restores no snapshots; load into it with `inrush load`".to_owned()));
+        return Err(BakeError::Refused(
+            "a serverless target restores no snapshots; load into it with `inrush load`".to_owned(),
+        ));
     }
     let product = match info.product {
         Target::OpenSearch => Product::OpenSearch,
@@ -62,7 +64,10 @@ pub(super) fn versions(
         }
     };
     let Some(target) = oldest.or(info.version) else {
-        return Err(BakeError::Refused("the target does not tell its version, so nothing can be built for it; load into it with `inrush load`".to_owned()));
+        return Err(BakeError::Refused(
+            "the target does not tell its version, so nothing can be built for it; load into it with `inrush load`"
+                .to_owned(),
+        ));
     };
     let named = match (&config.home, &config.version) {
         (Some(home), _) => Some(node::version_in(product, home)?),
@@ -70,7 +75,8 @@ pub(super) fn versions(
     };
     match named {
         Some(version) => {
-            let parsed = version.parse().map_err(|why: String| BakeError::Refused(format!("--builder-version: {why}")))?;
+            let parsed =
+                version.parse().map_err(|why: String| BakeError::Refused(format!("--builder-version: {why}")))?;
             fitting::check(product, parsed, target).map_err(BakeError::Refused)?;
             Ok((product, vec![version]))
         }
@@ -171,5 +177,7 @@ fn transport(url: &str) -> Result<Transport, BakeError> {
 fn free_port() -> Result<u16, NodeError> {
     let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());
-    address.map(|address| address.port()).map_err(|source| NodeError::Io { what: "cannot find a free port".into(), source })
+    address
+        .map(|address| address.port())
+        .map_err(|source| NodeError::Io { what: "cannot find a free port".into(), source })
 }

@@ -78,16 +78,25 @@ impl BakeConfig {
             ));
         }
         if load.create.recreate {
-            return Err("a bake never deletes an index to make its own; give --alias, which swaps when the new one is complete".to_owned());
+            return Err(
+                "a bake never deletes an index to make its own; give --alias, which swaps when the new one is complete"
+                    .to_owned(),
+            );
         }
         if load.durability == Durability::Async {
-            return Err("--durability async is for a live index; a builder that dies goes on by itself, so leave it out".to_owned());
+            return Err(
+                "--durability async is for a live index; a builder that dies goes on by itself, so leave it out"
+                    .to_owned(),
+            );
         }
         if load.guard.replicas_off {
             return Err("--replicas-off is for a live index; a builder has no replicas, so leave it out".to_owned());
         }
         if load.state.is_none() {
-            return Err("a bake writes down what it does on the target before it does it; name a folder for that with --state".to_owned());
+            return Err(
+                "a bake writes down what it does on the target before it does it; name a folder for that with --state"
+                    .to_owned(),
+            );
         }
         if self.builder.home.is_some() && self.builder.version.is_some() {
             return Err("--builder-home is of one version; leave --builder-version out".to_owned());
@@ -145,7 +154,10 @@ mod tests {
     #[test]
     fn what_a_new_index_cannot_be_is_refused() {
         assert!(problem(|c| c.load.index = "x-{y}".parse().unwrap()).contains("one index"));
-        assert!(problem(|c| (c.load.action, c.load.id) = (Action::Update, Some("id".parse().unwrap()))).contains("nothing for the action update"));
+        assert!(
+            problem(|c| (c.load.action, c.load.id) = (Action::Update, Some("id".parse().unwrap())))
+                .contains("nothing for the action update")
+        );
         assert!(problem(|c| c.load.create.recreate = true).contains("--alias"));
         assert!(problem(|c| c.load.durability = Durability::Async).contains("leave it out"));
         assert!(problem(|c| c.load.state = None).contains("--state"));

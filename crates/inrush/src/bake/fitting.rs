@@ -158,9 +158,13 @@ mod tests {
 
     #[test]
     fn what_only_the_target_can_have_waits_for_it() {
-        let given = json!({"index": {"codec": "best_compression", "refresh_interval": "30s", "lifecycle": {"name": "p"}}});
-        let plan = plan(given, json!({"analysis": {"analyzer": {"a": {"type": "custom", "filter": ["x", "y"]}}}, "index.codec": null,
-            "routing": {"allocation": {"require": {"box": "hot"}}}}));
+        let given =
+            json!({"index": {"codec": "best_compression", "refresh_interval": "30s", "lifecycle": {"name": "p"}}});
+        let plan = plan(
+            given,
+            json!({"analysis": {"analyzer": {"a": {"type": "custom", "filter": ["x", "y"]}}}, "index.codec": null,
+            "routing": {"allocation": {"require": {"box": "hot"}}}}),
+        );
         assert_eq!(
             Value::Object(plan.building),
             json!({"index.number_of_shards": 3, "index.number_of_replicas": 0, "index.refresh_interval": "-1",
@@ -176,7 +180,8 @@ mod tests {
 
     #[test]
     fn what_was_never_set_is_not_set_afterwards() {
-        let plan = plan(json!({}), json!({"number_of_replicas": 0, "default_pipeline": "p", "final_pipeline": "_none"}));
+        let plan =
+            plan(json!({}), json!({"number_of_replicas": 0, "default_pipeline": "p", "final_pipeline": "_none"}));
         assert_eq!(plan.ignored, [REFRESH]);
         assert_eq!(Value::Object(plan.restored.clone()), json!({"index.number_of_replicas": 0}));
         assert_eq!(plan.pipelines(), ["p"]);
@@ -184,7 +189,8 @@ mod tests {
 
     #[test]
     fn own_mappings_are_laid_over_those_of_templates() {
-        let given = Given { mappings: json!({"dynamic": "strict", "properties": {"a": {"type": "long"}}}), ..Given::default() };
+        let given =
+            Given { mappings: json!({"dynamic": "strict", "properties": {"a": {"type": "long"}}}), ..Given::default() };
         let own = json!({"properties": {"a": {"type": "text"}, "b": {"type": "date"}}});
         let plan = Plan::new(given, &CreateIndex { mappings: Some(own), ..CreateIndex::default() });
         let expected = json!({"dynamic": "strict", "properties": {"a": {"type": "text"}, "b": {"type": "date"}}});

@@ -75,7 +75,11 @@ impl Bake {
             match found {
                 // A restored index has the time of its making on the builder.
                 Some(found) if self.saved.restoring && found.created == made.created => return Ok(()),
-                Some(_) => return Err(refuse(&format!("somebody has made an index {name} on the target meanwhile; it is left alone"))),
+                Some(_) => {
+                    return Err(refuse(&format!(
+                        "somebody has made an index {name} on the target meanwhile; it is left alone"
+                    )));
+                }
                 None => {}
             }
             self.saved.restoring = true;
@@ -110,12 +114,16 @@ impl Bake {
                     if !found.waits_for_itself {
                         waits_since = None;
                     } else if since.elapsed() > LOST_AFTER {
-                        return Ok(Some(format!("the target was started anew while {name} was restored, and has lost it")));
+                        return Ok(Some(format!(
+                            "the target was started anew while {name} was restored, and has lost it"
+                        )));
                     }
                     format!("{} of {} primary shards of {name} are restored", found.started, found.total)
                 }
                 Err(error) if is_passing(&error) => error.to_string(),
-                Err(error) if error.status() == Some(404) => return Ok(Some(format!("{name} is gone from the target"))),
+                Err(error) if error.status() == Some(404) => {
+                    return Ok(Some(format!("{name} is gone from the target")));
+                }
                 Err(error) => return Err(error.into()),
             };
             if Instant::now() >= until {

@@ -41,7 +41,9 @@ impl Shared {
             }
             Place::Repository(name) => {
                 let Some(found) = snapshots::repository(target, name).await? else {
-                    return Err(refuse(format!("the target has no repository {name}; register it, or name a folder with --repository-path")));
+                    return Err(refuse(format!(
+                        "the target has no repository {name}; register it, or name a folder with --repository-path"
+                    )));
                 };
                 Shared::below(name, found, own, target).await
             }
@@ -78,7 +80,10 @@ impl Shared {
                 }
                 Ok(Shared::in_folder(&location.join(own)))
             }
-            "url" | "source" => Err(refuse(format!("the repository {name} is of the type {}, which nothing can be written to", found.kind))),
+            "url" | "source" => Err(refuse(format!(
+                "the repository {name} is of the type {}, which nothing can be written to",
+                found.kind
+            ))),
             _ => {
                 let mut repository = found.clone();
                 let base = text("base_path").map(|base| format!("{}/", base.trim_end_matches('/'))).unwrap_or_default();
@@ -98,7 +103,9 @@ impl Shared {
     pub(super) fn remove(&self) -> Result<(), String> {
         let Some(folder) = &self.folder else { return Ok(()) };
         match std::fs::remove_dir_all(folder) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(format!("cannot delete {}: {e}", folder.display())),
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(format!("cannot delete {}: {e}", folder.display()))
+            }
             _ => Ok(()),
         }
     }
@@ -113,7 +120,8 @@ async fn first_path(target: &Transport) -> Result<PathBuf, BakeError> {
     let repo = node.and_then(|node| node.pointer("/settings/path/repo"));
     let first = repo.and_then(|repo| repo.as_str().or_else(|| repo.get(0)?.as_str()));
     first.map(PathBuf::from).ok_or_else(|| {
-        ClusterError::Reply { what: what.to_owned(), problem: "no node says where its repositories are".to_owned() }.into()
+        ClusterError::Reply { what: what.to_owned(), problem: "no node says where its repositories are".to_owned() }
+            .into()
     })
 }
 

@@ -64,7 +64,10 @@ pub(super) async fn prepare(
     let shared = Shared::find(&config.place, &format!("inrush-bake-{id}"), target).await?;
     let version = versions.first().cloned().unwrap_or_default();
     let note = Note { name: format!("bake-{id}"), product, version, url: None };
-    tracing::info!("building {index} with {} for {info}", Distribution { product, version: note.version.clone() }.title());
+    tracing::info!(
+        "building {index} with {} for {info}",
+        Distribution { product, version: note.version.clone() }.title()
+    );
     let mut saved = Saved::new(job, id, index, Plan::new(given, &create), shared, note);
     saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
     Ok(Prepared { saved, swapping, versions, warnings })

@@ -20,8 +20,9 @@ use crate::finish::{self, Finishing, Swapping};
 use crate::loader::{http_options, run_id};
 use crate::node;
 use crate::progress::{Phase, Progress};
-use crate::report::{Report, Status, Verified};
+use crate::report::{Report, Status};
 use crate::run::Event;
+use crate::source::Repeats;
 use crate::transport::Transport;
 
 /// A bake under way.
@@ -53,6 +54,10 @@ pub(super) async fn bake(
     let target = Arc::new(transport.map_err(LoadError::Setup)?);
     let source = open()?;
     let bytes = source.bytes_total();
+    if source.repeats() != Repeats::Always {
+        let why = "a bake may have to read its sources again, and one of these can be read only once, such as stdin; write it to a file first";
+        return Err(LoadError::Usage(why.to_owned()).into());
+    }
     let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
     drop(source);
     let beginning = begin(&target, &mut config, &keep, job, earlier, bytes);
@@ -62,8 +67,7 @@ pub(super) async fn bake(
     };
     let waiting = FinishConfig { force_merge: None, ..config.load.finish.clone() };
     let finishing = Finishing::new(Arc::clone(&target), progress.clone(), waiting, swapping);
-    let bake =
-        Bake { config, open, target, keep, saved, versions, builder: None, progress, stop, warnings, started };
+    let bake = Bake { config, open, target, keep, saved, versions, builder: None, progress, stop, warnings, started };
     let ended = bake.run(finishing).await;
     phases.send_modify(|progress| progress.phase = Phase::Done);
     ended
@@ -107,7 +111,9 @@ async fn begin(
         return Ok(Beginning { saved, swapping, versions, warnings: Vec::new() });
     }
     if let Some(mut saved) = earlier {
-        tracing::warn!("an earlier run of this bake was cut off; what it has left is taken away, --resume would have gone on");
+        tracing::warn!(
+            "an earlier run of this bake was cut off; what it has left is taken away, --resume would have gone on"
+        );
         saved.published |= is_published(target, config, &saved).await?;
         let left = undo::undo(target, &mut saved).await;
         if !left.is_empty() {
@@ -195,7 +201,8 @@ impl Bake {
         let detail = aliases.as_ref().map(|n| format!("{} with {n} aliases of templates", self.saved.index));
         let detail = detail.unwrap_or_else(|error| error.to_string());
         self.done(Step::Publish, begun, Ok(detail))?;
-        Ok(HandedOver { status, verified, aliases: aliases.err().map(|error| error.to_string()) })
+        let report = Report { status, verified, ..report };
+        Ok(HandedOver { report, aliases: aliases.err().map(|error| error.to_string()) })
     }
 
     /// The builder's part.
@@ -244,12 +251,11 @@ impl Bake {
         };
         left.extend(cleared.err());
         self.saved.steps.push(BakeStep { step: Step::CleanUp, seconds, detail: "taken away".to_owned() });
-        let (finish_status, verified) = (handed_over.status, handed_over.verified);
-        let status = if finish_status == Status::Complete && !left.is_empty() { Status::CheckFailed } else { finish_status };
-        // It was loaded, or nothing would have been handed over.
-        let report = self.saved.loaded.as_ref().map(|(report, _)| report.as_ref().clone());
-        let report = report.unwrap_or_else(|| unreachable!("an index is handed over after its load only"));
-        self.report(Report { status, verified, ..report }, finishing, left)
+        let mut report = handed_over.report;
+        if report.status == Status::Complete && !left.is_empty() {
+            report.status = Status::CheckFailed;
+        }
+        self.report(report, finishing, left)
     }
 
     /// Leaves the target as it was.
@@ -317,14 +323,7 @@ impl Bake {
             handed_over: published,
             left,
         };
-        Report {
-            seconds: self.started.elapsed().as_secs_f64(),
-            finish,
-            swap,
-            bake: Some(bake),
-            warnings,
-            ..report
-        }
+        Report { seconds: self.started.elapsed().as_secs_f64(), finish, swap, bake: Some(bake), warnings, ..report }
     }
 
     async fn delete_snapshot(&mut self) -> Result<(), BakeError> {
@@ -373,8 +372,8 @@ impl Bake {
 
 /// An index that the target has.
 struct HandedOver {
-    status: Status,
-    verified: Verified,
+    /// Of the load, with what was found on the target.
+    report: Report,
     /// Why it did not get the aliases of templates.
     aliases: Option<String>,
 }

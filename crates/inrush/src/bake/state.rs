@@ -105,12 +105,18 @@ impl Keep {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
             text => {
                 let cannot = |why: String| {
-                    refuse(format!("what an earlier run has written down in {} cannot be used: {why}", state.path().display()))
+                    refuse(format!(
+                        "what an earlier run has written down in {} cannot be used: {why}",
+                        state.path().display()
+                    ))
                 };
-                let saved: Saved =
-                    serde_json::from_slice(&text.map_err(|e| cannot(e.to_string()))?).map_err(|e| cannot(e.to_string()))?;
+                let saved: Saved = serde_json::from_slice(&text.map_err(|e| cannot(e.to_string()))?)
+                    .map_err(|e| cannot(e.to_string()))?;
                 if saved.format != FORMAT {
-                    return Err(cannot(format!("another version of inrush wrote it (format {}, this one knows {FORMAT})", saved.format)));
+                    return Err(cannot(format!(
+                        "another version of inrush wrote it (format {}, this one knows {FORMAT})",
+                        saved.format
+                    )));
                 }
                 Some(saved)
             }
@@ -123,8 +129,11 @@ impl Keep {
     /// # Errors
     /// What may not be done then.
     pub(super) fn write(&self, saved: &Saved) -> Result<(), String> {
-        let written = serde_json::to_vec(saved).map_err(std::io::Error::from).and_then(|text| self.state.replace(&text));
-        written.map_err(|e| format!("cannot write down what is done in {}: {e}; make room, then --resume", self.path().display()))
+        let written =
+            serde_json::to_vec(saved).map_err(std::io::Error::from).and_then(|text| self.state.replace(&text));
+        written.map_err(|e| {
+            format!("cannot write down what is done in {}: {e}; make room, then --resume", self.path().display())
+        })
     }
 
     /// The file.
@@ -141,7 +150,9 @@ impl Keep {
     pub(super) fn forget_load(&self, id: &str) -> Result<(), String> {
         let folder = self.of_load(id);
         match std::fs::remove_dir_all(&folder) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(format!("cannot delete {}: {e}", folder.display())),
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(format!("cannot delete {}: {e}", folder.display()))
+            }
             _ => Ok(()),
         }
     }

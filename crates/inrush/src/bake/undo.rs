@@ -20,7 +20,10 @@ pub(super) async fn undo(target: &Transport, saved: &mut Saved) -> Vec<String> {
     if saved.restoring && !saved.published {
         match patient(until, || remove_index(target, saved)).await {
             Ok(()) => saved.restoring = false,
-            Err(why) => left.push(format!("the index {} on the target: {why}; DELETE /{} if it is there", saved.index, saved.index)),
+            Err(why) => left.push(format!(
+                "the index {} on the target: {why}; DELETE /{} if it is there",
+                saved.index, saved.index
+            )),
         }
     }
     left.extend(release(target, saved, until).await);

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 pub(crate) use job::Job;
 pub(crate) use open::{Beginning, check_indices, open};
-pub(crate) use state::{SavedLetters, State, StateError};
 use state::Saved;
+pub(crate) use state::{SavedLetters, State, StateError};
 pub(crate) use writer::{Checkpointer, Written};
 
 use crate::cluster::{ClusterError, index};

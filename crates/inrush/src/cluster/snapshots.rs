@@ -233,9 +233,7 @@ mod tests {
 
     #[test]
     fn a_primary_that_cannot_be_restored_is_told_from_one_that_waits() {
-        let shard = |prirep: &str, state: &str, reason: Value| {
-            json!({"shard": "0", "prirep": prirep, "state": state, "unassigned.reason": reason, "unassigned.details": "d"})
-        };
+        let shard = |prirep: &str, state: &str, reason: Value| json!({"shard": "0", "prirep": prirep, "state": state, "unassigned.reason": reason, "unassigned.details": "d"});
         let found = primaries_of(&json!([
             shard("p", "STARTED", Value::Null),
             shard("p", "UNASSIGNED", json!("NEW_INDEX_RESTORED")),

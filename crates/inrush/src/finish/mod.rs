@@ -30,8 +30,8 @@ use crate::report::{SettingsRestored, Status};
 use crate::run::Event;
 use crate::transport::{Transport, path_segment};
 use old_writes::Arrived;
-pub(crate) use waiting::is_passing;
 use waiting::Waiting;
+pub(crate) use waiting::is_passing;
 
 /// The end of one load.
 pub(crate) struct Finishing {

@@ -265,7 +265,8 @@ fn in_home(
         let version = name.strip_prefix(prefix)?.strip_suffix(".jar")?.to_owned();
         version.starts_with(|c: char| c.is_ascii_digit()).then_some(version)
     });
-    let found = jar.ok_or_else(|| NodeError::NotHome { named, home: home.to_owned(), jar: format!("{prefix}VERSION") })?;
+    let found =
+        jar.ok_or_else(|| NodeError::NotHome { named, home: home.to_owned(), jar: format!("{prefix}VERSION") })?;
     if let Some(wanted) = wanted.filter(|wanted| *wanted != found) {
         return Err(NodeError::OtherVersion { named, home: home.to_owned(), found, wanted });
     }

@@ -1,0 +1,115 @@
+//! `inrush bake`.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::Result;
+use inrush::bake::{BakeConfig, BakeError, BakeStop, Baker, BuilderConfig, OpenSource, Place};
+use inrush::config::LoadConfig;
+use inrush::source::{Source, Warnings, open};
+
+use super::load::{self, Signals};
+use crate::args::{BakeArgs, BakeFlags};
+use crate::auth::Surroundings;
+use crate::failure::{ExitStatus, UsageError};
+use crate::job::{self, Job};
+use crate::logging::{self, Stderr};
+use crate::options;
+use crate::progress::{self, Display};
+
+/// Bakes, reports, and returns the exit status.
+pub(crate) async fn run(args: BakeArgs) -> Result<u8> {
+    let command_line: Vec<_> = std::env::args_os().skip(2).collect();
+    let job = job::complete(args.load, Some(args.flags), &command_line)?;
+    let stderr = Stderr::new();
+    logging::start(&job.args.output.log, job.args.output.quiet, &stderr);
+    go(job, stderr).await
+}
+
+/// The same for flags that are complete.
+pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
+    let output = job.args.output.clone();
+    let flags = job.bake.clone().unwrap_or_default();
+    let mut load = options::config(&job, &Surroundings::of_process())?;
+    if load.to.is_empty() {
+        return Err(UsageError::new("no target given")
+            .hint("name the cluster that gets the index with --to URL")
+            .into());
+    }
+    let sources = sources(&job, &load)?;
+    super::mapping::of_load(&job.args.source, &job.args.index, &mut load).await?;
+    let baker = Baker::new(config(load, &flags)?, sources).map_err(explain)?;
+
+    let mut signals = Signals::new()?;
+    let bake = baker.start();
+    let display = Display::detect(output.quiet, output.log.log_json);
+    let shown = tokio::spawn(progress::show(bake.progress(), display, stderr.clone()));
+    let (stop, mut told) = (bake.stop_handle(), stderr.clone());
+    tokio::spawn(async move {
+        signals.next().await;
+        let _ = writeln!(told, "interrupted: the target is left as it was; once more to leave at once");
+        BakeStop::stop(&stop);
+        signals.next().await;
+        std::process::exit(i32::from(ExitStatus::Interrupted.code()));
+    });
+    let ended = bake.finish().await;
+    // The progress line is cleared before the report is printed; how it fared does not matter any more.
+    let _ = shown.await;
+    match ended {
+        Ok(report) => {
+            load::print(&report, &output, stderr)?;
+            Ok(report.exit_code())
+        }
+        Err(BakeError::Interrupted) => {
+            let _ = writeln!(stderr.clone(), "interrupted: nothing was loaded, and the target is as it was");
+            Ok(ExitStatus::Interrupted.code())
+        }
+        Err(error) => Err(explain(error)),
+    }
+}
+
+/// What opens the sources; that they can be opened is known then.
+fn sources(job: &Job, load: &LoadConfig) -> Result<OpenSource> {
+    let (specs, format) = load::sources(&job.args.source, load.limits.document_bytes_max)?;
+    let again = move || -> Result<Box<dyn Source>, inrush::source::SourceError> {
+        Ok(Box::new(open(&specs, format.clone(), &Warnings::default())?))
+    };
+    again().map_err(|error| UsageError::new(error.to_string()))?;
+    Ok(Arc::new(again))
+}
+
+fn config(load: LoadConfig, flags: &BakeFlags) -> Result<BakeConfig> {
+    let place = match (&flags.repository_path, &flags.repository) {
+        (Some(folder), None) => Place::Path(folder.clone()),
+        (None, Some(name)) => Place::Repository(name.clone()),
+        // A job file can give both.
+        (Some(_), Some(_)) => {
+            return Err(UsageError::new("--repository-path and --repository are given; a bake goes through one").into());
+        }
+        (None, None) => {
+            return Err(UsageError::new("no repository given")
+                .hint("name a folder that both sides reach with --repository-path DIR, or a repository of the target with --repository NAME")
+                .into());
+        }
+    };
+    let defaults = BuilderConfig::default();
+    let heap_mib = flags.builder_heap.map(super::node::heap_mib).transpose()?.unwrap_or(defaults.heap_mib);
+    Ok(BakeConfig {
+        builder: BuilderConfig {
+            version: flags.builder_version.clone(),
+            home: flags.builder_home.clone(),
+            heap_mib,
+            data: flags.builder_data.clone(),
+            java_home: flags.java_home.clone(),
+        },
+        unthrottle: flags.unthrottle,
+        ..BakeConfig::new(load, place)
+    })
+}
+
+fn explain(error: BakeError) -> anyhow::Error {
+    match error {
+        BakeError::Load(error) => load::usage(error),
+        error => error.into(),
+    }
+}
