@@ -129,7 +129,7 @@ impl Target {
     async fn bakes_what_a_load_loads(&self) {
         let title = &self.title;
         let template = json!({"index_patterns": ["*ed"], "template": {"settings": {"index.max_result_window": 33_333},
-            "mappings": {"properties": {"text": {"type": "text", "analyzer": "own"}}}, "aliases": {"all": {}}}});
+            "mappings": {"properties": {"text": {"type": "text", "analyzer": "whitespace"}}}, "aliases": {"all": {}}}});
         self.send("PUT", "/_index_template/both", template).await;
         let report =
             Loader::new(self.load("loaded")).unwrap().start(self.source()().unwrap()).await.unwrap().finish().await;
