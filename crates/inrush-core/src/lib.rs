@@ -25,6 +25,7 @@ pub mod rate;
 pub mod reply;
 pub mod report;
 pub mod retry;
+pub mod routing;
 pub mod time;
 pub mod trace;
 pub mod tune;
