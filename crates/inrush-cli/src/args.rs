@@ -12,7 +12,7 @@ mod verify;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use bake::{BakeArgs, BakeFlags};
+pub(crate) use bake::{BakeArgs, BakeFlags, LayoutArg};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
 pub(crate) use load::{

@@ -35,18 +35,23 @@ impl Seen {
     fn has(&self, key: &str) -> bool {
         !matches!(&self.saved[key], Value::Null | Value::Bool(false))
     }
+
+    /// The same for the part that the only builder builds.
+    fn part_has(&self, key: &str) -> bool {
+        !matches!(&self.saved["parts"][0][key], Value::Null | Value::Bool(false))
+    }
 }
 
 /// A moment of a bake.
 type Moment = (&'static str, fn(&Seen) -> bool);
 
 const MOMENTS: [Moment; 8] = [
-    ("the builder runs", |seen| seen.saved["builder"]["url"].is_string()),
+    ("the builder runs", |seen| seen.saved["parts"][0]["nodes"][0]["url"].is_string()),
     ("the repository is registered", |seen| seen.has("registered")),
-    ("the index is made", |seen| seen.has("made")),
+    ("the index is made", |seen| seen.part_has("made")),
     ("it is being loaded", |seen| seen.loading),
-    ("it is loaded", |seen| seen.has("loaded")),
-    ("the snapshot is whole", |seen| seen.has("snapshot")),
+    ("it is loaded", |seen| seen.part_has("loaded")),
+    ("the snapshot is whole", |seen| seen.part_has("snapshot")),
     ("it is being restored", |seen| seen.has("restoring")),
     ("it is published", |seen| seen.has("published")),
 ];
@@ -54,11 +59,13 @@ const MOMENTS: [Moment; 8] = [
 impl Scene {
     async fn start(distribution: Distribution, name: &str) -> Scene {
         let title = distribution.title();
-        let folder = PathBuf::from(format!("/var/tmp/inrush-bake-{name}-{}-{}", std::process::id(), distribution.version));
+        let folder =
+            PathBuf::from(format!("/var/tmp/inrush-bake-{name}-{}-{}", std::process::id(), distribution.version));
         make_writable(&folder.join("shared")).unwrap();
         let settings = vec![("path.repo".to_owned(), format!("{:?}", folder.join("shared")))];
         let spec = NodeSpec { heap_mib: 600, settings, ..NodeSpec::new(distribution, "target", folder.join("node")) };
-        let lines = (0..DOCS).map(|n| format!("{{\"id\":\"i{n}\",\"n\":{n},\"text\":\"words {} {}\"}}\n", n * 7919, n * n));
+        let lines =
+            (0..DOCS).map(|n| format!("{{\"id\":\"i{n}\",\"n\":{n},\"text\":\"words {} {}\"}}\n", n * 7919, n * n));
         std::fs::write(folder.join("documents.ndjson"), lines.collect::<String>()).unwrap();
         let node = OwnedNode::start(spec).await.unwrap();
         let client = Client::new(&node.url()).unwrap();
@@ -85,8 +92,18 @@ impl Scene {
     }
 
     fn bake(&self, resume: bool) -> Command {
-        let mut command = self.inrush(&["bake", "documents.ndjson", "--alias", "flights", "--id", "id", "--replicas", "0", "--json"]);
-        command.args(["--to", &self.node.url(), "--repository-path", "shared", "--builder-heap", "600m", "--shards", "2"]);
+        let mut command =
+            self.inrush(&["bake", "documents.ndjson", "--alias", "flights", "--id", "id", "--replicas", "0", "--json"]);
+        command.args([
+            "--to",
+            &self.node.url(),
+            "--repository-path",
+            "shared",
+            "--builder-heap",
+            "600m",
+            "--shards",
+            "2",
+        ]);
         command.args(["--batch-bytes", "32KiB", "--in-flight", "2", "--max-rate", "8000docs"]);
         if resume {
             command.arg("--resume");
@@ -102,7 +119,7 @@ impl Scene {
         };
         let text = files(bakes.clone()).pop().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
         let saved: Value = serde_json::from_slice(&text).unwrap_or_default();
-        let load = bakes.join(format!("load-{}/checkpoints", saved["id"].as_str().unwrap_or_default()));
+        let load = bakes.join(format!("load-{}/0/checkpoints", saved["id"].as_str().unwrap_or_default()));
         let checkpoint: Option<Value> =
             files(load).pop().and_then(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok());
         let loading = checkpoint.is_some_and(|saved| saved["progress"]["counts"]["docs_read"].as_u64() > Some(0));
@@ -132,7 +149,12 @@ impl Scene {
         assert!(output.status.success(), "{}: {text}{errors}", self.title);
         let report: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(report["docs_created"], DOCS, "{}: {report}", self.title);
-        assert_eq!((&report["bake"]["handed_over"], &report["bake"]["left"]), (&json!(true), &json!([])), "{}: {report}", self.title);
+        assert_eq!(
+            (&report["bake"]["handed_over"], &report["bake"]["left"]),
+            (&json!(true), &json!([])),
+            "{}: {report}",
+            self.title
+        );
         let url = self.node.url();
         let verify = ["verify", "documents.ndjson", "--index", "flights", "--id", "id", "--to", &url];
         let output = self.inrush(&verify).output().await.unwrap();
@@ -198,7 +220,7 @@ async fn builder(distribution: Distribution) {
     let mut child = scene.bake(false).spawn().unwrap();
     for (name, moment) in &MOMENTS[2..5] {
         assert!(scene.wait(&mut child, *moment).await, "{}: it ended before {name}", scene.title);
-        let builder = scene.seen().saved["builder"]["name"].as_str().unwrap().to_owned();
+        let builder = scene.seen().saved["parts"][0]["nodes"][0]["name"].as_str().unwrap().to_owned();
         let output = scene.inrush(&["node", "status", "--name", &builder, "--json"]).output().await.unwrap();
         let status: Value = serde_json::from_slice(&output.stdout).unwrap();
         let pid = status["node"]["pid"].as_i64().unwrap();

@@ -35,6 +35,11 @@ impl Routing {
         self.shards
     }
 
+    /// The slots that documents are spread over, of which each shard has the same number: `index.number_of_routing_shards`.
+    pub fn routing_shards(&self) -> u32 {
+        self.routing_shards
+    }
+
     /// The shard of a document with this routing value, or with this id where it has none, from 0 (`OperationRouting.generateShardId` of
     /// both servers). Not for indices with `routing_partition_size`.
     pub fn shard_of(&self, routing: &str) -> u32 {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 
 use super::LoadArgs;
 use crate::units::parse_bytes_positive;
@@ -38,6 +38,13 @@ pub(crate) struct BakeFlags {
     /// Default: they stay
     #[arg(long)]
     pub(crate) unthrottle: bool,
+    /// How many servers build at once on this machine, each with a heap of its own. Default 1
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) builders: Option<u32>,
+    /// What several builders build: cluster, they are one cluster that holds the index; alias, an index each, NAME-1 and on, behind
+    /// the alias NAME; stitched, a shard each of one index (needs --id). Default cluster
+    #[arg(long, value_name = "LAYOUT", value_enum)]
+    pub(crate) layout: Option<LayoutArg>,
     /// Version of the builder: not newer than the oldest node of the target, with the same major version of Lucene. Default: the
     /// target's, else the newest one on this machine that fits
     #[arg(long, value_name = "VERSION")]
@@ -54,4 +61,15 @@ pub(crate) struct BakeFlags {
     /// Java to run the builder with, a folder with bin/java. Default: JAVA_HOME, PATH, /usr/lib/jvm
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) java_home: Option<PathBuf>,
+}
+
+/// What several builders build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LayoutArg {
+    /// One cluster with the index
+    Cluster,
+    /// An index each behind one alias
+    Alias,
+    /// A shard each of one index
+    Stitched,
 }

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
-use inrush::bake::{BakeConfig, BakeError, BakeStop, Baker, BuilderConfig, OpenSource, Place};
+use inrush::bake::{BakeConfig, BakeError, BakeStop, Baker, BuilderConfig, Layout, OpenSource, Place};
 use inrush::config::LoadConfig;
 use inrush::source::{Source, Warnings, open};
 
 use super::load::{self, Signals};
-use crate::args::{BakeArgs, BakeFlags};
+use crate::args::{BakeArgs, BakeFlags, LayoutArg};
 use crate::auth::Surroundings;
 use crate::failure::{ExitStatus, UsageError};
 use crate::job::{self, Job};
@@ -92,6 +92,11 @@ fn config(load: LoadConfig, flags: &BakeFlags) -> Result<BakeConfig> {
                 .into());
         }
     };
+    if flags.layout.is_some() && flags.builders.is_none_or(|n| n == 1) {
+        return Err(UsageError::new("--layout says what several builders build")
+            .hint("say how many with --builders N")
+            .into());
+    }
     let defaults = BuilderConfig::default();
     let heap_mib = flags.builder_heap.map(super::node::heap_mib).transpose()?.unwrap_or(defaults.heap_mib);
     Ok(BakeConfig {
@@ -101,6 +106,12 @@ fn config(load: LoadConfig, flags: &BakeFlags) -> Result<BakeConfig> {
             heap_mib,
             data: flags.builder_data.clone(),
             java_home: flags.java_home.clone(),
+        },
+        builders: flags.builders.unwrap_or(1),
+        layout: match flags.layout {
+            Some(LayoutArg::Cluster) | None => Layout::Cluster,
+            Some(LayoutArg::Alias) => Layout::Alias,
+            Some(LayoutArg::Stitched) => Layout::Stitched,
         },
         unthrottle: flags.unthrottle,
         ..BakeConfig::new(load, place)

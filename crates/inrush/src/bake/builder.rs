@@ -1,5 +1,6 @@
 //! The server that builds the index: started for it, started again where it dies, and gone afterwards.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub(super) struct Note {
     pub(super) version: String,
     /// Where it answers, from its first start on.
     pub(super) url: Option<String>,
+    /// Where it listens to other nodes, likewise.
+    pub(super) transport_port: Option<u16>,
 }
 
 impl Note {
@@ -34,9 +37,9 @@ impl Note {
     }
 }
 
-/// A builder that runs.
+/// A builder that runs: one server, or several that are one cluster.
 pub(super) struct Builder {
-    options: StartOptions,
+    nodes: Vec<StartOptions>,
     pub(super) transport: Arc<Transport>,
     restarts: u32,
 }
@@ -88,69 +91,66 @@ pub(super) fn versions(
 }
 
 impl Builder {
-    /// Starts the builder of `note`, or finds it running. `repository`: the folder that it may write snapshots to.
+    /// Starts the builder of these notes, or finds it running. `repository`: the folder that it may write snapshots to.
     pub(super) async fn start(
-        note: &mut Note,
+        notes: &mut [Note],
         candidates: &[String],
         config: &BuilderConfig,
-        repository: Option<&std::path::Path>,
+        repository: Option<&Path>,
     ) -> Result<Builder, BakeError> {
-        let port = note.url.as_deref().and_then(|url| url.rsplit_once(':')?.1.parse().ok());
-        let quoted = |path: &std::path::Path| serde_json::Value::from(path.display().to_string()).to_string();
-        let mut options = StartOptions {
-            name: note.name.clone(),
-            // Its own, so that it is not taken for the local node, which is looked for at its usual port.
-            port: Some(port.map_or_else(free_port, Ok)?),
-            heap_mib: Some(config.heap_mib),
-            data: config.data.as_ref().map(|data| data.join(&note.name)),
-            java_home: config.java_home.clone(),
-            product: note.product,
-            version: None,
-            home: config.home.clone(),
-            settings: repository.map(|folder| ("path.repo".to_owned(), quoted(folder))).into_iter().collect(),
-        };
-        let mut missing = None;
-        for version in candidates {
-            options.version = Some(version.clone());
-            match node::start(options.clone()).await {
-                Ok(started) => {
-                    if !started.already_running {
-                        tracing::info!("the builder, {}, was started at {}", note.title(), started.url);
-                    }
-                    note.version = started.version;
-                    note.url = Some(started.url.clone());
-                    options.port = started.url.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-                    return Ok(Builder { options, transport: Arc::new(transport(&started.url)?), restarts: 0 });
-                }
-                // Somebody else's by now; what was loaded through it is not found again through another.
-                Err(NodeError::PortTaken(_)) if note.url.take().is_some() => {
-                    return Box::pin(Builder::start(note, candidates, config, repository)).await;
-                }
-                Err(error @ (NodeError::NoDistribution { .. } | NodeError::NoJava { .. })) => {
-                    missing.get_or_insert(error);
-                }
-                Err(error) => return Err(error.into()),
+        let mut nodes = Vec::new();
+        let cluster = notes.first().map(|first| first.name.clone()).filter(|_| notes.len() > 1);
+        let mut seed = None;
+        for note in notes.iter_mut() {
+            let port = note.url.as_deref().and_then(|url| url.rsplit_once(':')?.1.parse().ok());
+            let transport_port = note.transport_port.map_or_else(free_port, Ok)?;
+            note.transport_port = Some(transport_port);
+            let mut settings: Vec<(String, String)> =
+                repository.map(|folder| ("path.repo".to_owned(), quoted(folder))).into_iter().collect();
+            if let Some(cluster) = &cluster {
+                settings.extend(of_cluster(note, cluster, *seed.get_or_insert(transport_port)));
             }
+            let options = StartOptions {
+                name: note.name.clone(),
+                // Its own, so that it is not taken for the local node, which is looked for at its usual port.
+                port: Some(port.map_or_else(free_port, Ok)?),
+                transport_port: Some(transport_port),
+                heap_mib: Some(config.heap_mib),
+                data: config.data.as_ref().map(|data| data.join(&note.name)),
+                java_home: config.java_home.clone(),
+                product: note.product,
+                version: None,
+                home: config.home.clone(),
+                settings,
+            };
+            nodes.push(start_one(note, options, candidates).await?);
         }
-        Err(missing.map_or_else(|| BakeError::Refused("there is no version to build with".to_owned()), BakeError::Node))
+        let urls: Vec<String> = notes.iter().filter_map(|note| note.url.clone()).collect();
+        let transport = Transport::new(&urls, Credentials::None, &HttpOptions::default());
+        let transport = Arc::new(transport.map_err(crate::LoadError::Setup)?);
+        Ok(Builder { nodes, transport, restarts: 0 })
     }
 
-    /// Starts it again where it has died. Whether it had.
+    /// Starts again what has died. Whether something had.
     pub(super) async fn revive(&mut self) -> Result<bool, BakeError> {
-        if node::status(&self.options.name).await?.state == State::Running {
-            return Ok(false);
+        let mut had_died = false;
+        for options in &self.nodes {
+            if node::status(&options.name).await?.state == State::Running {
+                continue;
+            }
+            if self.restarts >= RESTARTS_MAX {
+                return Err(BakeError::Refused(format!(
+                    "the builder has died {} times; see `inrush node logs --name {}`, and whether it has enough memory (--builder-heap) and disk",
+                    self.restarts + 1,
+                    options.name
+                )));
+            }
+            self.restarts += 1;
+            had_died = true;
+            tracing::warn!("the builder has died, and is started again on its data");
+            node::start(options.clone()).await?;
         }
-        if self.restarts >= RESTARTS_MAX {
-            return Err(BakeError::Refused(format!(
-                "the builder has died {} times; see `inrush node logs --name {}`, and whether it has enough memory (--builder-heap) and disk",
-                self.restarts + 1,
-                self.options.name
-            )));
-        }
-        self.restarts += 1;
-        tracing::warn!("the builder has died, and is started again on its data");
-        node::start(self.options.clone()).await?;
-        Ok(true)
+        Ok(had_died)
     }
 
     /// Keeps it alive until dropped; returns only where that cannot be done.
@@ -164,13 +164,65 @@ impl Builder {
     }
 
     /// Where it answers.
-    pub(super) fn url(&self) -> String {
-        self.transport.nodes()[0].to_string()
+    pub(super) fn urls(&self) -> Vec<String> {
+        self.transport.nodes().iter().map(ToString::to_string).collect()
     }
 }
 
-fn transport(url: &str) -> Result<Transport, BakeError> {
-    Transport::new(&[url], Credentials::None, &HttpOptions::default()).map_err(|e| crate::LoadError::Setup(e).into())
+/// Starts one server, of the first version that can be had.
+async fn start_one(
+    note: &mut Note,
+    mut options: StartOptions,
+    candidates: &[String],
+) -> Result<StartOptions, BakeError> {
+    let mut missing = None;
+    for version in candidates {
+        options.version = Some(version.clone());
+        let mut started = node::start(options.clone()).await;
+        if matches!(started, Err(NodeError::PortTaken(_))) && note.url.take().is_some() {
+            // Somebody else's by now; what was loaded through it is not found again through another.
+            (options.port, options.transport_port) = (Some(free_port()?), Some(free_port()?));
+            note.transport_port = options.transport_port;
+            started = node::start(options.clone()).await;
+        }
+        match started {
+            Ok(started) => {
+                if !started.already_running {
+                    tracing::info!("the builder, {}, was started at {}", note.title(), started.url);
+                }
+                options.port = started.url.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+                (note.version, note.url) = (started.version, Some(started.url));
+                return Ok(options);
+            }
+            Err(error @ (NodeError::NoDistribution { .. } | NodeError::NoJava { .. })) => {
+                missing.get_or_insert(error);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(missing.map_or_else(|| BakeError::Refused("there is no version to build with".to_owned()), BakeError::Node))
+}
+
+/// What makes a server a node of the cluster whose first node, of the same name, listens to the others at `seed`.
+fn of_cluster(note: &Note, cluster: &str, seed: u16) -> Vec<(String, String)> {
+    let first = match note.product {
+        Product::OpenSearch => "cluster.initial_cluster_manager_nodes",
+        Product::Elasticsearch => "cluster.initial_master_nodes",
+    };
+    let mut settings = vec![
+        ("cluster.name".to_owned(), cluster.to_owned()),
+        // An empty value takes ours out.
+        ("discovery.type".to_owned(), String::new()),
+        ("discovery.seed_hosts".to_owned(), format!("[\"127.0.0.1:{seed}\"]")),
+    ];
+    if note.name == cluster {
+        settings.push((first.to_owned(), format!("[\"{cluster}\"]")));
+    }
+    settings
+}
+
+fn quoted(path: &Path) -> String {
+    serde_json::Value::from(path.display().to_string()).to_string()
 }
 
 /// A port that nobody listens on now. Not 9200 and those after it, where people look for servers.

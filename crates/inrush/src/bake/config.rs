@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use inrush_core::Action;
+use serde::{Deserialize, Serialize};
 
 use crate::cluster::ClusterError;
 use crate::config::{Durability, LoadConfig};
@@ -20,8 +21,26 @@ pub struct BakeConfig {
     pub place: Place,
     /// The server that builds.
     pub builder: BuilderConfig,
+    /// How many servers build at once, each with its own heap. Default 1.
+    pub builders: u32,
+    /// What several of them build; of no meaning for one.
+    pub layout: Layout,
     /// Lift the target's throttles for the restore, and put them back. Default: they stay.
     pub unthrottle: bool,
+}
+
+/// What several builders build.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// They are the nodes of one cluster, which holds the index.
+    #[default]
+    Cluster,
+    /// An index each, `NAME-1` and on, with `NAME` as the alias of all. Documents with the same id or routing value are in the same one.
+    Alias,
+    /// A shard each, of one index: documents go where the index will look for them, and the shards are put together in the repository. Needs a
+    /// field with ids, and a folder as the repository.
+    Stitched,
 }
 
 /// Where the snapshot goes from the builder to the target.
@@ -58,7 +77,19 @@ impl Default for BuilderConfig {
 impl BakeConfig {
     /// The defaults for building what `load` would load.
     pub fn new(load: LoadConfig, place: Place) -> Self {
-        BakeConfig { load, place, builder: BuilderConfig::default(), unthrottle: false }
+        BakeConfig {
+            load,
+            place,
+            builder: BuilderConfig::default(),
+            builders: 1,
+            layout: Layout::default(),
+            unthrottle: false,
+        }
+    }
+
+    /// The layout, where there is more than one builder.
+    pub(super) fn parted(&self) -> Option<Layout> {
+        (self.builders > 1).then_some(self.layout)
     }
 
     /// Checks what one value alone cannot tell.
@@ -98,10 +129,43 @@ impl BakeConfig {
                     .to_owned(),
             );
         }
+        if !(1..=BUILDERS_MAX).contains(&self.builders) {
+            return Err(format!("--builders must be 1 to {BUILDERS_MAX}"));
+        }
+        self.check_layout()?;
         if self.builder.home.is_some() && self.builder.version.is_some() {
             return Err("--builder-home is of one version; leave --builder-version out".to_owned());
         }
         Ok(())
+    }
+}
+
+/// Each has a heap of its own on one machine.
+const BUILDERS_MAX: u32 = 64;
+
+impl BakeConfig {
+    fn check_layout(&self) -> Result<(), String> {
+        let load = &self.load;
+        let by_id_made_here = load.id_from.is_some();
+        match self.parted() {
+            None | Some(Layout::Cluster) => Ok(()),
+            Some(Layout::Alias | Layout::Stitched) if by_id_made_here => {
+                Err("--id-from makes ids by the order of the whole source, and each builder reads its part; name a field with --id, or give --layout cluster".to_owned())
+            }
+            Some(Layout::Alias) if load.finish.swap.is_some() => {
+                Err("--layout alias makes several indices behind one new alias, and --alias puts one index in the place of one; give --index NAME, or --layout stitched".to_owned())
+            }
+            Some(Layout::Alias) => Ok(()),
+            Some(Layout::Stitched) if load.id.is_none() => {
+                Err("--layout stitched puts each document into the shard that its id belongs to, and the servers would make the ids; name the field that holds them with --id FIELD, or give --layout cluster".to_owned())
+            }
+            Some(Layout::Stitched) => match load.create.shards {
+                Some(shards) if shards != self.builders => {
+                    Err(format!("--layout stitched builds a shard a builder; give --builders {shards}, or leave --shards out"))
+                }
+                _ => Ok(()),
+            },
+        }
     }
 }
 
@@ -160,6 +224,8 @@ mod tests {
         );
         assert!(problem(|c| c.load.create.recreate = true).contains("--alias"));
         assert!(problem(|c| c.load.durability = Durability::Async).contains("leave it out"));
+        assert!(problem(|c| (c.builders, c.layout) = (2, Layout::Stitched)).contains("--id FIELD"));
+        assert!(problem(|c| c.builders = 0).contains("1 to 64"));
         assert!(problem(|c| c.load.state = None).contains("--state"));
     }
 }

@@ -1,5 +1,6 @@
 //! What fits a target: which server may build for it, and which of the index's settings the builder gets.
 
+use inrush_core::routing::Routing;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -25,6 +26,7 @@ pub(super) struct Plan {
 const REPLICAS: &str = "index.number_of_replicas";
 const REFRESH: &str = "index.refresh_interval";
 const SHARDS: &str = "index.number_of_shards";
+const ROUTING_SHARDS: &str = "index.number_of_routing_shards";
 
 /// Settings that speak of the target's nodes, policies and searches: a builder cannot have them, or would be slowed down by them.
 const TARGET_ONLY: [&str; 10] = [
@@ -70,12 +72,74 @@ impl Plan {
         Plan { building, mappings, restored, ignored, aliases: given.aliases }
     }
 
+    /// How documents find their shard.
+    ///
+    /// # Errors
+    /// Numbers that servers would not take, or a rule that is not the plain one.
+    pub(super) fn routing(&self) -> Result<Routing, String> {
+        let number = |name: &str| {
+            let value = self.building.get(name)?;
+            value.as_u64().or_else(|| value.as_str()?.parse().ok()).and_then(|n| u32::try_from(n).ok())
+        };
+        if number("index.routing_partition_size").is_some_and(|n| n > 1) {
+            return Err("the index has a routing_partition_size, which spreads equal routing values over several shards; leave --layout stitched out".to_owned());
+        }
+        let shards = number(SHARDS).unwrap_or(1);
+        match number(ROUTING_SHARDS) {
+            Some(routing_shards) => Routing::with_routing_shards(shards, routing_shards),
+            None => Ok(Routing::new(shards)),
+        }
+    }
+
+    /// The same with this number of shards, whatever was said or given.
+    pub(super) fn with_shards(mut self, shards: u32) -> Plan {
+        self.building.insert(SHARDS.to_owned(), json!(shards));
+        self
+    }
+
+    /// An index of one shard, of the same kind.
+    pub(super) fn one_shard(&self) -> Plan {
+        let mut part = self.clone().with_shards(1);
+        part.building.remove(ROUTING_SHARDS);
+        part
+    }
+
     /// The ingest pipelines that the index names.
     pub(super) fn pipelines(&self) -> Vec<String> {
         let names = ["index.default_pipeline", "index.final_pipeline"];
         let named = names.iter().filter_map(|name| self.building.get(*name)?.as_str());
         named.filter(|name| *name != "_none").map(str::to_owned).collect()
     }
+}
+
+/// The mapping of an index whose parts were built apart. `found`: the mapping of each part.
+///
+/// # Errors
+/// A field that is not the same in all of them: where nothing says what it is, each server decides by the first value that it sees.
+pub(super) fn union(found: &[Value]) -> Result<Value, String> {
+    fn add(path: &str, all: &mut Value, one: &Value) -> Result<(), String> {
+        match (all, one) {
+            (Value::Object(all), Value::Object(one)) => {
+                for (key, value) in one {
+                    match all.get_mut(key) {
+                        Some(there) => add(&format!("{path}.{key}"), there, value)?,
+                        None => drop(all.insert(key.clone(), value.clone())),
+                    }
+                }
+                Ok(())
+            }
+            (all, one) if all == one => Ok(()),
+            (all, one) => Err(format!(
+                "the builders found different mappings: {} is {all} in one part and {one} in another; say what it is with --mapping (see `inrush mapping`)",
+                path.trim_start_matches('.').replace("properties.", "").replace(".type", "")
+            )),
+        }
+    }
+    let mut all = json!({});
+    for one in found.iter().filter(|one| one.is_object()) {
+        add("", &mut all, one)?;
+    }
+    Ok(all)
 }
 
 /// Settings by their full names, whatever form they were given in.
@@ -199,10 +263,34 @@ mod tests {
     }
 
     #[test]
+    fn parts_have_one_mapping_or_are_refused() {
+        let a = json!({"properties": {"n": {"type": "long"}, "o": {"properties": {"x": {"type": "date"}}}}});
+        let b = json!({"properties": {"n": {"type": "long"}, "o": {"properties": {"y": {"type": "text"}}}, "m": {"type": "ip"}}});
+        let both = union(&[a.clone(), b, json!({})]).unwrap();
+        let expected = json!({"properties": {"n": {"type": "long"}, "o": {"properties": {"x": {"type": "date"}, "y": {"type": "text"}}}, "m": {"type": "ip"}}});
+        assert_eq!(both, expected);
+        let error = union(&[a, json!({"properties": {"o": {"properties": {"x": {"type": "long"}}}}})]).unwrap_err();
+        assert!(error.contains("o.x is \"date\" in one part and \"long\" in another"), "{error}");
+    }
+
+    #[test]
+    fn documents_are_parted_as_the_index_routes_them() {
+        let routing = |settings: Value| plan(json!({}), settings).routing();
+        assert_eq!(routing(json!({})).unwrap(), Routing::new(3));
+        assert_eq!(
+            routing(json!({"number_of_routing_shards": "12"})).unwrap(),
+            Routing::with_routing_shards(3, 12).unwrap()
+        );
+        assert!(routing(json!({"number_of_routing_shards": 10})).unwrap_err().contains("no multiple"));
+        assert!(routing(json!({"routing_partition_size": 2})).unwrap_err().contains("routing_partition_size"));
+        let part = plan(json!({}), json!({"number_of_routing_shards": 12})).one_shard();
+        assert_eq!((part.building[SHARDS].as_u64(), part.building.contains_key(ROUTING_SHARDS)), (Some(1), false));
+    }
+
+    #[test]
     fn a_builder_is_not_newer_and_has_the_same_lucene() {
-        let fits = |builder: &str, target: &str| {
-            check(Product::OpenSearch, builder.parse().unwrap(), target.parse().unwrap())
-        };
+        let fits =
+            |builder: &str, target: &str| check(Product::OpenSearch, builder.parse().unwrap(), target.parse().unwrap());
         fits("3.6.0", "3.6.0").unwrap();
         fits("3.1.0", "3.6.0").unwrap();
         assert!(fits("3.6.1", "3.6.0").unwrap_err().contains("newer"));

@@ -3,23 +3,28 @@
 //!
 //! Whatever is done on the target is written down before ([`state`]), so that a run that fails or dies leaves the target as it was, or is gone on with.
 
+mod assemble;
 mod build;
 mod builder;
 mod config;
+mod context;
 mod fitting;
 mod hand_over;
+mod load;
+mod merge;
 mod pipelines;
 mod place;
 mod prepare;
 mod report;
 mod run;
 mod state;
+mod stitch;
 mod throttle;
 mod undo;
 
 use std::sync::Arc;
 
-pub use config::{BakeConfig, BakeError, BuilderConfig, Place};
+pub use config::{BakeConfig, BakeError, BuilderConfig, Layout, Place};
 pub use report::{BakeReport, BakeStep, BakeStepName};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

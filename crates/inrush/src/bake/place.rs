@@ -50,6 +50,21 @@ impl Shared {
         }
     }
 
+    /// A place of its own in this one.
+    pub(super) fn within(&self, name: &str) -> Shared {
+        let mut inner = self.clone();
+        if let Some(folder) = &mut inner.folder {
+            folder.push(name);
+            inner.repository.settings.insert("location".to_owned(), json!(folder));
+        } else {
+            let base =
+                inner.repository.settings.get("base_path").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let base = format!("{base}/{name}");
+            inner.repository.settings.insert("base_path".to_owned(), json!(base));
+        }
+        inner
+    }
+
     /// As the target registers it: to read only.
     pub(super) fn read_only(&self) -> Repository {
         let mut repository = self.repository.clone();

@@ -3,17 +3,20 @@
 use http::Method;
 
 use super::builder::{self, Note};
-use super::config::{BakeConfig, BakeError};
+use super::config::{BakeConfig, BakeError, Layout};
 use super::fitting::Plan;
 use super::place::Shared;
-use super::state::Saved;
+use super::state::{Part, Saved, Whole};
 use crate::checkpoint::Job;
 use crate::cluster::check::{Needs, Preflight, preflight};
-use crate::cluster::{ClusterError, TargetKind, Version, templates};
+use crate::cluster::{ClusterError, TargetKind, Version, index as cluster_index, templates};
 use crate::finish::{self, Swapping};
 use crate::loader::run_id;
 use crate::node::Distribution;
 use crate::transport::Transport;
+
+/// What the index of a single shard is called on its builder.
+pub(super) const PART: &str = "inrush-bake-part";
 
 /// A target that can be baked for.
 pub(super) struct Prepared {
@@ -53,7 +56,11 @@ pub(super) async fn prepare(
     }
     let oldest = oldest_node(target).await?;
     let (product, versions) = builder::versions(&info, oldest, &config.builder)?;
-    let given = templates::given(target, &index).await?;
+    let made_as = match config.parted() {
+        Some(Layout::Alias) => format!("{index}-1"),
+        _ => index.clone(),
+    };
+    let given = templates::given(target, &made_as).await?;
     if let Some(swap) = load.finish.swap.as_ref().filter(|swap| given.aliases.contains_key(&swap.alias)) {
         return Err(BakeError::Refused(format!(
             "an index template gives {index} the alias {}, which is to be moved when the index is complete; take the alias out of the template",
@@ -63,14 +70,67 @@ pub(super) async fn prepare(
     let id = run_id();
     let shared = Shared::find(&config.place, &format!("inrush-bake-{id}"), target).await?;
     let version = versions.first().cloned().unwrap_or_default();
-    let note = Note { name: format!("bake-{id}"), product, version, url: None };
-    tracing::info!(
-        "building {index} with {} for {info}",
-        Distribution { product, version: note.version.clone() }.title()
-    );
-    let mut saved = Saved::new(job, id, index, Plan::new(given, &create), shared, note);
+    let count = config.builders as usize;
+    let notes: Vec<Note> = (1..=count)
+        .map(|n| {
+            let name = if count == 1 { format!("bake-{id}") } else { format!("bake-{id}-{n}") };
+            Note { name, product, version: version.clone(), url: None, transport_port: None }
+        })
+        .collect();
+    tracing::info!("building {index} with {} for {info}", Distribution { product, version }.title());
+    let plan = Plan::new(given, &create);
+    let (plan, parts, whole) = parts(config, &index, plan, notes)?;
+    if whole.is_some() && shared.folder.is_none() {
+        return Err(BakeError::Refused(
+            "--layout stitched puts files of the repository together, and this one is no folder; give --repository-path, or another --layout".to_owned(),
+        ));
+    }
+    for part in parts.iter().filter(|part| part.index != index && whole.is_none()) {
+        if cluster_index::exists(target, &part.index).await? {
+            return Err(BakeError::Refused(format!("{} exists on the target; name another --index", part.index)));
+        }
+    }
+    let mut saved = Saved::new(job, id, index, plan, shared, parts);
+    (saved.layout, saved.whole) = (config.parted(), whole);
     saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
     Ok(Prepared { saved, swapping, versions, warnings })
+}
+
+/// What is built apart, and how: by one builder, by nodes of one, or by several.
+fn parts(
+    config: &BakeConfig,
+    index: &str,
+    plan: Plan,
+    notes: Vec<Note>,
+) -> Result<(Plan, Vec<Part>, Option<Whole>), BakeError> {
+    let part = |nodes, index: String, plan| Part {
+        nodes,
+        index,
+        plan,
+        made: None,
+        loaded: None,
+        snapshot: false,
+        mapping: serde_json::Value::Null,
+    };
+    let count = config.builders;
+    Ok(match config.parted() {
+        None | Some(Layout::Cluster) => {
+            let parts = vec![part(notes, index.to_owned(), plan.clone())];
+            (plan, parts, None)
+        }
+        Some(Layout::Alias) => {
+            let each = notes.into_iter().enumerate();
+            let parts = each.map(|(n, note)| part(vec![note], format!("{index}-{}", n + 1), plan.clone())).collect();
+            (plan, parts, None)
+        }
+        Some(Layout::Stitched) => {
+            let plan = plan.with_shards(count);
+            plan.routing().map_err(BakeError::Refused)?;
+            let each = notes.into_iter();
+            let parts = each.map(|note| part(vec![note], PART.to_owned(), plan.one_shard())).collect();
+            (plan, parts, Some(Whole::default()))
+        }
+    })
 }
 
 /// Product, version, disks, pipelines, and what the index's name stands for.

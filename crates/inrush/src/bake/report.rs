@@ -44,6 +44,8 @@ pub enum BakeStepName {
     Load,
     /// Flushing it, and writing it to the repository.
     Snapshot,
+    /// Putting shards together that were built apart.
+    Assemble,
     /// Reading it from the repository, on the target.
     Restore,
     /// Waiting until its copies are in use, and counting it there.
@@ -64,6 +66,7 @@ impl BakeStepName {
             BakeStepName::Create => "create",
             BakeStepName::Load => "load",
             BakeStepName::Snapshot => "snapshot",
+            BakeStepName::Assemble => "assemble",
             BakeStepName::Restore => "restore",
             BakeStepName::Verify => "verify",
             BakeStepName::Publish => "publish",

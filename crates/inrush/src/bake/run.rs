@@ -4,10 +4,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
 
 use super::OpenSource;
-use super::builder::Builder;
+use super::assemble::assemble;
+use super::build::PartRun;
+use super::builder::Note;
 use super::config::{BakeConfig, BakeError};
+use super::context::{Context, is_stopped};
+use super::hand_over::Target;
+use super::merge::merge;
 use super::prepare::{Prepared, prepare};
 use super::report::{BakeReport, BakeStep, BakeStepName as Step};
 use super::state::{Keep, Saved};
@@ -24,22 +30,6 @@ use crate::report::{Report, Status};
 use crate::run::Event;
 use crate::source::Repeats;
 use crate::transport::Transport;
-
-/// A bake under way.
-pub(super) struct Bake {
-    pub(super) config: BakeConfig,
-    pub(super) open: OpenSource,
-    pub(super) target: Arc<Transport>,
-    pub(super) keep: Keep,
-    pub(super) saved: Saved,
-    /// Versions of the builder to try.
-    pub(super) versions: Vec<String>,
-    pub(super) builder: Option<Builder>,
-    pub(super) progress: watch::Sender<Progress>,
-    pub(super) stop: watch::Receiver<bool>,
-    warnings: Vec<String>,
-    started: Instant,
-}
 
 /// Bakes to the end.
 pub(super) async fn bake(
@@ -107,7 +97,7 @@ async fn begin(
         }
         let swapping = finish::begin(target, &mut config.load, saved.swap.clone()).await?;
         saved.published |= swapping.as_ref().is_some_and(|swapping| swapping.is_done);
-        let versions = vec![saved.builder.version.clone()];
+        let versions = vec![saved.parts[0].nodes[0].version.clone()];
         return Ok(Beginning { saved, swapping, versions, warnings: Vec::new() });
     }
     if let Some(mut saved) = earlier {
@@ -135,21 +125,31 @@ async fn is_published(target: &Transport, config: &BakeConfig, saved: &Saved) ->
 
 /// Takes away what is on this machine: the builder, the snapshot, and at last what is written down.
 async fn clear(keep: &Keep, saved: &Saved) -> Result<(), String> {
-    node::remove(&saved.builder.name).await.map_err(|error| format!("the builder: {error}"))?;
+    for note in saved.parts.iter().flat_map(|part| &part.nodes) {
+        node::remove(&note.name).await.map_err(|error| format!("the builder {}: {error}", note.name))?;
+    }
     saved.shared.remove()?;
     keep.remove(&saved.id)
 }
 
+/// A bake under way.
+struct Bake {
+    context: Arc<Context>,
+    target: Target,
+    warnings: Vec<String>,
+    started: Instant,
+}
+
 impl Bake {
-    async fn run(mut self, mut finishing: Finishing) -> Result<Report, BakeError> {
+    async fn run(self, mut finishing: Finishing) -> Result<Report, BakeError> {
         let (sender, mut events) = mpsc::unbounded_channel();
-        let mut stop = self.stop.clone();
+        let mut stop = self.context.stop.clone();
         tokio::spawn(async move {
             is_stopped(&mut stop).await;
             // Whoever has ended needs no stop.
             let _ = sender.send(Event::Stop);
         });
-        let ended = match finishing.block_old(&self.config.load.guard, &run_id()).await {
+        let ended = match finishing.block_old(&self.context.config.load.guard, &run_id()).await {
             Ok(()) => self.steps(&mut finishing, &mut events).await,
             Err(why) => Err(BakeError::Refused(why)),
         };
@@ -161,114 +161,148 @@ impl Bake {
 
     /// Everything up to the published index.
     async fn steps(
-        &mut self,
+        &self,
         finishing: &mut Finishing,
         events: &mut mpsc::UnboundedReceiver<Event>,
     ) -> Result<HandedOver, BakeError> {
-        if !self.saved.snapshot && !self.saved.published {
+        let context = &self.context;
+        let (is_built, was_published) = {
+            let saved = context.saved();
+            (saved.is_built(), saved.published)
+        };
+        if !is_built && !was_published {
             self.build().await?;
         }
-        if !self.saved.published {
-            let begun = self.begin(Step::Restore);
-            let restored = until(self.stop.clone(), self.restore()).await;
-            self.done(Step::Restore, begun, restored)?;
+        if !was_published {
+            context.step(Step::Restore, None, context.until_stopped(self.target.restore())).await?;
         }
-        let begun = self.begin(Step::Verify);
-        let verified = until(self.stop.clone(), self.verify(finishing)).await;
-        let (detail, verified) = match verified {
-            // Others may write to it by now.
-            Err(BakeError::Refused(why)) if self.saved.published => (why, self.loaded()?.verified),
-            verified => verified?,
-        };
-        self.done(Step::Verify, begun, Ok(detail))?;
-        let begun = self.begin(Step::Publish);
         let report = self.loaded()?;
+        let mut verified = report.verified.clone();
+        let verify = async {
+            match self.target.verify(finishing, &report.verified).await {
+                // Others may write to it by now.
+                Err(BakeError::Refused(why)) if was_published => Ok(why),
+                found => {
+                    verified = found?;
+                    Ok(verified.detail.clone())
+                }
+            }
+        };
+        context.step(Step::Verify, None, context.until_stopped(verify)).await?;
+        let names: Vec<String> = context.saved().handovers().into_iter().map(|handover| handover.index).collect();
         let why = match report.status {
             Status::Complete => String::new(),
             _ => format!("{} documents are not in", report.counts.docs_not_in()),
         };
-        let status = finishing.run(std::slice::from_ref(&self.saved.index), report.status, why, events).await;
-        if matches!(status, Status::CheckFailed | Status::Interrupted | Status::Failed) && !finishing.was_published() {
-            return match status {
-                Status::Interrupted => Err(BakeError::Interrupted),
-                _ => Err(BakeError::Refused(finishing.failure().unwrap_or_else(|| "the end failed".to_owned()))),
-            };
-        }
-        // From here on nothing is taken away again.
-        self.saved.published = true;
-        self.write()?;
-        let aliases = self.give_aliases().await;
-        let detail = aliases.as_ref().map(|n| format!("{} with {n} aliases of templates", self.saved.index));
-        let detail = detail.unwrap_or_else(|error| error.to_string());
-        self.done(Step::Publish, begun, Ok(detail))?;
+        let (mut status, mut aliases) = (report.status, Ok(0));
+        let publish = async {
+            status = finishing.run(&names, report.status, why, events).await;
+            match status {
+                Status::Complete | Status::Incomplete => {}
+                _ if finishing.was_published() => {}
+                Status::Interrupted => return Err(BakeError::Interrupted),
+                Status::CheckFailed | Status::Failed => {
+                    return Err(BakeError::Refused(finishing.failure().unwrap_or_else(|| "the end failed".to_owned())));
+                }
+            }
+            // From here on nothing is taken away again.
+            context.write(|saved| saved.published = true)?;
+            aliases = self.target.give_aliases().await;
+            Ok(match &aliases {
+                Ok(0) => names.join(", "),
+                Ok(n) => format!("{} with {n} aliases", names.join(", ")),
+                Err(error) => error.to_string(),
+            })
+        };
+        context.step(Step::Publish, None, publish).await?;
         let report = Report { status, verified, ..report };
         Ok(HandedOver { report, aliases: aliases.err().map(|error| error.to_string()) })
     }
 
-    /// The builder's part.
-    async fn build(&mut self) -> Result<(), BakeError> {
-        let begun = self.begin(Step::Builder);
-        let started = until(self.stop.clone(), self.start_builder()).await;
-        self.done(Step::Builder, begun, started)?;
-        let begun = self.begin(Step::Repository);
-        let shared = until(self.stop.clone(), self.share()).await;
-        self.done(Step::Repository, begun, shared)?;
-        let begun = self.begin(Step::Create);
-        let made = until(self.stop.clone(), self.make_index()).await;
-        self.done(Step::Create, begun, made)?;
-        if self.saved.loaded.is_none() {
-            let begun = self.begin(Step::Load);
-            let report = self.load().await?;
-            if !matches!(report.status, Status::Complete | Status::Incomplete) {
-                return Err(not_loaded(report));
-            }
-            let (builder, index) = (self.builder()?, self.saved.index.clone());
-            let docs = crate::cluster::stats::count_now(&builder, &index).await?;
-            let detail = format!("{} read, {docs} in the index", report.counts.docs_read);
-            self.saved.loaded = Some((Box::new(report), docs));
-            self.done(Step::Load, begun, Ok(detail))?;
+    /// The builders' part, each of them beside the others.
+    async fn build(&self) -> Result<(), BakeError> {
+        let left: Vec<usize> = {
+            let saved = self.context.saved();
+            (0..saved.parts.len()).filter(|part| !saved.parts[*part].snapshot).collect()
+        };
+        let mut first = None;
+        let mut running = JoinSet::new();
+        for part in left {
+            let mut run = PartRun::new(Arc::clone(&self.context), part);
+            running.spawn(async move { run.build().await.map(|()| (part, run)) });
         }
-        let begun = self.begin(Step::Snapshot);
-        let taken = until(self.stop.clone(), self.snapshot()).await;
-        self.done(Step::Snapshot, begun, taken)
+        let mut failed = None;
+        while let Some(built) = running.join_next().await {
+            match built {
+                Ok(Ok((0, run))) => first = Some(run),
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => {
+                    // The others end in order: what they have loaded is gone on with.
+                    self.context.break_off();
+                    failed.get_or_insert(error);
+                }
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if self.context.saved().whole.is_none() {
+            return Ok(());
+        }
+        let mut first = match first {
+            Some(first) => first,
+            None => {
+                let mut first = PartRun::new(Arc::clone(&self.context), 0);
+                self.context.until_stopped(first.start_builder()).await?;
+                first
+            }
+        };
+        let assembled = self.context.until_stopped(assemble(&self.context, &mut first));
+        self.context.step(Step::Assemble, None, assembled).await
     }
 
     /// Takes everything away that was there for the bake only, and says how it went.
-    async fn end(mut self, handed_over: HandedOver, finishing: Finishing) -> Report {
-        let begun = self.begin(Step::CleanUp);
-        let mut left = undo::tidy(&self.target, &mut self.saved).await;
+    async fn end(self, handed_over: HandedOver, finishing: Finishing) -> Report {
+        let context = &self.context;
+        context.show(Step::CleanUp.name());
+        let begun = Instant::now();
+        let mut saved = context.saved().clone();
+        let mut left = undo::tidy(&context.target, &mut saved).await;
         left.extend(handed_over.aliases.map(|why| format!("the aliases of templates: {why}")));
-        // It has the repository that only it can delete from.
-        if self.saved.shared.folder.is_none()
-            && let Err(error) = self.delete_snapshot().await
+        // They have the repositories that only they can delete from.
+        if saved.shared.folder.is_none()
+            && let Err(error) = self.delete_snapshots(saved.parts.len()).await
         {
             left.push(format!("the snapshot in the repository: {error}"));
         }
-        let seconds = begun.elapsed().as_secs_f64();
         let cleared = match left.is_empty() {
-            true => clear(&self.keep, &self.saved).await,
-            false => self.keep.write(&self.saved),
+            true => clear(&context.keep, &saved).await,
+            false => context.keep.write(&saved),
         };
         left.extend(cleared.err());
-        self.saved.steps.push(BakeStep { step: Step::CleanUp, seconds, detail: "taken away".to_owned() });
+        let detail = if left.is_empty() { "everything is taken away" } else { "not everything could be taken away" };
+        let step = BakeStep { step: Step::CleanUp, seconds: begun.elapsed().as_secs_f64(), detail: detail.to_owned() };
+        saved.steps.push(step);
         let mut report = handed_over.report;
         if report.status == Status::Complete && !left.is_empty() {
             report.status = Status::CheckFailed;
         }
-        self.report(report, finishing, left)
+        self.report(report, saved, finishing, left)
     }
 
     /// Leaves the target as it was.
     async fn fail(
-        mut self,
+        self,
         error: BakeError,
         mut finishing: Finishing,
         mut events: mpsc::UnboundedReceiver<Event>,
     ) -> Result<Report, BakeError> {
-        self.show("leaving the target as it was");
+        let context = &self.context;
+        context.show("leaving the target as it was");
         let (error, report) = match error {
             BakeError::NotLoaded(report) => (None, Some(*report)),
-            error => (Some(error), self.saved.loaded.as_ref().map(|(report, _)| report.as_ref().clone())),
+            error => (Some(error), self.loaded().ok()),
         };
         let status = match (&error, &report) {
             (Some(BakeError::Interrupted), _) => Status::Interrupted,
@@ -277,16 +311,17 @@ impl Bake {
         };
         let why = error.as_ref().map_or_else(|| "the load did not come to its end".to_owned(), ToString::to_string);
         finishing.run(&[], Status::Failed, why.clone(), &mut events).await;
-        let left = undo::undo(&self.target, &mut self.saved).await;
-        // What cannot be written down now was written down before: more is undone by the next run than there is.
-        let written = self.keep.write(&self.saved);
+        let mut saved = context.saved().clone();
+        let mut left = undo::undo(&context.target, &mut saved).await;
         let Some(report) = report else {
-            // Nothing was loaded, so there is nothing to go on with.
+            // Nothing was loaded, so there is nothing to go on with; but an earlier run may have begun to.
+            if left.is_empty() && !context.config.load.resume {
+                clear(&context.keep, &saved).await.map_err(BakeError::Refused)?;
+            } else {
+                context.keep.write(&saved).map_err(BakeError::Refused)?;
+            }
             return Err(match (left.is_empty(), error) {
-                (true, Some(error)) => {
-                    clear(&self.keep, &self.saved).await.map_err(BakeError::Refused)?;
-                    error
-                }
+                (true, Some(error)) => error,
                 (_, error) => BakeError::Refused(format!(
                     "{}; and on the target is left: {}; the same command with --resume goes on",
                     error.map(|error| error.to_string()).unwrap_or_default(),
@@ -294,79 +329,53 @@ impl Bake {
                 )),
             });
         };
-        // Its data stay, for --resume.
-        let stopped = node::stop(&self.saved.builder.name, false).await;
-        let mut left = left;
-        left.extend(written.err());
-        left.extend(stopped.err().map(|error| format!("the builder {}: {error}", self.saved.builder.name)));
+        // What cannot be written down now was written down before: more is undone by the next run than there is.
+        left.extend(context.keep.write(&saved).err());
+        // Their data stay, for --resume.
+        for note in saved.parts.iter().flat_map(|part| &part.nodes) {
+            let stopped = node::stop(&note.name, false).await;
+            left.extend(stopped.err().map(|error| format!("the builder {}: {error}", note.name)));
+        }
         let failure = report.failure.clone().or_else(|| error.map(|error| error.to_string()));
-        let checkpoint = Some(self.keep.path());
-        Ok(self.report(Report { status, failure, checkpoint, ..report }, finishing, left))
+        let checkpoint = Some(context.keep.path());
+        Ok(self.report(Report { status, failure, checkpoint, ..report }, saved, finishing, left))
     }
 
-    fn report(self, report: Report, finishing: Finishing, left: Vec<String>) -> Report {
-        let published = self.saved.published;
+    fn report(self, report: Report, saved: Saved, finishing: Finishing, left: Vec<String>) -> Report {
+        let published = saved.published;
         let mut warnings = self.warnings;
         warnings.extend(report.warnings.iter().cloned());
         warnings.extend(finishing.warnings());
-        warnings.extend(left.iter().cloned());
         let (mut finish, mut swap) = finishing.reports(report.status, !published);
         finish.steps.splice(0..0, report.finish.steps.iter().cloned());
         if let Some(swap) = swap.as_mut().filter(|_| !published) {
             swap.detail = "the index was not handed over, and the alias is as it was".to_owned();
-            swap.what_next = Some("the same command with --resume goes on".to_owned());
+            swap.what_next = None;
         }
-        let bake = BakeReport {
-            index: self.saved.index,
-            builder: self.saved.builder.title(),
-            steps: self.saved.steps,
-            handed_over: published,
-            left,
+        let notes: Vec<String> = saved.parts.iter().flat_map(|part| &part.nodes).map(Note::title).collect();
+        let builder = match notes.len() {
+            1 => notes.concat(),
+            n => format!("{n} x {}", notes[0]),
         };
-        Report { seconds: self.started.elapsed().as_secs_f64(), finish, swap, bake: Some(bake), warnings, ..report }
+        let bake = BakeReport { index: saved.index, builder, steps: saved.steps, handed_over: published, left };
+        let seconds = self.started.elapsed().as_secs_f64();
+        Report { seconds, finish, swap, bake: Some(bake), warnings, ..report }
     }
 
-    async fn delete_snapshot(&mut self) -> Result<(), BakeError> {
-        if self.builder.is_none() {
-            self.start_builder().await?;
+    async fn delete_snapshots(&self, parts: usize) -> Result<(), BakeError> {
+        for part in 0..parts {
+            PartRun::new(Arc::clone(&self.context), part).delete_snapshot().await?;
         }
-        let repository = self.saved.repository();
-        self.ask(|builder| {
-            let repository = repository.clone();
-            async move { crate::cluster::snapshots::delete(&builder, &repository, super::build::SNAPSHOT).await }
-        })
-        .await
-        .map(drop)
+        Ok(())
     }
 
-    /// How the load has ended.
+    /// How the loads have ended.
     fn loaded(&self) -> Result<Report, BakeError> {
-        let loaded = self.saved.loaded.as_ref().map(|(report, _)| report.as_ref().clone());
-        loaded.ok_or_else(|| BakeError::Refused("the index was not loaded".to_owned()))
-    }
-
-    fn begin(&self, step: Step) -> Instant {
-        self.show(step.name());
-        Instant::now()
-    }
-
-    /// Notes a step that is done, and passes on why one is not.
-    fn done(&mut self, step: Step, begun: Instant, result: Result<String, BakeError>) -> Result<(), BakeError> {
-        let detail = result?;
-        let seconds = begun.elapsed().as_secs_f64();
-        tracing::info!("{}: {detail}", step.name());
-        self.saved.steps.push(BakeStep { step, seconds, detail });
-        self.write()
-    }
-
-    /// Writes down what is about to be done, or was done.
-    pub(super) fn write(&self) -> Result<(), BakeError> {
-        self.keep.write(&self.saved).map_err(BakeError::Refused)
-    }
-
-    /// For whoever watches.
-    pub(super) fn show(&self, what: &str) {
-        self.progress.send_modify(|progress| progress.phase = Phase::Baking(what.to_owned()));
+        let saved = self.context.saved();
+        let each: Option<Vec<Report>> =
+            saved.parts.iter().map(|part| Some(part.loaded.as_ref()?.0.as_ref().clone())).collect();
+        let merged = each.and_then(|each| merge(each, &saved.index));
+        merged.ok_or_else(|| BakeError::Refused("the index was not loaded".to_owned()))
     }
 }
 
@@ -376,26 +385,4 @@ struct HandedOver {
     report: Report,
     /// Why it did not get the aliases of templates.
     aliases: Option<String>,
-}
-
-fn not_loaded(report: Report) -> BakeError {
-    BakeError::NotLoaded(Box::new(report))
-}
-
-/// Does something that may be broken off at any point.
-async fn until<T>(
-    mut stop: watch::Receiver<bool>,
-    work: impl Future<Output = Result<T, BakeError>>,
-) -> Result<T, BakeError> {
-    tokio::select! {
-        done = work => done,
-        () = is_stopped(&mut stop) => Err(BakeError::Interrupted),
-    }
-}
-
-/// Waits for somebody to stop it; for ever if nobody can.
-pub(super) async fn is_stopped(stop: &mut watch::Receiver<bool>) {
-    if stop.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }

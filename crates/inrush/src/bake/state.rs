@@ -1,11 +1,12 @@
 //! What is written down of a bake, before it is done: whatever ends a run, the next one knows what is there and what has to be undone.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::builder::Note;
-use super::config::BakeError;
+use super::config::{BakeError, Layout};
 use super::fitting::Plan;
 use super::place::Shared;
 use super::report::BakeStep;
@@ -28,21 +29,21 @@ pub(super) struct Saved {
     pub(super) job: Job,
     /// Part of all names that this bake gives.
     pub(super) id: String,
-    /// The index.
+    /// The index, or the alias of all.
     pub(super) index: String,
+    /// What several builders build; none for one.
+    pub(super) layout: Option<Layout>,
     /// Of one that takes the place of another.
     pub(super) swap: Option<Noted>,
+    /// How the index is made that the target gets.
     pub(super) plan: Plan,
     pub(super) shared: Shared,
-    pub(super) builder: Note,
+    /// What is built apart.
+    pub(super) parts: Vec<Part>,
+    /// The index that shards are put into.
+    pub(super) whole: Option<Whole>,
     pub(super) steps: Vec<BakeStep>,
-    /// The index on the builder, once it is made.
-    pub(super) made: Option<Identity>,
-    /// How the load has ended, once it has, and how many documents the builder's index holds then.
-    pub(super) loaded: Option<(Box<Report>, u64)>,
-    /// The snapshot is whole.
-    pub(super) snapshot: bool,
-    /// The target has the repository, or may have it.
+    /// The target has the repositories, or may have them.
     pub(super) registered: bool,
     /// The target's throttles are changed, or may be.
     pub(super) throttle: Option<Throttle>,
@@ -52,21 +53,61 @@ pub(super) struct Saved {
     pub(super) published: bool,
 }
 
+/// What one builder builds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Part {
+    /// The servers; several where they are one cluster.
+    pub(super) nodes: Vec<Note>,
+    /// What the index is called there.
+    pub(super) index: String,
+    /// How it is made there.
+    pub(super) plan: Plan,
+    /// The index, once it is made.
+    pub(super) made: Option<Identity>,
+    /// How the load has ended, once it has, and how many documents the index holds then.
+    pub(super) loaded: Option<(Box<Report>, u64)>,
+    /// The snapshot is whole.
+    pub(super) snapshot: bool,
+    /// Of one that is put together with others: the mapping of what is in the snapshot.
+    pub(super) mapping: Value,
+}
+
+/// An index without documents, the shards of which are replaced by those of the parts. It is the first builder's.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Whole {
+    pub(super) made: Option<Identity>,
+    pub(super) snapshot: bool,
+    /// The shards are in their places.
+    pub(super) stitched: bool,
+}
+
+/// An index that the target gets.
+#[derive(Clone, Debug)]
+pub(super) struct Handover {
+    pub(super) index: String,
+    /// What its repository is called on both sides.
+    pub(super) repository: String,
+    pub(super) shared: Shared,
+    /// The index on the builder.
+    pub(super) made: Option<Identity>,
+    /// How many documents it has to hold.
+    pub(super) docs: u64,
+}
+
 impl Saved {
-    pub(super) fn new(job: Job, id: String, index: String, plan: Plan, shared: Shared, builder: Note) -> Saved {
+    pub(super) fn new(job: Job, id: String, index: String, plan: Plan, shared: Shared, parts: Vec<Part>) -> Saved {
         Saved {
             format: FORMAT,
             job,
             id,
             index,
+            layout: None,
             swap: None,
             plan,
             shared,
-            builder,
+            parts,
+            whole: None,
             steps: Vec::new(),
-            made: None,
-            loaded: None,
-            snapshot: false,
             registered: false,
             throttle: None,
             restoring: false,
@@ -74,8 +115,40 @@ impl Saved {
         }
     }
 
-    /// What the repository is called on both sides.
-    pub(super) fn repository(&self) -> String {
+    /// What the repository of a part is called on both sides, and where it is.
+    pub(super) fn repository_of(&self, part: usize) -> (String, Shared) {
+        match self.parts.len() {
+            1 => (self.repository(), self.shared.clone()),
+            _ => (format!("{}-{}", self.repository(), part + 1), self.shared.within(&format!("part-{}", part + 1))),
+        }
+    }
+
+    /// The same of the index that shards are put into.
+    pub(super) fn repository_of_whole(&self) -> (String, Shared) {
+        (format!("{}-whole", self.repository()), self.shared.within("whole"))
+    }
+
+    /// The indices that the target gets.
+    pub(super) fn handovers(&self) -> Vec<Handover> {
+        let docs = |part: &Part| part.loaded.as_ref().map_or(0, |(_, docs)| *docs);
+        if let Some(whole) = &self.whole {
+            let (repository, shared) = self.repository_of_whole();
+            let docs = self.parts.iter().map(docs).sum();
+            return vec![Handover { index: self.index.clone(), repository, shared, made: whole.made.clone(), docs }];
+        }
+        let handover = |(at, part): (usize, &Part)| {
+            let (repository, shared) = self.repository_of(at);
+            Handover { index: part.index.clone(), repository, shared, made: part.made.clone(), docs: docs(part) }
+        };
+        self.parts.iter().enumerate().map(handover).collect()
+    }
+
+    /// Whether everything is in repositories, as the target is to get it.
+    pub(super) fn is_built(&self) -> bool {
+        self.parts.iter().all(|part| part.snapshot) && self.whole.as_ref().is_none_or(|whole| whole.stitched)
+    }
+
+    fn repository(&self) -> String {
         format!("inrush-bake-{}", self.id)
     }
 }
@@ -141,25 +214,26 @@ impl Keep {
         self.state.path().to_owned()
     }
 
-    /// Where the load into the builder keeps its checkpoints.
-    pub(super) fn of_load(&self, id: &str) -> PathBuf {
-        self.folder.join(format!("load-{id}"))
+    /// Where the load into the builder of a part keeps its checkpoints.
+    pub(super) fn of_load(&self, id: &str, part: usize) -> PathBuf {
+        self.folder.join(format!("load-{id}")).join(part.to_string())
     }
 
-    /// Forgets how far the load into the builder was.
-    pub(super) fn forget_load(&self, id: &str) -> Result<(), String> {
-        let folder = self.of_load(id);
-        match std::fs::remove_dir_all(&folder) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                Err(format!("cannot delete {}: {e}", folder.display()))
-            }
-            _ => Ok(()),
-        }
+    /// Forgets how far the load into the builder of a part was.
+    pub(super) fn forget_load(&self, id: &str, part: usize) -> Result<(), String> {
+        delete(&self.of_load(id, part))
     }
 
     /// There is nothing to resume any more.
     pub(super) fn remove(&self, id: &str) -> Result<(), String> {
-        self.forget_load(id)?;
+        delete(&self.folder.join(format!("load-{id}")))?;
         self.state.remove().map_err(|e| format!("cannot delete {}: {e}", self.path().display()))
+    }
+}
+
+fn delete(folder: &Path) -> Result<(), String> {
+    match std::fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(format!("cannot delete {}: {e}", folder.display())),
+        _ => Ok(()),
     }
 }

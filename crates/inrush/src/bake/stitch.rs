@@ -44,7 +44,11 @@ pub(super) fn stitch(whole: &Path, index: &str, part: &str, shards: &[Shard<'_>]
     for shard in shards {
         let from = Entry::read(shard.repository, part)?;
         let [generation] = from.generations.as_slice() else {
-            return Err(unknown(format!("{} has {} shards, expected one", shard.repository.display(), from.generations.len())));
+            return Err(unknown(format!(
+                "{} has {} shards, expected one",
+                shard.repository.display(),
+                from.generations.len()
+            )));
         };
         let number = shard.number as usize;
         let replaced = aside.join(number.to_string());
@@ -74,7 +78,8 @@ impl Entry {
             .ok_or_else(|| unknown(format!("{} holds no index-N", repository.display())))?;
         let path = repository.join(format!("index-{newest}"));
         let body: Value = serde_json::from_slice(&fs::read(&path)?)?;
-        Entry::of(&body, index).ok_or_else(|| unknown(format!("{} says nothing of one snapshot of {index}", path.display())))
+        Entry::of(&body, index)
+            .ok_or_else(|| unknown(format!("{} says nothing of one snapshot of {index}", path.display())))
     }
 
     fn of(body: &Value, index: &str) -> Option<Entry> {
@@ -99,7 +104,8 @@ fn find(repository: &Path, id: &str, shard: u32) -> io::Result<PathBuf> {
             if !path.is_dir() {
                 continue;
             }
-            let names: Vec<&str> = path.strip_prefix(repository).into_iter().flatten().filter_map(|name| name.to_str()).collect();
+            let names: Vec<&str> =
+                path.strip_prefix(repository).into_iter().flatten().filter_map(|name| name.to_str()).collect();
             let is_it = names.contains(&id) && names.last() == Some(&shard.to_string().as_str());
             if is_it && names.contains(&"indices") {
                 return Ok(path);
@@ -162,7 +168,8 @@ mod tests {
     fn check(whole: &Path) {
         for n in 0..2 {
             let folder = whole.join(format!("x{n}/indices/W/{n}"));
-            let mut names: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+            let mut names: Vec<_> =
+                fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
             names.sort();
             assert_eq!(names, ["__data".to_owned(), format!("index-g{n}"), "snap-w.dat".to_owned()]);
             assert_eq!(fs::read_to_string(folder.join("snap-w.dat")).unwrap(), format!("p{n} snap-p{n}.dat"));

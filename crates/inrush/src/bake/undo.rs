@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::state::Saved;
+use super::state::{Handover, Saved};
 use super::throttle;
 use crate::cluster::snapshots;
 use crate::cluster::{ClusterError, index};
@@ -18,13 +18,15 @@ pub(super) async fn undo(target: &Transport, saved: &mut Saved) -> Vec<String> {
     let mut left = Vec::new();
     let until = Instant::now() + PATIENCE;
     if saved.restoring && !saved.published {
-        match patient(until, || remove_index(target, saved)).await {
-            Ok(()) => saved.restoring = false,
-            Err(why) => left.push(format!(
-                "the index {} on the target: {why}; DELETE /{} if it is there",
-                saved.index, saved.index
-            )),
+        let mut all = true;
+        for handover in saved.handovers() {
+            if let Err(why) = patient(until, || remove_index(target, &handover)).await {
+                all = false;
+                let index = &handover.index;
+                left.push(format!("the index {index} on the target: {why}; DELETE /{index} if it is there"));
+            }
         }
+        saved.restoring = !all;
     }
     left.extend(release(target, saved, until).await);
     left
@@ -44,21 +46,24 @@ async fn release(target: &Transport, saved: &mut Saved, until: Instant) -> Vec<S
         }
     }
     if saved.registered {
-        let name = saved.repository();
-        // A restore that was broken off a moment ago still holds it.
-        match patient(until, || unregister(target, &name)).await {
-            Ok(()) => saved.registered = false,
-            Err(why) => left.push(format!("the repository {name} on the target: {why}; DELETE /_snapshot/{name}")),
+        let mut all = true;
+        for Handover { repository, .. } in saved.handovers() {
+            // A restore that was broken off a moment ago still holds it.
+            if let Err(why) = patient(until, || unregister(target, &repository)).await {
+                all = false;
+                left.push(format!("the repository {repository} on the target: {why}; DELETE /_snapshot/{repository}"));
+            }
         }
+        saved.registered = !all;
     }
     left
 }
 
 /// Deletes the index if it is the one that was built; one that somebody else has made is theirs.
-async fn remove_index(target: &Transport, saved: &Saved) -> Result<(), ClusterError> {
-    let Some(found) = snapshots::identity(target, &saved.index).await? else { return Ok(()) };
-    if saved.made.as_ref().is_some_and(|made| made.created == found.created) {
-        index::delete(target, &saved.index).await?;
+async fn remove_index(target: &Transport, handover: &Handover) -> Result<(), ClusterError> {
+    let Some(found) = snapshots::identity(target, &handover.index).await? else { return Ok(()) };
+    if handover.made.as_ref().is_some_and(|made| made.created == found.created) {
+        index::delete(target, &handover.index).await?;
     }
     Ok(())
 }

@@ -26,6 +26,8 @@ pub struct StartOptions {
     pub name: String,
     /// HTTP port. Default: 9200 if it is free, else a free one.
     pub port: Option<u16>,
+    /// Port for other nodes. Default: a free one.
+    pub transport_port: Option<u16>,
     /// Java heap, MiB. Default 1,024.
     pub heap_mib: Option<u32>,
     /// Data folder. Default: beside the node's logs.
@@ -47,6 +49,7 @@ impl Default for StartOptions {
         StartOptions {
             name: "default".to_owned(),
             port: None,
+            transport_port: None,
             heap_mib: None,
             data: None,
             java_home: None,
@@ -193,6 +196,7 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
     let spec = NodeSpec {
         data,
         port: options.port.or_else(|| free(PORT).then_some(PORT)),
+        transport_port: options.transport_port,
         heap_mib: options.heap_mib.unwrap_or(1024),
         java_home: options.java_home,
         settings: options.settings,

@@ -25,6 +25,7 @@ mod json_string;
 mod lines;
 mod open;
 mod parse;
+mod parted;
 mod partitions;
 pub mod push;
 mod repeat;
@@ -45,6 +46,7 @@ pub use csv::{ColumnType, CsvOptions, Header};
 pub use format::{Format, FormatOptions, SheetOptions};
 pub use open::{Files, SourceSpec, open};
 pub use parse::{FixedColumn, LogFormat, Parse};
+pub(crate) use parted::{Parted, Parting};
 pub use repeat::{Fingerprint, Repeats};
 pub use warnings::{Warning, Warnings};
 

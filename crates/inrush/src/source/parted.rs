@@ -171,7 +171,9 @@ mod tests {
     #[test]
     fn routing_wins_over_the_id_and_text_stands_for_both() {
         let all = block(&["{\"id\":\"a\",\"r\":\"k\"}"]);
-        let part = |parting: Parting| (0..3).find(|part| !Parting { part: *part, ..parting.clone() }.cut(all.clone()).records.is_empty()).unwrap();
+        let part = |parting: Parting| {
+            (0..3).find(|part| !Parting { part: *part, ..parting.clone() }.cut(all.clone()).records.is_empty()).unwrap()
+        };
         let routing = Routing::new(3);
         assert_eq!(part(Parting { routed_by: Some("r".parse().unwrap()), ..parting(0) }), routing.shard_of("k"));
         assert_eq!(part(Parting { id: None, ..parting(0) }), routing.shard_of("{\"id\":\"a\",\"r\":\"k\"}"));
