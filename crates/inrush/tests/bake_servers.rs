@@ -3,10 +3,11 @@
 #![cfg(feature = "real-servers")]
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inrush::bake::{BakeConfig, BakeError, Baker, BuilderConfig, OpenSource, Place};
+use inrush::bake::{BakeConfig, BakeError, Baker, BuilderConfig, Layout, OpenSource, Place};
 use inrush::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig};
 use inrush::node::{Distribution, NodeSpec, OwnedNode, make_writable};
 use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
@@ -182,6 +183,116 @@ impl Target {
         println!("{title}: an alias was moved to a baked index");
     }
 
+    /// Several builders. Each index is found whole under its name.
+    async fn bakes_with_several(&self, layout: Layout, builders: u32) {
+        let (title, name) = (&self.title, format!("several-{builders}"));
+        let mut load = self.load(&name);
+        (load.create.shards, load.create.mapping) = (None, None);
+        if layout == Layout::Cluster {
+            load.create.shards = Some(builders);
+        }
+        let mut config = self.bake(load);
+        (config.builders, config.layout) = (builders, layout);
+        config.builder.heap_mib = 450;
+        let report = self.baked(config).await;
+        assert_eq!((report.counts.docs_read, report.counts.docs_created), (DOCS, DOCS), "{title}: {report:?}");
+        assert_eq!(self.send("GET", &format!("/{name}/_count"), Value::Null).await["count"], DOCS, "{title}");
+        for n in (0..DOCS).step_by(499) {
+            let query = json!({"query": {"ids": {"values": [format!("i{n}")]}}});
+            let found = self.send("POST", &format!("/{name}/_search"), query).await;
+            assert_eq!(
+                (&found["hits"]["total"]["value"], &found["hits"]["hits"][0]["_source"]["n"]),
+                (&json!(1), &json!(n)),
+                "{title}"
+            );
+        }
+        let shards = self.send("GET", &format!("/_cat/shards/{name}?format=json&h=docs,prirep"), Value::Null).await;
+        let docs: Vec<u64> =
+            shards.as_array().unwrap().iter().map(|s| s["docs"].as_str().unwrap().parse().unwrap()).collect();
+        assert_eq!((docs.len(), docs.iter().sum()), (builders as usize, DOCS), "{title}: {shards}");
+        assert!(docs.iter().all(|docs| *docs > DOCS / u64::from(builders) / 2), "{title}: {docs:?}");
+        self.is_clean();
+        println!("{title}: {builders} builders, {layout:?}: {docs:?}");
+        if layout == Layout::Stitched {
+            self.is_one_index(&name, builders).await;
+        }
+        self.send("DELETE", &format!("/{name}{}", if layout == Layout::Alias { "-*" } else { "" }), Value::Null).await;
+    }
+
+    /// An index of shards that were built apart is an index like any other.
+    async fn is_one_index(&self, name: &str, shards: u32) {
+        let title = &self.title;
+        let state = self.send("GET", &format!("/_cluster/state/metadata/{name}"), Value::Null).await;
+        let metadata = &state["metadata"]["indices"][name];
+        assert_eq!(metadata["settings"]["index"]["number_of_shards"], shards.to_string(), "{title}");
+        let terms: BTreeSet<u64> =
+            metadata["primary_terms"].as_object().unwrap().values().map(|t| t.as_u64().unwrap()).collect();
+        assert_eq!(terms.len(), 1, "{title}: equal primary terms: {}", metadata["primary_terms"]);
+        let properties =
+            self.send("GET", &format!("/{name}/_mapping"), Value::Null).await[name]["mappings"]["properties"].clone();
+        assert_eq!(properties["n"]["type"], "long", "{title}: {properties}");
+        for n in (0..DOCS).step_by(20) {
+            let found = self.send("GET", &format!("/{name}/_doc/i{n}"), Value::Null).await;
+            assert_eq!(
+                (&found["_source"]["n"], &found["_source"]["id"]),
+                (&json!(n), &json!(format!("i{n}"))),
+                "{title}: get by id"
+            );
+        }
+        let terms = json!({"size": 0, "track_total_hits": true, "query": {"term": {"tag.keyword": "t3"}}, "aggs": {"sum": {"sum": {"field": "n"}}}});
+        let found = self.send("POST", &format!("/{name}/_search"), terms).await;
+        let expected: Vec<u64> = (0..DOCS).filter(|n| n % 7 == 3).collect();
+        assert_eq!(found["hits"]["total"]["value"], expected.len(), "{title}: term search");
+        assert_eq!(
+            found["aggregations"]["sum"]["value"].as_f64(),
+            Some(expected.iter().sum::<u64>() as f64),
+            "{title}: sum"
+        );
+        for n in 0..200 {
+            let update =
+                self.send("POST", &format!("/{name}/_update/i{n}"), json!({"doc": {"n": 1_000_000 + n}})).await;
+            assert_eq!((&update["result"], &update["_version"]), (&json!("updated"), &json!(2)), "{title}");
+            let delete = self.send("DELETE", &format!("/{name}/_doc/i{}", 1000 + n), Value::Null).await;
+            assert_eq!(delete["result"], "deleted", "{title}");
+            let id = format!("new{n}");
+            let new = self.send("PUT", &format!("/{name}/_doc/{id}"), json!({"id": id, "n": n})).await;
+            assert_eq!(new["result"], "created", "{title}");
+        }
+        let again = self.send("PUT", &format!("/{name}/_doc/i5"), json!({"id": "i5", "n": 5})).await;
+        assert_eq!(again["result"], "updated", "{title}: overwritten, not there twice");
+        self.send("POST", &format!("/{name}/_forcemerge?max_num_segments=1"), Value::Null).await;
+        self.send("POST", &format!("/{name}/_refresh"), Value::Null).await;
+        assert_eq!(self.send("GET", &format!("/{name}/_count"), Value::Null).await["count"], DOCS, "{title}");
+        self.send("POST", &format!("/{name}/_close"), Value::Null).await;
+        self.send("POST", &format!("/{name}/_open?wait_for_active_shards=all"), Value::Null).await;
+        // A snapshot of its own, and back.
+        let location = self.folder.join("shared/again");
+        make_writable(&location).unwrap();
+        self.send("PUT", "/_snapshot/again", json!({"type": "fs", "settings": {"location": location}})).await;
+        let snapshot = self
+            .send(
+                "PUT",
+                "/_snapshot/again/s?wait_for_completion=true",
+                json!({"indices": name, "include_global_state": false}),
+            )
+            .await;
+        assert_eq!(snapshot["snapshot"]["state"], "SUCCESS", "{title}: {snapshot}");
+        let rename = json!({"indices": name, "include_global_state": false, "include_aliases": false, "rename_pattern": "(.+)", "rename_replacement": "again"});
+        let restored = self.send("POST", "/_snapshot/again/s/_restore?wait_for_completion=true", rename).await;
+        assert_eq!(restored["snapshot"]["shards"]["successful"], shards, "{title}: {restored}");
+        assert_eq!(self.send("GET", "/again/_count", Value::Null).await["count"], DOCS, "{title}");
+        for (id, n) in [("i7", 1_000_007), ("new7", 7), ("i19999", 19_999)] {
+            assert_eq!(self.send("GET", &format!("/again/_doc/{id}"), Value::Null).await["_source"]["n"], n, "{title}");
+        }
+        let gone = self.client.json("GET", "/again/_doc/i1007", Value::Null).await.unwrap();
+        assert_eq!(gone.status, 404, "{title}");
+        self.send("DELETE", "/again", Value::Null).await;
+        self.send("DELETE", "/_snapshot/again/s", Value::Null).await;
+        self.send("DELETE", "/_snapshot/again", Value::Null).await;
+        std::fs::remove_dir_all(location).unwrap();
+        println!("{title}: an index of {shards} shards that were built apart is one");
+    }
+
     /// The target is as it was, whatever goes wrong.
     async fn refuses(&self) {
         let title = &self.title;
@@ -212,7 +323,7 @@ impl Target {
         let mut config = self.bake(self.load("b"));
         config.load.create.settings = Some(json!({"analysis": {"analyzer": {"a": {"tokenizer": "of_a_plugin"}}}}));
         let error = refused(config).await;
-        assert!(error.contains("of_a_plugin") && error.contains("--builder-home"), "{title}: {error}");
+        assert!(error.contains("creating the index b") && error.contains("--builder-home"), "{title}: {error}");
         println!("{title}: refusals leave the target as it was");
     }
 }
@@ -222,6 +333,9 @@ async fn check(distribution: Distribution) {
     target.bakes_what_a_load_loads().await;
     target.swaps().await;
     target.refuses().await;
+    for (layout, builders) in [(Layout::Stitched, 3), (Layout::Alias, 2), (Layout::Cluster, 2)] {
+        target.bakes_with_several(layout, builders).await;
+    }
     let Target { node, folder, .. } = target;
     node.stop().await.unwrap();
     std::fs::remove_dir_all(folder).unwrap();

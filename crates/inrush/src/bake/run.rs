@@ -57,7 +57,8 @@ pub(super) async fn bake(
     };
     let waiting = FinishConfig { force_merge: None, ..config.load.finish.clone() };
     let finishing = Finishing::new(Arc::clone(&target), progress.clone(), waiting, swapping);
-    let bake = Bake { config, open, target, keep, saved, versions, builder: None, progress, stop, warnings, started };
+    let context = Arc::new(Context::new(config, open, target, keep, saved, versions, (progress, stop)));
+    let bake = Bake { target: Target::new(Arc::clone(&context)), context, warnings, started };
     let ended = bake.run(finishing).await;
     phases.send_modify(|progress| progress.phase = Phase::Done);
     ended
