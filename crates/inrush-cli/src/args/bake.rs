@@ -45,6 +45,10 @@ pub(crate) struct BakeFlags {
     /// the alias NAME; stitched, a shard each of one index (needs --id). Default cluster
     #[arg(long, value_name = "LAYOUT", value_enum)]
     pub(crate) layout: Option<LayoutArg>,
+    /// Instead of starting one: a server to build with that runs already and that nobody else uses, on this machine or another, without
+    /// security; its path.repo holds the folder of the repository. Repeated or separated by commas for several builders. It is left running, without what was built
+    #[arg(long = "builder", value_name = "URL", value_delimiter = ',')]
+    pub(crate) builder_urls: Vec<String>,
     /// Version of the builder: not newer than the oldest node of the target, with the same major version of Lucene. Default: the
     /// target's, else the newest one on this machine that fits
     #[arg(long, value_name = "VERSION")]

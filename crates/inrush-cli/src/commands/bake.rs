@@ -92,7 +92,7 @@ fn config(load: LoadConfig, flags: &BakeFlags) -> Result<BakeConfig> {
                 .into());
         }
     };
-    if flags.layout.is_some() && flags.builders.is_none_or(|n| n == 1) {
+    if flags.layout.is_some() && flags.builders.unwrap_or(flags.builder_urls.len() as u32) <= 1 {
         return Err(UsageError::new("--layout says what several builders build")
             .hint("say how many with --builders N")
             .into());
@@ -101,13 +101,14 @@ fn config(load: LoadConfig, flags: &BakeFlags) -> Result<BakeConfig> {
     let heap_mib = flags.builder_heap.map(super::node::heap_mib).transpose()?.unwrap_or(defaults.heap_mib);
     Ok(BakeConfig {
         builder: BuilderConfig {
+            urls: options::urls(&flags.builder_urls)?.iter().map(ToString::to_string).collect(),
             version: flags.builder_version.clone(),
             home: flags.builder_home.clone(),
             heap_mib,
             data: flags.builder_data.clone(),
             java_home: flags.java_home.clone(),
         },
-        builders: flags.builders.unwrap_or(1),
+        builders: flags.builders.unwrap_or(flags.builder_urls.len().max(1) as u32),
         layout: match flags.layout {
             Some(LayoutArg::Cluster) | None => Layout::Cluster,
             Some(LayoutArg::Alias) => Layout::Alias,

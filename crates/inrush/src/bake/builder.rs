@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{BakeError, BuilderConfig};
 use super::fitting;
-use crate::cluster::{ClusterInfo, Version};
+use crate::cluster::{ClusterInfo, Version, product};
 use crate::node::{self, Distribution, NodeError, Product, StartOptions, State};
 use crate::transport::{Credentials, HttpOptions, Transport};
 
@@ -28,6 +28,8 @@ pub(super) struct Note {
     pub(super) url: Option<String>,
     /// Where it listens to other nodes, likewise.
     pub(super) transport_port: Option<u16>,
+    /// It was there before, and stays.
+    pub(super) is_lent: bool,
 }
 
 impl Note {
@@ -98,6 +100,9 @@ impl Builder {
         config: &BuilderConfig,
         repository: Option<&Path>,
     ) -> Result<Builder, BakeError> {
+        if let Some(note) = notes.first_mut().filter(|note| note.is_lent) {
+            return Builder::borrow(note, candidates).await;
+        }
         let mut nodes = Vec::new();
         let cluster = notes.first().map(|first| first.name.clone()).filter(|_| notes.len() > 1);
         let mut seed = None;
@@ -126,9 +131,24 @@ impl Builder {
             nodes.push(start_one(note, options, candidates).await?);
         }
         let urls: Vec<String> = notes.iter().filter_map(|note| note.url.clone()).collect();
-        let transport = Transport::new(&urls, Credentials::None, &HttpOptions::default());
-        let transport = Arc::new(transport.map_err(crate::LoadError::Setup)?);
-        Ok(Builder { nodes, transport, restarts: 0 })
+        Ok(Builder { nodes, transport: Arc::new(transport(&urls)?), restarts: 0 })
+    }
+
+    /// A server that runs already. Its version has to be one of those that fit.
+    async fn borrow(note: &mut Note, candidates: &[String]) -> Result<Builder, BakeError> {
+        let url = note.url.clone().unwrap_or_default();
+        let builder = transport(&[url.clone()])?;
+        let info = product::detect(&builder).await?;
+        let (Some(version), Some(target)) = (info.version, candidates.first().and_then(|target| target.parse().ok()))
+        else {
+            return Err(BakeError::Refused(format!("the builder {url} does not tell its version")));
+        };
+        if info.product != product_of(note.product) {
+            return Err(BakeError::Refused(format!("the builder {url} is {info}, and the target is not")));
+        }
+        fitting::check(note.product, version, target).map_err(BakeError::Refused)?;
+        note.version = version.to_string();
+        Ok(Builder { nodes: Vec::new(), transport: Arc::new(builder), restarts: 0 })
     }
 
     /// Starts again what has died. Whether something had.
@@ -219,6 +239,18 @@ fn of_cluster(note: &Note, cluster: &str, seed: u16) -> Vec<(String, String)> {
         settings.push((first.to_owned(), format!("[\"{cluster}\"]")));
     }
     settings
+}
+
+fn transport(urls: &[String]) -> Result<Transport, BakeError> {
+    Transport::new(urls, Credentials::None, &HttpOptions::default())
+        .map_err(|error| crate::LoadError::Setup(error).into())
+}
+
+fn product_of(product: Product) -> crate::cluster::Product {
+    match product {
+        Product::OpenSearch => crate::cluster::Product::OpenSearch,
+        Product::Elasticsearch => crate::cluster::Product::Elasticsearch,
+    }
 }
 
 fn quoted(path: &Path) -> String {

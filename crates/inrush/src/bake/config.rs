@@ -55,6 +55,9 @@ pub enum Place {
 /// The server that builds.
 #[derive(Clone, Debug)]
 pub struct BuilderConfig {
+    /// Servers to build with that run already, one for each builder, and that nobody else uses; they may be other machines. Their
+    /// `path.repo` has to hold the folder of the repository. They are left running, without what was built. Default: they are started here.
+    pub urls: Vec<String>,
     /// Its version: not newer than the oldest node of the target, with the same major version of Lucene. Default: that of the target, else the newest
     /// one on this machine that fits.
     pub version: Option<String>,
@@ -70,7 +73,7 @@ pub struct BuilderConfig {
 
 impl Default for BuilderConfig {
     fn default() -> Self {
-        BuilderConfig { version: None, home: None, heap_mib: 2048, data: None, java_home: None }
+        BuilderConfig { urls: Vec::new(), version: None, home: None, heap_mib: 2048, data: None, java_home: None }
     }
 }
 
@@ -133,6 +136,19 @@ impl BakeConfig {
             return Err(format!("--builders must be 1 to {BUILDERS_MAX}"));
         }
         self.check_layout()?;
+        let urls = self.builder.urls.len();
+        if urls > 0 && urls != self.builders as usize {
+            return Err(format!("{urls} servers are named with --builder, and --builders is {}", self.builders));
+        }
+        if urls > 0 && (self.builder.home.is_some() || self.builder.version.is_some() || self.builder.data.is_some()) {
+            return Err(
+                "--builder names a server that runs, so it has its version, home and data; leave those flags out"
+                    .to_owned(),
+            );
+        }
+        if urls > 1 && self.layout == Layout::Cluster {
+            return Err("nodes of one cluster are one builder; name one of them with --builder, or give --layout alias or stitched".to_owned());
+        }
         if self.builder.home.is_some() && self.builder.version.is_some() {
             return Err("--builder-home is of one version; leave --builder-version out".to_owned());
         }
@@ -225,6 +241,7 @@ mod tests {
         assert!(problem(|c| c.load.create.recreate = true).contains("--alias"));
         assert!(problem(|c| c.load.durability = Durability::Async).contains("leave it out"));
         assert!(problem(|c| (c.builders, c.layout) = (2, Layout::Stitched)).contains("--id FIELD"));
+        assert!(problem(|c| c.builder.urls = vec!["http://a".into(); 2]).contains("--builders is 1"));
         assert!(problem(|c| c.builders = 0).contains("1 to 64"));
         assert!(problem(|c| c.load.state = None).contains("--state"));
     }

@@ -74,7 +74,8 @@ pub(super) async fn prepare(
     let notes: Vec<Note> = (1..=count)
         .map(|n| {
             let name = if count == 1 { format!("bake-{id}") } else { format!("bake-{id}-{n}") };
-            Note { name, product, version: version.clone(), url: None, transport_port: None }
+            let url = config.builder.urls.get(n - 1).cloned();
+            Note { name, product, version: version.clone(), is_lent: url.is_some(), url, transport_port: None }
         })
         .collect();
     tracing::info!("building {index} with {} for {info}", Distribution { product, version }.title());

@@ -16,10 +16,10 @@ use super::hand_over::Target;
 use super::merge::merge;
 use super::prepare::{Prepared, prepare};
 use super::report::{BakeReport, BakeStep, BakeStepName as Step};
-use super::state::{Keep, Saved};
+use super::state::{Keep, Part, Saved};
 use super::undo;
 use crate::checkpoint::Job;
-use crate::cluster::aliases;
+use crate::cluster::{aliases, index, snapshots};
 use crate::config::FinishConfig;
 use crate::error::LoadError;
 use crate::finish::{self, Finishing, Swapping};
@@ -29,7 +29,7 @@ use crate::progress::{Phase, Progress};
 use crate::report::{Report, Status};
 use crate::run::Event;
 use crate::source::Repeats;
-use crate::transport::Transport;
+use crate::transport::{Credentials, HttpOptions, Transport};
 
 /// Bakes to the end.
 pub(super) async fn bake(
@@ -126,11 +126,27 @@ async fn is_published(target: &Transport, config: &BakeConfig, saved: &Saved) ->
 
 /// Takes away what is on this machine: the builder, the snapshot, and at last what is written down.
 async fn clear(keep: &Keep, saved: &Saved) -> Result<(), String> {
-    for note in saved.parts.iter().flat_map(|part| &part.nodes) {
+    for (at, part) in saved.parts.iter().enumerate().filter(|(_, part)| part.nodes.iter().any(|note| note.is_lent)) {
+        give_back(saved, at, part).await.map_err(|error| format!("what was built on the builder: {error}"))?;
+    }
+    for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
         node::remove(&note.name).await.map_err(|error| format!("the builder {}: {error}", note.name))?;
     }
     saved.shared.remove()?;
     keep.remove(&saved.id)
+}
+
+/// A builder that stays loses what was built there.
+async fn give_back(saved: &Saved, at: usize, part: &Part) -> Result<(), BakeError> {
+    let urls: Vec<&String> = part.nodes.iter().filter_map(|note| note.url.as_ref()).collect();
+    let builder = Transport::new(&urls, Credentials::None, &HttpOptions::default()).map_err(LoadError::Setup)?;
+    for index in [&part.index, &saved.index] {
+        index::delete(&builder, index).await?;
+    }
+    for (repository, _) in [saved.repository_of(at), saved.repository_of_whole()] {
+        snapshots::unregister(&builder, &repository).await?;
+    }
+    Ok(())
 }
 
 /// A bake under way.
@@ -333,7 +349,7 @@ impl Bake {
         // What cannot be written down now was written down before: more is undone by the next run than there is.
         left.extend(context.keep.write(&saved).err());
         // Their data stay, for --resume.
-        for note in saved.parts.iter().flat_map(|part| &part.nodes) {
+        for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
             let stopped = node::stop(&note.name, false).await;
             left.extend(stopped.err().map(|error| format!("the builder {}: {error}", note.name)));
         }
