@@ -46,9 +46,9 @@ def free_port():
 
 class Server:
     """One node, with a heap of `heap_mib`, alone in its cluster unless `peers` gives the name and the transport port of each of its nodes;
-    `cpus`, such as "1", pins it to processors."""
+    `cpus`, such as "1", pins it to processors; `extra` are further lines of its settings."""
 
-    def __init__(self, product, version, heap_mib=2048, cpus=None, name=None, peers=None):
+    def __init__(self, product, version, heap_mib=2048, cpus=None, name=None, peers=None, extra=()):
         archive = CACHE / "dist" / f"{product}-{version}.zip"
         if not archive.exists():
             raise SystemExit(f"{archive} is missing; `make servers` fetches it")
@@ -69,7 +69,7 @@ class Server:
             settings += ["discovery.type: single-node", "transport.port: 0"]
         if product == "elasticsearch":
             settings += ["xpack.security.enabled: false", "ingest.geoip.downloader.enabled: false"]
-        settings += ["cluster.routing.allocation.disk.threshold_enabled: false"]
+        settings += ["cluster.routing.allocation.disk.threshold_enabled: false", *extra]
         (root / "config" / f"{product}.yml").write_text("\n".join(settings) + "\n")
         home = java(21, 99) if product == "opensearch" and version >= "3" else java(17, 21)
         options = f"-Xms{heap_mib}m -Xmx{heap_mib}m"
