@@ -38,6 +38,13 @@ pub(crate) struct BakeFlags {
     /// Default: they stay
     #[arg(long)]
     pub(crate) unthrottle: bool,
+    /// Bake nothing, and say what the index would cost by a load and by a bake: a sample is loaded into a builder twice, written to the
+    /// repository and restored on the builder. The target is only looked at
+    #[arg(long)]
+    pub(crate) estimate: bool,
+    /// With --estimate: so much of the source is the sample. Default 32MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes_positive)]
+    pub(crate) sample: Option<u64>,
     /// How many servers build at once on this machine, each with a heap of its own. Default 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) builders: Option<u32>,

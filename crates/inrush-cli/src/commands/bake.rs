@@ -3,19 +3,24 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::Result;
-use inrush::bake::{BakeConfig, BakeError, BakeStop, Baker, BuilderConfig, Layout, OpenSource, Place};
+use anyhow::{Context, Result};
+use inrush::bake::{BakeConfig, BakeError, BakeStop, Baker, BuilderConfig, Cost, Estimate, Layout, OpenSource, Place};
 use inrush::config::LoadConfig;
 use inrush::source::{Source, Warnings, open};
 
 use super::load::{self, Signals};
-use crate::args::{BakeArgs, BakeFlags, LayoutArg};
+use crate::args::{BakeArgs, BakeFlags, LayoutArg, OutputArgs};
 use crate::auth::Surroundings;
 use crate::failure::{ExitStatus, UsageError};
 use crate::job::{self, Job};
 use crate::logging::{self, Stderr};
 use crate::options;
 use crate::progress::{self, Display};
+use crate::summary::Rows;
+use crate::units::{bytes, count, counted, seconds};
+
+/// Enough for a warm server to show its pace.
+const SAMPLE_BYTES: u64 = 32 << 20;
 
 /// Bakes, reports, and returns the exit status.
 pub(crate) async fn run(args: BakeArgs) -> Result<u8> {
@@ -38,7 +43,14 @@ pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     }
     let sources = sources(&job, &load)?;
     super::mapping::of_load(&job.args.source, &job.args.index, &mut load).await?;
-    let baker = Baker::new(config(load, &flags)?, sources).map_err(explain)?;
+    let config = config(load, &flags)?;
+    if flags.estimate {
+        return estimate(config, sources, &flags, &output).await;
+    }
+    if flags.sample.is_some() {
+        return Err(UsageError::new("--sample means nothing without --estimate").into());
+    }
+    let baker = Baker::new(config, sources).map_err(explain)?;
 
     let mut signals = Signals::new()?;
     let bake = baker.start();
@@ -66,6 +78,40 @@ pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
         }
         Err(error) => Err(explain(error)),
     }
+}
+
+/// Reckons, and prints what comes out.
+async fn estimate(config: BakeConfig, sources: OpenSource, flags: &BakeFlags, output: &OutputArgs) -> Result<u8> {
+    let sample = flags.sample.unwrap_or(SAMPLE_BYTES).try_into().unwrap_or(usize::MAX);
+    let found = inrush::bake::estimate(config, sources, sample).await.map_err(explain)?;
+    let text = match output.json {
+        true => serde_json::to_string(&found).context("cannot write the estimate as JSON")? + "\n",
+        false => told(&found),
+    };
+    super::print(&text)?;
+    Ok(0)
+}
+
+fn told(found: &Estimate) -> String {
+    let mut rows = Rows::default();
+    let cost = |cost: &Cost| format!("{}, {} of processors", seconds(cost.seconds), seconds(cost.cpu_seconds));
+    let times = found.factor.map_or_else(
+        || "the size of the source is not known: this is for the sample".to_owned(),
+        |f| format!("the source is {f:.1} times as large"),
+    );
+    rows.add("sample", format!("{} documents; {times}", count(found.sample_docs)));
+    rows.add("index", format!("{} without replicas; {}", bytes(found.index_bytes), counted(found.replicas, "replica")));
+    rows.add("load, target", cost(&found.load));
+    rows.add("bake, target", cost(&found.bake_on_target));
+    rows.add(
+        "bake, in all",
+        format!("{}; of these to start the builder {}", cost(&found.bake), cost(&found.builder_start)),
+    );
+    rows.add(
+        "reckoned",
+        "as if the target's processors were like those of this machine, and did nothing else; docs/bake.md",
+    );
+    rows.text()
 }
 
 /// What opens the sources; that they can be opened is known then.

@@ -142,6 +142,12 @@ pub(super) fn union(found: &[Value]) -> Result<Value, String> {
     Ok(all)
 }
 
+/// Copies of each shard besides the first that the target makes at least.
+pub(super) fn replicas(plan: &Plan) -> u64 {
+    let value = plan.restored.get(REPLICAS);
+    value.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok())).unwrap_or(0)
+}
+
 /// Settings by their full names, whatever form they were given in.
 fn flat(settings: &Value) -> Map<String, Value> {
     fn add(name: &str, value: &Value, to: &mut Map<String, Value>) {

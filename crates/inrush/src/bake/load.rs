@@ -85,7 +85,7 @@ impl PartRun {
         Ok(())
     }
 
-    fn load_config(&self, folder: &Path, resume: bool) -> Result<LoadConfig, BakeError> {
+    pub(super) fn load_config(&self, folder: &Path, resume: bool) -> Result<LoadConfig, BakeError> {
         let builder = self.builder.as_ref().ok_or_else(no_builder)?;
         let mut config = self.context.config.load.clone();
         config.index = self.index().parse().map_err(LoadError::Usage)?;

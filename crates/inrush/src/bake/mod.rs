@@ -8,6 +8,7 @@ mod build;
 mod builder;
 mod config;
 mod context;
+mod estimate;
 mod fitting;
 mod hand_over;
 mod load;
@@ -25,6 +26,7 @@ mod undo;
 use std::sync::Arc;
 
 pub use config::{BakeConfig, BakeError, BuilderConfig, Layout, Place};
+pub use estimate::{Cost, Estimate, estimate};
 pub use report::{BakeReport, BakeStep, BakeStepName};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -125,7 +125,7 @@ async fn is_published(target: &Transport, config: &BakeConfig, saved: &Saved) ->
 }
 
 /// Takes away what is on this machine: the builder, the snapshot, and at last what is written down.
-async fn clear(keep: &Keep, saved: &Saved) -> Result<(), String> {
+pub(super) async fn clear(keep: &Keep, saved: &Saved) -> Result<(), String> {
     for (at, part) in saved.parts.iter().enumerate().filter(|(_, part)| part.nodes.iter().any(|note| note.is_lent)) {
         give_back(saved, at, part).await.map_err(|error| format!("what was built on the builder: {error}"))?;
     }

@@ -29,6 +29,7 @@ mod parted;
 mod partitions;
 pub mod push;
 mod repeat;
+mod sampled;
 #[cfg(feature = "excel")]
 mod sheet;
 mod validate;
@@ -48,6 +49,7 @@ pub use open::{Files, SourceSpec, open};
 pub use parse::{FixedColumn, LogFormat, Parse};
 pub(crate) use parted::{Parted, Parting};
 pub use repeat::{Fingerprint, Repeats};
+pub(crate) use sampled::Sampled;
 pub use warnings::{Warning, Warnings};
 
 /// Bytes of a source that begin where a record begins and end where one ends.
