@@ -8,6 +8,7 @@ mod build;
 mod builder;
 mod config;
 mod context;
+mod end;
 mod estimate;
 mod fitting;
 mod hand_over;
