@@ -165,7 +165,8 @@ impl Target {
     /// Waits for the copies of the shards and counts again, as everybody sees it. `on_builder`: what the load has found.
     pub(super) async fn verify(&self, finishing: &Finishing, on_builder: &Verified) -> Result<Verified, BakeError> {
         let mut words = Vec::new();
-        for Handover { index, docs, .. } in self.context.saved().handovers() {
+        let handovers = self.context.saved().handovers();
+        for Handover { index, docs, .. } in handovers {
             let green = finishing.green(&index).await.map_err(|why| refuse(&why))?;
             let counted = self.ask(|| stats::count_now(&self.target, &index)).await?;
             if counted != docs {
