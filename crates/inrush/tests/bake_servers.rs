@@ -293,6 +293,11 @@ impl Target {
         println!("{title}: an index of {shards} shards that were built apart is one");
     }
 
+    async fn end(self) {
+        self.node.stop().await.unwrap();
+        std::fs::remove_dir_all(self.folder).unwrap();
+    }
+
     /// The target is as it was, whatever goes wrong.
     async fn refuses(&self) {
         let title = &self.title;
@@ -328,30 +333,43 @@ impl Target {
     }
 }
 
-async fn check(distribution: Distribution) {
+async fn one(distribution: Distribution) {
     let target = Target::start(distribution).await;
     target.bakes_what_a_load_loads().await;
     target.swaps().await;
     target.refuses().await;
+    target.end().await;
+}
+
+async fn several(distribution: Distribution) {
+    let target = Target::start(distribution).await;
     for (layout, builders) in [(Layout::Stitched, 3), (Layout::Alias, 2), (Layout::Cluster, 2)] {
         target.bakes_with_several(layout, builders).await;
     }
-    let Target { node, folder, .. } = target;
-    node.stop().await.unwrap();
-    std::fs::remove_dir_all(folder).unwrap();
+    target.end().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn opensearch_3_6() {
-    check(Distribution::opensearch("3.6.0")).await;
+macro_rules! on_each_server {
+    ($($name:ident),*) => {$(
+        mod $name {
+            use inrush::node::Distribution;
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn opensearch_3_6() {
+                super::$name(Distribution::opensearch("3.6.0")).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn opensearch_2_19() {
+                super::$name(Distribution::opensearch("2.19.6")).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn elasticsearch_8_19() {
+                super::$name(Distribution::elasticsearch("8.19.21")).await;
+            }
+        }
+    )*};
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn opensearch_2_19() {
-    check(Distribution::opensearch("2.19.6")).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn elasticsearch_8_19() {
-    check(Distribution::elasticsearch("8.19.21")).await;
-}
+on_each_server!(one, several);
