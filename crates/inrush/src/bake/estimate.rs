@@ -13,7 +13,7 @@ use super::config::{BakeConfig, BakeError};
 use super::context::Context;
 use super::end::clear;
 use super::prepare::{Prepared, prepare};
-use super::state::{Keep, Part};
+use super::state::Keep;
 use super::{OpenSource, fitting};
 use crate::cluster::{index, snapshots, stats};
 use crate::error::LoadError;
@@ -106,7 +106,8 @@ async fn measure(context: &Arc<Context>, sample_bytes: usize) -> Result<Measured
     let mut run = PartRun::new(Arc::clone(context), 0);
     let begun = Instant::now();
     run.start_builder().await?;
-    let clock = Clock::of(&context.saved().parts[0]).await?;
+    let name = context.saved().parts[0].nodes[0].name.clone();
+    let clock = Clock::of(&name).await?;
     measured.start = Cost { seconds: begun.elapsed().as_secs_f64(), cpu_seconds: clock.cpu_seconds() };
     let builder = run.builder()?;
     let name = run.index();
@@ -203,8 +204,8 @@ struct Lap<'a> {
 }
 
 impl Clock {
-    async fn of(part: &Part) -> Result<Clock, BakeError> {
-        let status = node::status(&part.nodes[0].name).await?;
+    async fn of(name: &str) -> Result<Clock, BakeError> {
+        let status = node::status(name).await?;
         let node = status.node.ok_or_else(|| BakeError::Refused("the builder does not run".to_owned()))?;
         Ok(Clock { pid: node.pid })
     }
