@@ -343,7 +343,7 @@ async fn one(distribution: Distribution) {
 
 async fn several(distribution: Distribution) {
     let target = Target::start(distribution).await;
-    for (layout, builders) in [(Layout::Stitched, 3), (Layout::Alias, 2), (Layout::Cluster, 2)] {
+    for (layout, builders) in [(Layout::Stitched, 2), (Layout::Cluster, 2), (Layout::Alias, 2)] {
         target.bakes_with_several(layout, builders).await;
     }
     target.end().await;
