@@ -171,3 +171,62 @@ fn explain(error: BakeError) -> anyhow::Error {
         error => error.into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load() -> LoadConfig {
+        LoadConfig::new(vec!["http://target:9200".to_owned()], "x".parse().unwrap())
+    }
+
+    #[test]
+    fn a_bake_goes_through_one_place() {
+        let problem = |flags: BakeFlags| config(load(), &flags).unwrap_err().to_string();
+        assert_eq!(problem(BakeFlags::default()), "no repository given");
+        let (folder, name) = (Some("shared".into()), Some("nightly".to_owned()));
+        let both = BakeFlags { repository_path: folder.clone(), repository: name, ..BakeFlags::default() };
+        assert!(problem(both).contains("goes through one"));
+        let layout =
+            BakeFlags { repository_path: folder.clone(), layout: Some(LayoutArg::Alias), ..BakeFlags::default() };
+        assert!(problem(layout).contains("several builders"));
+        let odd = BakeFlags { repository_path: folder, builder_heap: Some(1000), ..BakeFlags::default() };
+        assert!(problem(odd).contains("whole MiB"));
+    }
+
+    #[test]
+    fn flags_reach_the_configuration() {
+        let flags = BakeFlags {
+            repository: Some("nightly".to_owned()),
+            builder_urls: vec!["a:9200".to_owned(), "http://b:9201".to_owned()],
+            layout: Some(LayoutArg::Stitched),
+            builder_heap: Some(4 << 30),
+            unthrottle: true,
+            ..BakeFlags::default()
+        };
+        let config = config(load(), &flags).unwrap();
+        assert_eq!(config.place, Place::Repository("nightly".to_owned()));
+        assert_eq!(config.builder.urls, ["http://a:9200", "http://b:9201"]);
+        assert_eq!((config.builders, config.layout, config.unthrottle), (2, Layout::Stitched, true));
+        assert_eq!(config.builder.heap_mib, 4096);
+    }
+
+    #[test]
+    fn an_estimate_is_told_side_by_side() {
+        let cost = |seconds, cpu_seconds| Cost { seconds, cpu_seconds };
+        let found = Estimate {
+            sample_docs: 1000,
+            factor: Some(12.5),
+            replicas: 1,
+            load: cost(100.0, 200.0),
+            bake: cost(130.0, 240.0),
+            bake_on_target: cost(2.0, 1.0),
+            builder_start: cost(20.0, 25.0),
+            index_bytes: 3 << 20,
+        };
+        let text = told(&found);
+        assert!(text.contains("1,000 documents; the source is 12.5 times as large"), "{text}");
+        assert!(text.contains("load, target") && text.contains("1 replica"), "{text}");
+        assert!(told(&Estimate { factor: None, ..found }).contains("this is for the sample"));
+    }
+}
