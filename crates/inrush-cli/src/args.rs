@@ -1,6 +1,7 @@
 //! What the command line can say, before any of it is checked against the rest. Every flag of `load` is defined
 //! here once: the job file ([`crate::job`]) reads the same definitions.
 
+mod bake;
 mod convert;
 mod doctor;
 mod finish;
@@ -14,6 +15,7 @@ mod verify;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use bake::{BakeArgs, BakeFlags, LayoutArg};
 pub(crate) use convert::{ConvertArgs, OutFormat};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
@@ -42,6 +44,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Load files, stdin or another cluster's index into an index
     Load(Box<LoadArgs>),
+    /// Build an index beside its cluster, and hand it over finished
+    Bake(Box<BakeArgs>),
     /// Compare files with an index: counts, ids, contents
     Verify(Box<VerifyArgs>),
     /// Infer a mapping from data
@@ -123,8 +127,8 @@ mod tests {
     #[test]
     fn every_flag_of_load_has_help_under_a_heading() {
         let command = Cli::command();
-        let load = command.find_subcommand("load").unwrap();
-        for arg in load.get_arguments() {
+        let command_of = |name| command.find_subcommand(name).unwrap().get_arguments();
+        for arg in command_of("load").chain(command_of("bake")) {
             assert!(arg.get_help().is_some(), "{}", arg.get_id());
             assert!(arg.get_help_heading().is_some(), "{}", arg.get_id());
         }

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Ok(runtime) => {
             let result = match cli.command {
                 Command::Load(args) => runtime.block_on(commands::load::run(*args)),
+                Command::Bake(args) => runtime.block_on(commands::bake::run(*args)),
                 Command::Verify(args) => runtime.block_on(commands::verify::run(*args)),
                 Command::Mapping(args) => runtime.block_on(commands::mapping::run(*args)),
                 Command::Sweep(args) => runtime.block_on(commands::sweep::run(*args)),

@@ -328,7 +328,7 @@ mod tests {
         let command = LoadArgs::augment_args(Command::new("load"));
         let arguments = std::iter::once("load").chain(arguments.split_whitespace());
         let args = LoadArgs::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap();
-        Job { args, patterns: Vec::new() }
+        Job { args, bake: None, patterns: Vec::new() }
     }
 
     fn try_config(arguments: &str) -> Result<LoadConfig> {

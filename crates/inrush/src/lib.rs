@@ -45,6 +45,7 @@
 struct Readme;
 
 pub mod audit;
+pub mod bake;
 pub mod carry_over;
 mod checkpoint;
 pub mod cluster;

@@ -25,10 +25,14 @@ use crate::{options, summary};
 pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     // What follows `inrush load`; there are no flags before it.
     let command_line: Vec<_> = std::env::args_os().skip(2).collect();
-    let job = job::complete(args, &command_line)?;
+    let job = job::complete(args, None, &command_line)?;
     let output = job.args.output.clone();
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
+    if job.bake.is_some() {
+        // Its job file says so.
+        return super::bake::go(job, stderr).await;
+    }
     let mut config = options::config(&job, &Surroundings::of_process())?;
     let source::Opened { source, model } = source::open(&job.args, &mut config).await?;
     super::mapping::of_load(&job.args.source, &job.args.index, &mut config).await?;
@@ -211,7 +215,7 @@ fn listen_to_keys(load: &RunningLoad, display: Display, reads_stdin: bool) -> Op
 const QUIT: i32 = 128 + 3;
 
 /// The report on stdout; a reader that has left is no error. Where nobody reads it there, stderr says what went wrong.
-fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
+pub(super) fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
     if (output.quiet || output.json)
         && let Some(problem) = summary::problem(report)
     {

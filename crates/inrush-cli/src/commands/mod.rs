@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 
+pub(crate) mod bake;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 mod dry_run;

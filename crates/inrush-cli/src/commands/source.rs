@@ -47,19 +47,23 @@ pub(super) async fn open(args: &LoadArgs, config: &mut LoadConfig) -> Result<Ope
 pub(super) fn open_text(args: &SourceArgs, document_bytes_max: usize) -> Result<Box<dyn Source>> {
     // A file that is not there is the command line's mistake as long as nothing was done.
     let wrong = |error: SourceError| UsageError::new(error.to_string());
+    let (specs, format) = specs(args, document_bytes_max)?;
+    Ok(Box::new(open_files(&specs, format, &Warnings::default()).map_err(wrong)?))
+}
+
+/// What is read where it is no index, and how.
+pub(super) fn specs(args: &SourceArgs, document_bytes_max: usize) -> Result<(Vec<SourceSpec>, FormatOptions)> {
     if let Some(path) = &args.from_dead_letters {
         options::check_dead_letters(args)?;
         let format =
             FormatOptions { format: Some(Format::DeadLetters), document_bytes_max, ..FormatOptions::default() };
-        let letters = open_files(&[SourceSpec::Path(path.clone())], format, &Warnings::default());
-        return Ok(Box::new(letters.map_err(wrong)?));
+        return Ok((vec![SourceSpec::Path(path.clone())], format));
     }
     if args.sources.is_empty() {
         return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
     }
     let format = options::format(&args.reading, document_bytes_max)?;
-    let specs: Vec<SourceSpec> = args.sources.iter().map(SourceSpec::new).collect();
-    Ok(Box::new(open_files(&specs, format, &Warnings::default()).map_err(wrong)?))
+    Ok((args.sources.iter().map(SourceSpec::new).collect(), format))
 }
 
 /// The index that is the source, if it is one.

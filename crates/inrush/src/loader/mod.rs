@@ -271,7 +271,6 @@ impl Loader {
     }
 }
 
-/// How requests are sent.
 pub(crate) fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,

@@ -27,9 +27,11 @@ mod json_string;
 mod lines;
 mod open;
 mod parse;
+mod parted;
 mod partitions;
 pub mod push;
 mod repeat;
+mod sampled;
 #[cfg(feature = "excel")]
 mod sheet;
 mod smile;
@@ -51,7 +53,9 @@ pub use csv::{ColumnType, CsvOptions, Header};
 pub use format::{Format, FormatOptions, SheetOptions};
 pub use open::{Files, SourceSpec, open};
 pub use parse::{FixedColumn, LogFormat, Parse};
+pub(crate) use parted::{Parted, Parting};
 pub use repeat::{Fingerprint, Repeats};
+pub(crate) use sampled::Sampled;
 pub use warnings::{Warning, Warnings};
 
 /// Bytes of a source that begin where a record begins and end where one ends.
