@@ -37,7 +37,7 @@ unit: ## units, properties, the engine and the command line against the fake clu
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
 	cargo test --locked -p inrush $(addprefix --test ,$(SERVER_TESTS)) --features real-servers -- --nocapture --test-threads 1
 	cargo test --locked -p inrush-cli --test kill --features real-servers real -- --nocapture
-	cargo test --locked -p inrush-cli --test bake_kill --features real-servers -- --nocapture --test-threads 1
+	cargo test --locked -p inrush-cli --test bake_kill --features real-servers -- --nocapture --test-threads 1 binary target::opensearch_3_6 builder::elasticsearch_8_19 abandoned::opensearch_2_19
 	scripts/jackson.sh
 	scripts/readme.sh
 
