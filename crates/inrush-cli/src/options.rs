@@ -100,8 +100,14 @@ pub(crate) fn urls(to: &[String]) -> Result<Vec<NodeUrl>> {
 
 fn creation(to: &IndexArgs, job: &Job) -> Result<IndexCreation, UsageError> {
     Ok(IndexCreation {
-        mapping: to.mapping.as_deref().map(|path| json_file::read(path, "mappings")).transpose()?,
-        settings: to.settings.as_deref().map(|path| json_file::read(path, "settings")).transpose()?,
+        mapping: match &to.mapping {
+            Some(path) => Some(json_file::read(path, "mappings")?),
+            None => job.mapping.clone(),
+        },
+        settings: match &to.settings {
+            Some(path) => Some(json_file::read(path, "settings")?),
+            None => job.settings.clone(),
+        },
         shards: to.shards,
         replicas: to.replicas,
         recreate: to.recreate,
@@ -283,7 +289,15 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
     if !args.sources.is_empty() {
         return Err(UsageError::new("sources and --from-dead-letters are given").hint("load one after the other"));
     }
-    let reading = &args.reading;
+    match reading_flag(&args.reading) {
+        None => Ok(()),
+        Some(flag) => Err(UsageError::new(format!("{flag} means nothing with --from-dead-letters"))
+            .hint("leave it out: dead letters are documents already")),
+    }
+}
+
+/// The first flag, if any, that says how to read sources.
+pub(crate) fn reading_flag(reading: &FormatArgs) -> Option<&'static str> {
     let given = [
         ("--format", reading.format.is_some()),
         ("--field", reading.field.is_some()),
@@ -303,11 +317,7 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
         ("--validate", reading.validate),
         ("--no-hive-partitions", reading.no_hive_partitions),
     ];
-    match given.iter().find(|(_, given)| *given) {
-        None => Ok(()),
-        Some((flag, _)) => Err(UsageError::new(format!("{flag} means nothing with --from-dead-letters"))
-            .hint("leave it out: dead letters are documents already")),
-    }
+    given.iter().find(|(_, given)| *given).map(|(flag, _)| *flag)
 }
 
 #[cfg(test)]
@@ -321,7 +331,7 @@ mod tests {
         let command = LoadArgs::augment_args(Command::new("load"));
         let arguments = std::iter::once("load").chain(arguments.split_whitespace());
         let args = LoadArgs::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap();
-        Job { args, patterns: Vec::new() }
+        Job::of(args)
     }
 
     fn try_config(arguments: &str) -> Result<LoadConfig> {
