@@ -114,6 +114,11 @@ impl Load {
         &self.config
     }
 
+    /// Whether to tell what becomes of each document ([`RunningLoad::settlements`]). Default: no.
+    pub fn tell_settlements(&mut self, tell: bool) {
+        self.config.settlements = tell;
+    }
+
     /// Begins to load the sources, or the dead letters, that the options name.
     ///
     /// # Errors

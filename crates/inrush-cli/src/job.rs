@@ -483,8 +483,8 @@ mod tests {
 
     #[test]
     fn a_folder_with_brackets_is_no_pattern() {
-        assert_eq!(resolve("*.csv".into(), true, Path::new("[a]")), "[[]a[]]/*.csv");
-        assert_eq!(resolve("x.csv".into(), true, Path::new("[a]")), "[a]/x.csv");
-        assert_eq!(resolve("https://h/*".into(), true, Path::new("a")), "https://h/*");
+        assert_eq!(resolve("*.csv".into(), true, Some(Path::new("[a]"))), "[[]a[]]/*.csv");
+        assert_eq!(resolve("x.csv".into(), true, Some(Path::new("[a]"))), "[a]/x.csv");
+        assert_eq!(resolve("https://h/*".into(), true, Some(Path::new("a"))), "https://h/*");
     }
 }

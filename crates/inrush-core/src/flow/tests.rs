@@ -139,6 +139,7 @@ fn config() -> FlowConfig {
         memory: 2000,
         rate: None,
         samples: false,
+        settlements: false,
         linger: Duration::from_secs(1),
         retry: RetryPolicy::default(),
         pause_max: Duration::from_secs(60),

@@ -238,6 +238,12 @@ impl Feed {
         Ok(())
     }
 
+    /// Counts numbers that JSON has no text for, which whoever made the documents left out: a warning of the report.
+    pub fn left_out(&self, not_finite: u64) {
+        let message = || "NaN or infinity, which JSON has no number for: it is left out, and null in a list".to_owned();
+        self.shared.warnings.add(&self.shared.options.name, "not_finite", "", not_finite, message);
+    }
+
     /// What was gathered goes on without waiting for more.
     pub fn flush(&self) {
         self.shared.state().flush = true;

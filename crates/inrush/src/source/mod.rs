@@ -44,6 +44,7 @@ pub(crate) use buffer::BufferPool;
 pub use charset::Charset;
 pub use csv::{ColumnType, CsvOptions, Header};
 pub use format::{Format, FormatOptions, SheetOptions};
+pub use json_string::push_escaped;
 pub use open::{Files, SourceSpec, open};
 pub use parse::{FixedColumn, LogFormat, Parse};
 pub use repeat::{Fingerprint, Repeats};
