@@ -5,6 +5,7 @@
 #   spark    on PySpark's local cluster
 #   ray      on Ray
 #   build    only the environment and the package
+#   wheel    a wheel of the release build, installed into an empty environment and tried
 set -euo pipefail
 cd "$(dirname "$0")/.."
 part=${1:-package}
@@ -14,7 +15,7 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 case $part in
-  package | build) venv=$cache/venv requirements=python/requirements.txt ;;
+  package | build | wheel) venv=$cache/venv requirements=python/requirements.txt ;;
   spark) venv=$cache/venv-spark requirements=python/requirements-spark.txt ;;
   ray) venv=$cache/venv-ray requirements=python/requirements-ray.txt ;;
   *) echo "no such part: $part (package, spark, ray, build)" >&2; exit 2 ;;
@@ -34,6 +35,18 @@ done
 if ! cmp -s "$requirements" "$venv/requirements.txt"; then
   "$venv/bin/pip" install --quiet --requirement "$requirements"
   cp "$requirements" "$venv/requirements.txt"
+fi
+if [ "$part" = wheel ]; then
+  "$venv/bin/maturin" build --release --quiet --locked --manifest-path python/Cargo.toml --out "$cache/wheels"
+  wheel=$(ls -t "$cache"/wheels/inrush-*.whl | head -n 1)
+  clean=$(mktemp -d)
+  trap 'rm -rf "$clean"' EXIT
+  "$python" -m venv "$clean/venv"
+  "$clean/venv/bin/pip" install --quiet --no-index "$wheel"
+  "$clean/venv/bin/inrush" --version
+  "$clean/venv/bin/python" -c 'import inrush; print("imported", inrush.__version__)'
+  echo "built $wheel"
+  exit 0
 fi
 cargo build --locked --quiet -p inrush-testbed
 VIRTUAL_ENV=$venv "$venv/bin/maturin" develop --quiet --locked --manifest-path python/Cargo.toml ${INRUSH_PYTHON_PROFILE:+--profile "$INRUSH_PYTHON_PROFILE"}

@@ -233,9 +233,9 @@ def test_what_a_generator_raises_comes_out_after_what_came_before_is_in(cluster)
 
 
 def test_rejected_documents_are_sent_again(faulty):
-    cluster = faulty({"rules": [{"on": {"items": {"every": 3}}, "do": {"reject": {}}, "times": 50}]}) if False else None
-    if cluster is None:
-        pytest.skip("covered in Rust")
+    cluster = faulty({"seed": 7, "rules": [{"fault": "item_rejected", "probability": 0.3}]})
+    report = inrush.load(({"n": n} for n in range(500)), "r", cluster.url, id="n")
+    assert report.ok and report.retried_items > 0 and cluster.count("r") == 500
 
 
 def test_reports_are_shown_and_pickled(cluster):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import ray
 
+import docs
 import inrush
 import inrush.ray
 from killing import kill_one
@@ -43,6 +44,10 @@ def test_the_sink_writes_and_looks_after_the_index(opensearch):
     assert report.ok and report.docs_created == 10_000 == opensearch.count("written"), report
     assert report.settings["restored"] == "yes" and report.settings["changed"]
     assert "refresh_interval" not in opensearch.settings("written")
+
+
+def test_the_example_of_the_page(opensearch):
+    assert docs.run("ray.md", opensearch.url, {}) == 1
 
 
 def test_a_task_that_fails_fails_the_write_and_settings_are_put_back(opensearch):

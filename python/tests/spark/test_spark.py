@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+import docs
 import inrush
 import inrush.spark
 from killing import kill_one
@@ -96,6 +97,10 @@ def test_the_format_alone(spark, opensearch):
             df.write.format("inrush").options(to=opensearch.url, index="alone", **options).mode("append").save()
     with pytest.raises(Exception, match="append"):
         df.write.format("inrush").options(to=opensearch.url, index="alone").mode("overwrite").save()
+
+
+def test_examples_of_the_page(spark, opensearch):
+    assert docs.run("spark.md", opensearch.url, {"spark": spark}) >= 4
 
 
 def test_streams(spark, opensearch, tmp_path: Path):
