@@ -17,7 +17,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from ._errors import InrushError, LoadFailed, UsageError
@@ -131,18 +131,19 @@ def streaming_bulk(
     error_class = _error_class(client)
 
     failed: list[dict[str, Any]] = []
-    for ok, item, data in _results(Options.of(options), actions, expand, routing, "index" in kwargs):
+    results = _results(Options.of(options), actions, expand, routing, "index" in kwargs)
+    for number, (ok, item, data) in enumerate(results, 1):
         (body,) = item.values()
         if not ok and raise_on_error and body["status"] not in ignored:
             if data is not None:
                 body["data"] = data
             failed.append(item)
-        if failed:
-            # Those that fail with it are told together.
-            if len(failed) >= chunk_size or ok:
-                raise error_class(f"{len(failed)} document(s) failed to index.", failed)
-        elif not ok or yield_ok:
+        if yield_ok if ok else not failed:
             yield ok, item
+        # Errors of what would have been one request are told together.
+        if failed and number % chunk_size == 0:
+            break
+    results.close()
     if failed:
         raise error_class(f"{len(failed)} document(s) failed to index.", failed)
     if refresh:
@@ -193,7 +194,7 @@ def expand_action(data: Any) -> tuple[dict[str, Any], Any]:
 
 def _results(
     options: Options, actions: Iterable[Any], expand: Callable[[Any], Any], routing: str | None, index_given: bool
-) -> Iterator[tuple[bool, dict[str, Any], Any]]:
+) -> Generator[tuple[bool, dict[str, Any], Any], None, None]:
     """What became of each action, in their order, and what was sent where it failed."""
     running = Running(options, None, name="actions", keep_outcomes=True, progress=False)
     load = running.load

@@ -149,7 +149,7 @@ impl Chaos<'_> {
                         flushing = Some((request, Flushing::Asked));
                     }
                     Command::DeadLetter(letter) => self.letters.push(letter.position.doc),
-                    Command::Note(_) | Command::Sample(_) => {}
+                    Command::Note(_) | Command::Sample(_) | Command::Settled(_) => {}
                 }
             }
             self.check(&flow);

@@ -97,7 +97,7 @@ impl World {
                     }
                     Command::DeadLetter(letter) => self.letters.push(*letter),
                     Command::Flush { .. } => unreachable!("nobody waits for flushes"),
-                    Command::Note(_) | Command::Sample(_) => {}
+                    Command::Note(_) | Command::Sample(_) | Command::Settled(_) => {}
                 }
             }
             if flow.is_done() {
