@@ -46,8 +46,9 @@ class _Notebook:
     def __init__(self) -> None:
         from IPython.display import HTML, display
 
-        self._html = HTML
-        self._handle = display(HTML("starting"), display_id=True)
+        # IPython has no types.
+        self._html: Any = HTML
+        self._handle: Any = display(HTML("starting"), display_id=True)  # type: ignore[no-untyped-call]
 
     def show(self, load: _inrush.Load) -> None:
         now = load.progress()

@@ -101,9 +101,7 @@ class Report:
         if self.ok:
             return None
         if self.status == "incomplete":
-            not_in = sum(
-                self._data[name] for name in ("docs_dead_lettered", "docs_conflicting", "docs_redirected", "docs_unknown")
-            )
+            not_in = sum(self._data[name] for name in ("docs_dead_lettered", "docs_redirected", "docs_unknown"))
             where = f"; see {self.dead_letters}" if self.dead_letters else ""
             worst = "".join(f"; most frequent: {e['status']} {e['type']}: {e['reason']}" for e in self.errors[:1])
             return f"{not_in:,} of {self.docs_read:,} documents are not in{worst}{where}"

@@ -84,7 +84,7 @@ def bulk(
     succeeded, failed = 0, 0
     errors = []
     kwargs["yield_ok"] = True
-    for ok, item in streaming_bulk(client, actions, *args, ignore_status=ignore_status, **kwargs):
+    for ok, item in streaming_bulk(client, actions, *args, **{**kwargs, "ignore_status": ignore_status}):
         if ok:
             succeeded += 1
         elif stats_only:
@@ -175,8 +175,7 @@ def parallel_bulk(
         expand_action_callback,
         raise_on_exception,
         *args,
-        ignore_status=ignore_status,
-        **kwargs,
+        **{**kwargs, "ignore_status": ignore_status},
     )
 
 
@@ -287,7 +286,7 @@ def _error_class(client: Any) -> type[BulkIndexError]:
         if package == "elasticsearch":
             from elasticsearch.helpers import BulkIndexError as theirs
         elif package == "opensearchpy":
-            from opensearchpy.helpers import BulkIndexError as theirs
+            from opensearchpy.helpers import BulkIndexError as theirs  # type: ignore[assignment]
         else:
             return BulkIndexError
     except ImportError:

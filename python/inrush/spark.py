@@ -217,7 +217,7 @@ def register(spark: Any) -> None:
     spark.dataSource.register(InrushDataSource)
 
 
-class InrushDataSource(DataSource):  # type: ignore[misc,valid-type]
+class InrushDataSource(DataSource):  # type: ignore[misc]
     """The format `inrush`, to write to. Options are those of `inrush.load` as strings, mappings as JSON; and `tasks`, how many tasks run
     at once, where `in_flight` is given.
     """
@@ -276,12 +276,12 @@ def _value(text: str) -> Any:
     return text
 
 
-class _Message(WriterCommitMessage):  # type: ignore[misc,valid-type]
+class _Message(WriterCommitMessage):  # type: ignore[misc]
     def __init__(self, part: str) -> None:
         self.part = part
 
 
-class _Writer(DataSourceArrowWriter):  # type: ignore[misc,valid-type]
+class _Writer(DataSourceArrowWriter):  # type: ignore[misc]
     def __init__(self, settings: _Settings) -> None:
         self._settings = settings
         self._name = f"commit-{uuid.uuid4()}"
@@ -299,7 +299,7 @@ class _Writer(DataSourceArrowWriter):  # type: ignore[misc,valid-type]
 
 if DataSourceStreamArrowWriter is not None:
 
-    class _StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc,valid-type]
+    class _StreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         def __init__(self, settings: _Settings) -> None:
             self._settings = settings
 

@@ -54,8 +54,8 @@ def as_datafusion():
 
 
 def as_duckdb():
-    table = as_table()  # noqa: F841, DuckDB finds it by its name
-    return duckdb.sql("SELECT * FROM table ORDER BY n")
+    rows = as_table()  # noqa: F841, DuckDB finds it by its name
+    return duckdb.sql("SELECT * FROM rows ORDER BY n")
 
 
 @pytest.mark.parametrize(
