@@ -44,7 +44,14 @@ if [ "$part" = wheel ]; then
   "$python" -m venv "$clean/venv"
   "$clean/venv/bin/pip" install --quiet --no-index "$wheel"
   "$clean/venv/bin/inrush" --version
-  "$clean/venv/bin/python" -c 'import inrush; print("imported", inrush.__version__)'
+  cargo build --locked --quiet -p inrush-testbed
+  coproc FAKE { exec "$CARGO_TARGET_DIR/debug/inrush-testbed" fake; }
+  read -r url <&"${FAKE[0]}"
+  (cd "$clean" && venv/bin/python -c 'if True:
+    import inrush, sys
+    report = inrush.load([{"message": "hello"}], index="logs", to=sys.argv[1])
+    print(report)
+    assert report.ok' "$url")
   echo "built $wheel"
   exit 0
 fi

@@ -32,6 +32,8 @@ _REFUSED = {
     "resume": "what is to be done again is the framework's to know; give ids, and run the job again",
     "from_dead_letters": "dead letters are few; load them with inrush.load",
     "map": "no part sees all documents; give a mapping",
+    "max_rate": "each part would have a rate of its own; limit the requests with in_flight",
+    "trace": "each part has a tuner of its own",
 }
 # What is done once, by the job.
 _ONCE = (
@@ -47,7 +49,6 @@ _ONCE = (
     "wait_for",
     "wait_timeout",
     "state",
-    "trace",
     "under_policy",
 )
 
@@ -81,7 +82,7 @@ def check(options: Options) -> Options:
 
 def part_options(options: Options, tasks: int | None, with_job: bool) -> Options:
     """The options of a part of which `tasks` run at once."""
-    changes: dict[str, Any] = {"leave_settings": True, "no_verify": True, "dead_letters": None, "max_errors": None, "strict": None}
+    changes: dict[str, Any] = {"leave_settings": True, "no_verify": True, "dead_letters": None}
     if with_job:
         changes.update(dict.fromkeys(_ONCE))
     in_flight = options.table.get("in_flight")
@@ -91,9 +92,6 @@ def part_options(options: Options, tasks: int | None, with_job: bool) -> Options
                 "in_flight is the limit of all tasks together; say how many run at once with tasks, or leave it to the tuner"
             )
         changes["in_flight"] = max(1, int(in_flight) // max(1, tasks))
-    rate = options.table.get("max_rate")
-    if rate is not None:
-        raise UsageError("max_rate is not possible for a load of several processes; limit the requests with in_flight")
     # A task that is run again meets what its first attempt has created: equal content is no conflict.
     if options.table.get("action") == "create" and options.table.get("on_conflict") is None:
         changes["on_conflict"] = "compare"

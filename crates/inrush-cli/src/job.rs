@@ -401,6 +401,18 @@ mod tests {
     }
 
     #[test]
+    fn a_mapping_may_be_a_table() {
+        let text = "index = 'a'\n[mapping.properties.n]\ntype = 'long'\n[settings.settings]\nnumber_of_shards = 2";
+        let job = self::job(text, &[]).unwrap();
+        assert_eq!(job.mapping, Some(serde_json::json!({"properties": {"n": {"type": "long"}}})));
+        assert_eq!(job.settings, Some(serde_json::json!({"number_of_shards": 2})));
+        let job = self::job(text, &["--mapping", "m.json", "--settings", "s.json"]).unwrap();
+        assert_eq!((job.mapping, job.settings), (None, None));
+        assert_eq!(self::job(text, &["--map", "auto"]).unwrap().mapping, None);
+        assert!(problem(&format!("map = 'auto'\n{text}")).contains("one origin"));
+    }
+
+    #[test]
     fn the_command_line_wins() {
         let text = r#"
             sources = ["a.ndjson"]

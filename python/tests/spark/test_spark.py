@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -23,8 +24,18 @@ from killing import kill_one
 TESTS = Path(__file__).parent.parent
 
 
+def java_home() -> str | None:
+    """Spark 4 runs on Java 17 and newer; what is newest of all it may not know yet."""
+    for release in sorted(Path("/usr/lib/jvm").glob("*/release")):
+        if re.search(r'^JAVA_VERSION="(17|21)\.', release.read_text(), re.MULTILINE):
+            return str(release.parent)
+    return os.environ.get("JAVA_HOME")
+
+
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
+    if home := java_home():
+        os.environ["JAVA_HOME"] = home
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # The executors' Python finds what this file defines.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), str(TESTS / "spark"), os.environ.get("PYTHONPATH", "")])
