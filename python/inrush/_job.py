@@ -148,6 +148,9 @@ class Job:
         # Its own dead letters would be none; those of the parts are written at the end.
         once = self.options.but(dead_letters=None, in_flight=None, id=None, routing=None, version=None, action=None, on_conflict=None)
         self._running = Running(once, None, name=self._name, expected_bytes=self._expected_bytes, progress=self._progress)
+        # The settings are changed when it begins to wait for documents; parts begin after that.
+        while self._running.load.progress()["phase"] == "starting" and self._running.poll(0.02) is None:
+            pass
 
     def absorb(self, part: Part) -> None:
         """Takes in what a part did. Each part has to be given once: the attempt that counts."""
