@@ -46,21 +46,26 @@ def load(
     iterable raises is raised on when everything before it is in.
     """
     given = Options.of({**options, "index": index, "to": _nodes(to)})
+    return _finish(source, _begin(source, given, progress, name, expected_bytes))
+
+
+def _begin(source: Any, options: Options, progress: Progress, name: str, expected_bytes: int | None) -> Running:
     paths = _paths(source)
-    if paths is None and source is None and given.table.get("from_dead_letters") is not None:
+    if paths is None and source is None:
+        if options.table.get("from_dead_letters") is None:
+            raise TypeError("load() needs a source: paths, an iterable of documents, or Arrow data")
         paths = []
-    if paths is not None:
-        report = Running(given, paths, progress=progress).wait()
-    elif source is None:
-        raise TypeError("load() needs a source: paths, an iterable of documents, or Arrow data")
-    else:
-        report = _load_fed(source, Running(given, None, name=name, expected_bytes=expected_bytes, progress=progress))
+    return Running(options, paths, name=name, expected_bytes=expected_bytes, progress=progress)
+
+
+def _finish(source: Any, running: Running) -> Report:
+    report = _feed(source, running) if running.is_fed else running.wait()
     if report.status in ("failed", "interrupted"):
         raise LoadFailed(report)
     return report
 
 
-def _load_fed(source: Any, running: Running) -> Report:
+def _feed(source: Any, running: Running) -> Report:
     try:
         # False: the load has ended before the source, and the report says why.
         if _speaks_arrow(source):
@@ -98,12 +103,13 @@ async def aload(
                     break
         assert loader.report is not None, "a loader that was left has a report"
         return loader.report
-    # Only begun in a thread; what the thread waits for is the engine's own.
-    future = asyncio.get_running_loop().run_in_executor(
-        None,
-        lambda: load(source, index, to, progress=progress, name=name, expected_bytes=expected_bytes, **options),
-    )
-    return await asyncio.shield(future)
+    given = Options.of({**options, "index": index, "to": _nodes(to)})
+    running = await asyncio.to_thread(_begin, source, given, progress, name, expected_bytes)
+    try:
+        return await asyncio.to_thread(_finish, source, running)
+    except asyncio.CancelledError as error:
+        await asyncio.to_thread(running.stop, error)
+        raise
 
 
 def _nodes(to: str | Iterable[str] | None) -> str | list[str] | None:

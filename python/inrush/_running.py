@@ -40,6 +40,7 @@ class Running:
             )
         finally:
             forward_messages()
+        self.is_fed = sources is None
         self._report: Report | None = None
         self._watcher = Watcher(self.load, progress)
 

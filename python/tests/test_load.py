@@ -305,6 +305,29 @@ def test_asynchronously(cluster):
     asyncio.run(both())
 
 
+def test_a_cancelled_task_stops_its_load(cluster):
+    def forever():
+        n = 0
+        while True:
+            n += 1
+            yield {"n": n}
+
+    async def run():
+        seen = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        task = asyncio.create_task(
+            inrush.aload(forever(), "c", cluster.url, progress=lambda now: now["docs_settled"] and loop.call_soon_threadsafe(seen.set))
+        )
+        await seen.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await task
+        return cancelled.value.report
+
+    report = asyncio.run(run())
+    assert report.status == "interrupted" and report.docs_indexed == cluster.count("c") > 0
+
+
 def test_after_a_fork_loads_work_in_the_child(cluster):
     assert inrush.load([{"n": 0}], "f", cluster.url).ok
     child = os.fork()
