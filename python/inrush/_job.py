@@ -152,6 +152,10 @@ class Job:
         while self._running.load.progress()["phase"] == "starting" and self._running.poll(0.02) is None:
             pass
 
+    @property
+    def is_started(self) -> bool:
+        return self._running is not None
+
     def absorb(self, part: Part) -> None:
         """Takes in what a part did. Each part has to be given once: the attempt that counts."""
         assert self._running is not None, "a job takes in parts after its start"

@@ -65,6 +65,9 @@ class InrushSink(Datasink[str]):  # type: ignore[misc]
 
     def on_write_complete(self, write_result: Any) -> None:
         assert self._job is not None, "the driver has the job"
+        if not self._job.is_started:
+            # There was no block at all.
+            self._job.start()
         for part in write_result.write_returns:
             self._job.absorb(Part.from_json(part))
         self._end(self._job.finish())
@@ -73,7 +76,7 @@ class InrushSink(Datasink[str]):  # type: ignore[misc]
             raise LoadFailed(self.report)
 
     def on_write_failed(self, error: Exception) -> None:
-        if self._job is not None and self.report is None:
+        if self._job is not None and self._job.is_started and self.report is None:
             self._end(self._job.finish(error))
 
     def _end(self, report: Report) -> None:

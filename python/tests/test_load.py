@@ -316,7 +316,7 @@ def test_a_cancelled_task_stops_its_load(cluster):
         seen = asyncio.Event()
         loop = asyncio.get_running_loop()
         task = asyncio.create_task(
-            inrush.aload(forever(), "c", cluster.url, progress=lambda now: now["docs_settled"] and loop.call_soon_threadsafe(seen.set))
+            inrush.aload(forever(), "c", cluster.url, max_rate="5000docs", progress=lambda now: now["docs_settled"] and loop.call_soon_threadsafe(seen.set))
         )
         await seen.wait()
         task.cancel()
