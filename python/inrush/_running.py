@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import logging
+import os
 import time
+import weakref
 from collections.abc import Sequence
 
 from . import _inrush
@@ -13,6 +17,24 @@ from ._report import Report
 
 # How long a wait in the engine lasts before Python looks for signals.
 _LOOK_EVERY_S = 0.2
+
+
+# Loads that have not ended.
+_active: weakref.WeakSet[Running] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """A program that ends before its loads: what was handed over is loaded, settings are put back."""
+    for running in list(_active):
+        if running.process == os.getpid():
+            logging.getLogger("inrush").error("the program ends and a load was not closed: what was handed over is loaded now")
+            if running.is_fed:
+                running.load.end()
+            else:
+                running.load.stop()
+            while running.poll(_LOOK_EVERY_S) is None:
+                pass
 
 
 class Running:
@@ -41,6 +63,8 @@ class Running:
         finally:
             forward_messages()
         self.is_fed = sources is None
+        self.process = os.getpid()
+        _active.add(self)
         self._report: Report | None = None
         self._watcher = Watcher(self.load, progress)
 
@@ -50,6 +74,7 @@ class Running:
             text = self.load.wait(seconds)
             if text is not None:
                 self._report = Report(json.loads(text))
+                _active.discard(self)
                 self._watcher.stop()
         return self._report
 

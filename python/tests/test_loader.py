@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import subprocess
+import sys
 import threading
 
 import pyarrow as pa
@@ -94,6 +96,17 @@ def test_misuse_is_told(cluster):
         loader.start()
     with pytest.raises(inrush.UsageError):
         inrush.Loader().start()
+
+
+def test_a_program_that_forgets_to_close_loses_nothing(cluster):
+    program = f"""
+import inrush
+loader = inrush.Loader("l", {cluster.url!r}).start()
+loader.add({{"n": 1}})
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "was not closed" in done.stderr, done.stderr
+    assert cluster.count("l") == 1
 
 
 def test_asynchronously(cluster):
