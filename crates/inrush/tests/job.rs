@@ -34,7 +34,7 @@ async fn the_report_is_that_of_all_parts_and_is_verified() {
     assert_eq!((report.status, report.counts.docs_read), (Status::Complete, 300), "{report:?}");
     assert_eq!((report.indices["docs"].created, report.verified.state), (300, VerifiedState::Yes));
     assert_eq!(report.settings.restored, SettingsRestored::Yes);
-    assert!(report.settings.changed.contains_key("refresh_interval"), "{:?}", report.settings);
+    assert!(report.settings.changed.contains_key("index.refresh_interval"), "{:?}", report.settings);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,6 +43,7 @@ async fn what_a_part_claims_is_checked() {
         part.counts.docs_read += 1;
         part.counts.docs_created += 1;
         part.counts.docs_indexed += 1;
+        part.indices.get_mut("docs").unwrap().created += 1;
     })
     .await;
     assert_eq!((report.status, report.verified.state), (Status::CheckFailed, VerifiedState::No), "{report:?}");
