@@ -68,6 +68,7 @@ enum Way<'a> {
 enum Place<'a> {
     File(&'a Path),
     Environment(&'a str),
+    Held(&'a Secret),
     Prompt,
 }
 
@@ -118,9 +119,11 @@ fn way<'a>(
     surroundings: &Surroundings<'_>,
 ) -> Result<Way<'a>, UsageError> {
     let flag = names.flag;
-    let key = place("API key", auth.api_key_file.as_deref(), auth.api_key_env.as_deref())?;
-    let bearer = place("bearer token", auth.bearer_file.as_deref(), auth.bearer_env.as_deref())?;
-    let password = place("password", auth.password_file.as_deref(), auth.password_env.as_deref())?;
+    let held = &auth.held;
+    let key = place("API key", auth.api_key_file.as_deref(), auth.api_key_env.as_deref(), held.api_key.as_ref())?;
+    let bearer = place("bearer token", auth.bearer_file.as_deref(), auth.bearer_env.as_deref(), held.bearer.as_ref())?;
+    let password =
+        place("password", auth.password_file.as_deref(), auth.password_env.as_deref(), held.password.as_ref())?;
     let given = [auth.user.is_some(), key.is_some(), bearer.is_some(), auth.aws_sigv4.is_some()];
     let given = given.into_iter().filter(|given| *given).count();
     if given > 1 {
@@ -176,12 +179,20 @@ fn way<'a>(
     }
 }
 
-fn place<'a>(what: &str, file: Option<&'a Path>, env: Option<&'a str>) -> Result<Option<Place<'a>>, UsageError> {
-    match (file, env) {
-        (None, None) => Ok(None),
-        (Some(file), None) => Ok(Some(Place::File(file))),
-        (None, Some(name)) => Ok(Some(Place::Environment(name))),
-        (Some(_), Some(_)) => Err(UsageError::new(format!("the {what} is given by file and by environment"))
+fn place<'a>(
+    what: &str,
+    file: Option<&'a Path>,
+    env: Option<&'a str>,
+    held: Option<&'a Secret>,
+) -> Result<Option<Place<'a>>, UsageError> {
+    match (file, env, held) {
+        (None, None, None) => Ok(None),
+        (Some(file), None, None) => Ok(Some(Place::File(file))),
+        (None, Some(name), None) => Ok(Some(Place::Environment(name))),
+        (None, None, Some(secret)) => Ok(Some(Place::Held(secret))),
+        (_, _, Some(_)) => Err(UsageError::new(format!("the {what} is given itself, and by file or environment"))
+            .hint("leave all but one of them out")),
+        (Some(_), Some(_), None) => Err(UsageError::new(format!("the {what} is given by file and by environment"))
             .hint("leave one of the two flags out")),
     }
 }
@@ -189,6 +200,7 @@ fn place<'a>(what: &str, file: Option<&'a Path>, env: Option<&'a str>) -> Result
 fn secret(place: &Place<'_>, what: &str) -> Result<Secret> {
     match place {
         Place::File(path) => Ok(Secret::from_file(path).map_err(usage)?),
+        Place::Held(secret) => Ok((*secret).clone()),
         // The name is not repeated if it is none: somebody may have given the secret itself.
         Place::Environment(name)
             if !name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') =>

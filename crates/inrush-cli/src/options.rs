@@ -121,8 +121,14 @@ pub(crate) fn urls(to: &[String]) -> Result<Vec<NodeUrl>> {
 
 fn creation(to: &IndexArgs, job: &Job) -> Result<IndexCreation, UsageError> {
     Ok(IndexCreation {
-        mapping: to.mapping.as_deref().map(|path| json_file::read(path, "mappings")).transpose()?,
-        settings: to.settings.as_deref().map(|path| json_file::read(path, "settings")).transpose()?,
+        mapping: match &to.mapping {
+            Some(path) => Some(json_file::read(path, "mappings")?),
+            None => job.mapping.clone(),
+        },
+        settings: match &to.settings {
+            Some(path) => Some(json_file::read(path, "settings")?),
+            None => job.settings.clone(),
+        },
         // `auto` is chosen once the sources are open.
         shards: match to.shards {
             Some(Shards::Count(shards)) => Some(shards),
@@ -328,7 +334,7 @@ mod tests {
         let command = LoadArgs::augment_args(Command::new("load"));
         let arguments = std::iter::once("load").chain(arguments.split_whitespace());
         let args = LoadArgs::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap();
-        Job { args, bake: None, patterns: Vec::new() }
+        Job::of(args)
     }
 
     fn try_config(arguments: &str) -> Result<LoadConfig> {

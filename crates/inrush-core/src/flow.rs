@@ -27,7 +27,7 @@ use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
 use crate::tune::{Plan, Tuner, WireKnobs, WireTuner};
 use crate::wire::{Compression, Encoding, Wire};
-pub use command::{Command, Comparison, DeadLetter, Item, Note, Request};
+pub use command::{Command, Comparison, DeadLetter, Item, Note, Request, Settlement};
 use durable::Durable;
 pub use durable::{Flushed, Life};
 pub use give_up::{MaxErrors, Stop};
@@ -44,6 +44,8 @@ pub struct FlowConfig {
     pub rate: Option<Rate>,
     /// Tell of every sample with [`Command::Sample`].
     pub samples: bool,
+    /// Tell what became of each document with [`Command::Settled`].
+    pub settlements: bool,
     /// How long documents wait for a batch to fill.
     pub linger: Duration,
     /// Bounds of repetitions.
@@ -444,12 +446,25 @@ impl Flow {
             if settled == Settled::Unknown && self.stop.is_some() {
                 self.ledger.leave_unresolved(&segment.block.items, segment.first..segment.end);
             }
-            self.release(now, segment);
+            self.release(now, segment, Some(settled));
         }
     }
 
-    /// Takes items off the ledger and frees their ids and their memory.
-    fn release(&mut self, now: Time, segment: &Segment) {
+    /// Takes items off the ledger and frees their ids and their memory. `settled` is `None` for dead letters, which are told one by
+    /// one.
+    fn release(&mut self, now: Time, segment: &Segment, settled: Option<Settled>) {
+        if let (true, Some(settled)) = (self.config.settlements, settled) {
+            let origin = segment.block.items.origin;
+            let first_doc = origin.first_doc + u64::from(segment.first);
+            let settlement = Settlement {
+                source: origin.source,
+                partition: origin.partition,
+                first_doc,
+                docs: segment.len(),
+                settled,
+            };
+            self.commands.push_back(Command::Settled(settlement));
+        }
         match self.ledger.settle(segment.block.id, segment.first..segment.end) {
             Ok(true) => self.free(&segment.block),
             Ok(false) => {}

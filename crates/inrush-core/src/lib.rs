@@ -34,9 +34,11 @@ pub mod wire;
 
 pub use block::{DocBlock, DocMeta, Origin, Position, Reject, SourceId};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
-pub use flow::{Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Stop};
+pub use flow::{
+    Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Settlement, Stop,
+};
 pub use items::ItemBlock;
 pub use operation::{Action, FieldPath, IndexTemplate, Operations};
-pub use outcome::OnConflict;
+pub use outcome::{OnConflict, Settled};
 pub use time::Time;
 pub use wire::{Compression, Encoding, GzipLevel, Wire};

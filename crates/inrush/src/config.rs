@@ -52,6 +52,8 @@ pub struct LoadConfig {
     pub max_errors: MaxErrors,
     /// A file for what the tuner saw and decided, which `inrush-testbed replay` reads. Default: none.
     pub trace: Option<PathBuf>,
+    /// Tell what becomes of each document ([`crate::RunningLoad::settlements`]). Default off: it costs a message for each few documents.
+    pub settlements: bool,
     /// Refresh, count and compare at the end. Default on.
     pub verify: bool,
     /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
@@ -99,6 +101,7 @@ impl LoadConfig {
             dead_letters: DeadLetters::default(),
             max_errors: MaxErrors::default(),
             trace: None,
+            settlements: false,
             verify: true,
             replies: Replies::Items,
             encoding: None,

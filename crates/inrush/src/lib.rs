@@ -81,8 +81,10 @@ pub use error::LoadError;
 pub use finish::{FinishReport, OldIndex, OldWritesReport, Step, StepReport, SwapReport};
 pub use guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
 pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
-pub use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position, Wire};
-pub use loader::{Loader, LoaderBuilder, PauseHandle, PushLoad, RunningLoad, StopHandle};
+pub use inrush_core::{
+    Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position, Settled, Settlement, Wire,
+};
+pub use loader::{Loader, LoaderBuilder, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 pub use progress::{Phase, Progress};
 pub use report::{
     IndexSizes, PlanReport, Report, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use inrush_core::Settlement;
 use inrush_core::flow::{Comparison, Flushed, Item};
 use inrush_core::outcome::Attempt;
 use inrush_core::tune::Decision;
@@ -83,6 +84,8 @@ pub(crate) struct Run {
     pub(crate) sender: mpsc::UnboundedSender<Event>,
     pub(crate) progress: watch::Sender<Progress>,
     pub(crate) dead_letters: DeadLetterWriter,
+    /// Who wants to hear what became of each document.
+    pub(crate) settlements: Option<mpsc::UnboundedSender<Settlement>>,
     pub(crate) bytes_total: Option<u64>,
     pub(crate) started: Instant,
     pub(crate) create: Arc<IndexCreation>,
@@ -385,6 +388,12 @@ impl Run {
             Command::DeadLetter(letter) => {
                 if let Err(e) = self.dead_letters.write(&letter) {
                     self.dead_letters_failed(&e);
+                }
+            }
+            Command::Settled(settlement) => {
+                if let Some(settlements) = &self.settlements {
+                    // Whoever stopped listening has the report.
+                    let _ = settlements.send(settlement);
                 }
             }
             Command::Note(note) => {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::{AuthArgs, AwsService};
+use crate::embed::Secrets;
 
 /// What is read of another cluster's index, and what is taken over.
 #[derive(Clone, Debug, Default, Args)]
@@ -99,6 +100,7 @@ impl FromAuthArgs {
             aws_sigv4: from.from_aws_sigv4,
             aws_region: from.from_aws_region,
             aws_profile: from.from_aws_profile,
+            held: Secrets::default(),
         }
     }
 

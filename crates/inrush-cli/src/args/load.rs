@@ -11,6 +11,7 @@ use inrush::source::{FixedColumn, LogFormat};
 use inrush::{Action, FieldPath, IndexTemplate};
 
 use super::{FinishArgs, FromArgs, OutputArgs};
+use crate::embed::Secrets;
 use crate::units::{parse_bytes_positive, parse_duration, parse_duration_positive, parse_max_errors};
 
 /// Load documents into an index, and account for each of them.
@@ -285,6 +286,9 @@ pub(crate) struct AuthArgs {
     /// Profile in the AWS configuration files. Default: the AWS_* variables, then AWS_PROFILE, then `default`
     #[arg(long, value_name = "NAME")]
     pub(crate) aws_profile: Option<String>,
+    /// Secrets that a program holds already; no flags.
+    #[arg(skip)]
+    pub(crate) held: Secrets,
 }
 
 /// How much is sent at once, and how long things may take.

@@ -1,5 +1,6 @@
 //! `inrush bake`.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -24,9 +25,9 @@ use crate::units::{bytes, count, counted, seconds};
 const SAMPLE_BYTES: u64 = 32 << 20;
 
 /// Bakes, reports, and returns the exit status.
-pub(crate) async fn run(args: BakeArgs) -> Result<u8> {
-    let command_line: Vec<_> = std::env::args_os().skip(2).collect();
-    let job = job::complete(args.load, Some(args.flags), &command_line)?;
+/// `command_line` are the arguments after `inrush bake`.
+pub(crate) async fn run(args: BakeArgs, command_line: &[OsString]) -> Result<u8> {
+    let job = job::complete(args.load, Some(args.flags), command_line)?;
     let stderr = Stderr::new();
     logging::start(&job.args.output.log, job.args.output.quiet, &stderr);
     go(job, stderr).await

@@ -1,5 +1,6 @@
 //! `inrush load`.
 
+use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
@@ -15,17 +16,15 @@ use super::source::{self, Model};
 use crate::args::{IndexArgs, LoadArgs, OutputArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, Hint, UsageError};
-use crate::job::{self, Job};
+use crate::job;
 use crate::keys::Keys;
 use crate::logging::{self, Stderr};
 use crate::progress::{self, Display};
 use crate::{options, summary};
 
-/// Loads, reports, and returns the exit status.
-pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
-    // What follows `inrush load`; there are no flags before it.
-    let command_line: Vec<_> = std::env::args_os().skip(2).collect();
-    let job = job::complete(args, None, &command_line)?;
+/// Loads, reports, and returns the exit status. `command_line` are the arguments after `inrush load`.
+pub(crate) async fn run(args: LoadArgs, command_line: &[OsString]) -> Result<u8> {
+    let job = job::complete(args, None, command_line)?;
     let output = job.args.output.clone();
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
@@ -37,13 +36,13 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     let source::Opened { source, model } = source::open(&job.args, &mut config).await?;
     super::mapping::of_load(&job.args.source, &job.args.index, &mut config).await?;
     let quiet = output.quiet;
-    super::shards::of_load(&job.args.source, &job.args.index, source.as_ref(), &mut config, quiet, &stderr).await?;
+    let (bytes, ids) = (source.bytes_total(), source.has_ids());
+    super::shards::of_load(&job.args.source, &job.args.index, bytes, ids, &mut config, quiet, &stderr).await?;
     if job.args.errors.dry_run {
         return super::dry_run::run(&output, config, source, model).await;
     }
     let reads_stdin = job.args.source.sources.iter().any(|source| source == "-");
-    confirm_recreate(&job.args.index, &config)?;
-    confirm_replicas_off(&job.args.index, &mut config)?;
+    confirm(&job.args.index, &mut config, somebody_is_there())?;
 
     // From here on a signal is ours; before, it ends the process as usual, prompts included.
     let mut signals = Signals::new()?;
@@ -51,7 +50,7 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let load = tokio::select! {
-        load = start(job, config, source, model, &stderr) => load?,
+        load = start(config, source, model, job.args.output.quiet, &stderr) => load?,
         () = signals.next() => {
             let _ = writeln!(stderr.clone(), "interrupted: nothing was sent");
             return Ok(ExitStatus::Interrupted.code());
@@ -73,15 +72,15 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
 }
 
 /// Finds the cluster, and begins.
-async fn start(
-    job: Job,
+pub(crate) async fn start(
     mut config: LoadConfig,
     source: Box<dyn Source>,
     model: Option<Model>,
+    quiet: bool,
     stderr: &Stderr,
 ) -> Result<RunningLoad> {
     if config.to.is_empty() {
-        config.to = vec![super::node::local(job.args.output.quiet, stderr).await?];
+        config.to = vec![super::node::local(quiet, stderr).await?];
     }
     if let Some(model) = model {
         model.copy(&mut config).await?;
@@ -89,26 +88,31 @@ async fn start(
     Loader::new(config).map_err(usage)?.start(source).await.map_err(usage)
 }
 
-/// What cannot be undone is done only when somebody has said so.
-fn confirm_recreate(args: &IndexArgs, config: &LoadConfig) -> Result<()> {
+/// What cannot be undone is done only when somebody has said so, with a flag or when `ask`ed.
+pub(crate) fn confirm(args: &IndexArgs, config: &mut LoadConfig, ask: bool) -> Result<()> {
+    confirm_recreate(args, config, ask)?;
+    confirm_replicas_off(args, config, ask)
+}
+
+fn confirm_recreate(args: &IndexArgs, config: &LoadConfig, ask: bool) -> Result<()> {
     if !args.recreate || args.yes {
         return Ok(());
     }
     let name = config.index.as_str();
-    if !somebody_is_there() {
+    if !ask {
         let message = format!("--recreate deletes {name} with all its documents, and there is nobody to ask");
         return Err(UsageError::new(message).hint("add --yes if that is meant").into());
     }
     let at = config.to.first().map_or("the local node", String::as_str);
-    confirm(&format!("Delete index {name} at {at} with all its documents?"))
+    ask_for(&format!("Delete index {name} at {at} with all its documents?"))
 }
 
 /// An index with documents keeps its replicas unless somebody says otherwise. Where nobody can be asked, the load is refused
 /// once it is known that there are documents.
-fn confirm_replicas_off(args: &IndexArgs, config: &mut LoadConfig) -> Result<()> {
-    if args.replicas_off && !args.yes && !args.recreate && somebody_is_there() {
+fn confirm_replicas_off(args: &IndexArgs, config: &mut LoadConfig, ask: bool) -> Result<()> {
+    if args.replicas_off && !args.yes && !args.recreate && ask {
         let name = config.index.as_str();
-        confirm(&format!(
+        ask_for(&format!(
             "If {name} holds documents, a node that is lost during the load takes some along. Replicas off?"
         ))?;
         config.guard.replicas_off_confirmed = true;
@@ -120,7 +124,7 @@ fn somebody_is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-fn confirm(question: &str) -> Result<()> {
+fn ask_for(question: &str) -> Result<()> {
     let _ = write!(std::io::stderr(), "{question} [y/N] ");
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;

@@ -12,8 +12,8 @@ pub(crate) mod load;
 pub(crate) mod mapping;
 pub(crate) mod node;
 pub(crate) mod recover;
-mod shards;
-mod source;
+pub(crate) mod shards;
+pub(crate) mod source;
 pub(crate) mod sweep;
 pub(crate) mod verify;
 

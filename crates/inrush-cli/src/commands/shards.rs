@@ -3,18 +3,19 @@
 use anyhow::{Context, Result};
 use inrush::config::LoadConfig;
 use inrush::shards::Estimate;
-use inrush::source::Source;
 
 use crate::args::{IndexArgs, Shards, SourceArgs};
 use crate::logging::Stderr;
 use crate::units::{bytes, counted};
 use std::io::Write as _;
 
-/// Chooses, and says what and why. `source` is what will be loaded; files are read once more from their beginning.
-pub(super) async fn of_load(
+/// Chooses, and says what and why. `bytes_total` and `has_ids` are those of what will be loaded; files are read once
+/// more from their beginning.
+pub(crate) async fn of_load(
     args: &SourceArgs,
     to: &IndexArgs,
-    source: &dyn Source,
+    bytes_total: Option<u64>,
+    has_ids: bool,
     config: &mut LoadConfig,
     quiet: bool,
     stderr: &Stderr,
@@ -23,9 +24,9 @@ pub(super) async fn of_load(
         return Ok(());
     }
     let bytes_max = config.limits.document_bytes_max;
-    let estimate = match source.bytes_total() {
+    let estimate = match bytes_total {
         // Documents as they come: an index, whose documents were looked at already.
-        Some(total) if source.has_ids() => Some(Estimate::new(total, 1.0)),
+        Some(total) if has_ids => Some(Estimate::new(total, 1.0)),
         Some(_) => {
             let mut again = super::source::open_text(args, bytes_max)?;
             tokio::task::spawn_blocking(move || Estimate::of(again.as_mut())).await.context("reading panicked")??

@@ -23,13 +23,13 @@ use crate::options;
 const MEMORY_PART: usize = 4;
 
 /// A source, and what the target is to be made like.
-pub(super) struct Opened {
-    pub(super) source: Box<dyn Source>,
-    pub(super) model: Option<Model>,
+pub(crate) struct Opened {
+    pub(crate) source: Box<dyn Source>,
+    pub(crate) model: Option<Model>,
 }
 
 /// Opens the sources of a load.
-pub(super) async fn open(args: &LoadArgs, config: &mut LoadConfig) -> Result<Opened> {
+pub(crate) async fn open(args: &LoadArgs, config: &mut LoadConfig) -> Result<Opened> {
     let source = &args.source;
     if source.from_dead_letters.is_none() {
         if let Some(address) = index_address(&source.sources, &source.reading)? {
@@ -205,7 +205,7 @@ fn of_source(error: LoadError) -> anyhow::Error {
 }
 
 /// What the target is to be made like, if it is not there yet.
-pub(super) struct Model {
+pub(crate) struct Model {
     info: ClusterInfo,
     models: Vec<IndexModel>,
     mapping: bool,

@@ -11,7 +11,7 @@ const WINDOW_SECONDS: f64 = 5.0;
 
 /// What happened in the last seconds.
 #[derive(Debug, Default)]
-pub(super) struct RateWindow {
+pub(crate) struct RateWindow {
     samples: VecDeque<Sample>,
 }
 
@@ -23,6 +23,11 @@ struct Sample {
 }
 
 impl RateWindow {
+    /// Notes how far the load is.
+    pub(crate) fn see(&mut self, now: &Progress) {
+        self.push(now.seconds, now.docs_settled, bytes_settled(now));
+    }
+
     /// Notes how far the load was at `seconds` after its start.
     pub(super) fn push(&mut self, seconds: f64, docs: u64, bytes: u64) {
         if self.samples.is_empty() && seconds > 0.0 {
@@ -54,7 +59,7 @@ impl RateWindow {
 /// `1,234,567 docs  512.0 MiB (41 %)  123,456 docs/s  0:12 left  3 dead letters  12 retried  4 of 4 in flight x 2.0 MiB`, the most
 /// important first, because the line is cut at the terminal's width. Why a load is paused or draining comes before
 /// everything.
-pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
+pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
     let mut parts = Vec::new();
     match &progress.phase {
         Phase::Loading | Phase::Done => {}
@@ -112,7 +117,7 @@ pub(super) fn finishing(phase: &Phase) -> String {
 
 /// Bytes of the sources whose documents are settled, by their share of what was read: reading runs ahead by as much as
 /// memory allows, which is all of a small file.
-pub(super) fn bytes_settled(progress: &Progress) -> u64 {
+fn bytes_settled(progress: &Progress) -> u64 {
     if progress.docs_read == 0 {
         return 0;
     }

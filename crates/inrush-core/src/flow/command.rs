@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Pause;
-use crate::block::Position;
+use crate::block::{Position, SourceId};
+use crate::outcome::Settled;
 use crate::tune::{Decision, Sample, WireKnobs};
 use crate::wire::{Body, WireChange};
 
@@ -38,6 +39,8 @@ pub enum Command {
     Probe(WireKnobs),
     /// Write this down.
     DeadLetter(Box<DeadLetter>),
+    /// Neighbouring documents whose end is known; only with [`super::FlowConfig::settlements`]. Dead letters are told as such.
+    Settled(Settlement),
     /// Tell the user.
     Note(Note),
     /// Write down what an attempt taught; only with [`super::FlowConfig::samples`].
@@ -79,6 +82,21 @@ pub enum Comparison {
     Different,
     /// It could not be read.
     Failed(String),
+}
+
+/// Neighbouring documents that ended in the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// Their source.
+    pub source: SourceId,
+    /// The part of the source that is read in order.
+    pub partition: u32,
+    /// How many documents of the partition stand before the first one.
+    pub first_doc: u64,
+    /// How many they are.
+    pub docs: u32,
+    /// How they ended.
+    pub settled: Settled,
 }
 
 /// A document that is not in, and why.

@@ -153,6 +153,7 @@ fn config() -> FlowConfig {
         memory: 2000,
         rate: None,
         samples: false,
+        settlements: false,
         linger: Duration::from_secs(1),
         retry: RetryPolicy::default(),
         pause_max: Duration::from_secs(60),
@@ -219,6 +220,7 @@ struct Outcome {
     letters: Vec<DeadLetter>,
     notes: Vec<Note>,
     samples: Vec<Sample>,
+    settlements: Vec<Settlement>,
     elapsed: Duration,
 }
 
@@ -229,7 +231,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
     let mut blocks = VecDeque::from(blocks);
     let mut under_way: Vec<(u64, Attempt)> = Vec::new();
     let mut gone = Vec::new();
-    let (mut letters, mut notes, mut samples) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut letters, mut notes, mut samples, mut settlements) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut faults = faults.iter().copied();
     let mut now = Time::START;
     for _ in 0..100_000 {
@@ -259,11 +261,13 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
                 Command::DeadLetter(letter) => letters.push(*letter),
                 Command::Note(note) => notes.push(note),
                 Command::Sample(sample) => samples.push(sample),
+                Command::Settled(settlement) => settlements.push(settlement),
             }
         }
         if flow.is_done() {
             flow.close().unwrap();
-            return Outcome { flow, cluster, letters, notes, samples, elapsed: now.since_start() };
+            let elapsed = now.since_start();
+            return Outcome { flow, cluster, letters, notes, samples, settlements, elapsed };
         }
         assert!(under_way.len() as u32 <= flow.plan().in_flight);
         order = order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -309,7 +313,7 @@ proptest! {
         let source = blocks(&ids, &words, per_block);
         // A pause of any length, because the other faults do not stop while it lasts.
         let wire = Wire { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..Wire::PLAIN };
-        let patient = FlowConfig { pause_max: Duration::from_secs(3600), rate, ..config() };
+        let patient = FlowConfig { pause_max: Duration::from_secs(3600), rate, settlements: true, ..config() };
         let mut flow = flow(patient, batch_bytes, in_flight);
         flow.send_as(WireTuner::new(wire, WireKnobs::default(), ""));
         flow.route_batches(shards.iter().flat_map(|&shards| Routing::new(shards, None, 1).unwrap().values()));
@@ -325,6 +329,10 @@ proptest! {
         lettered.sort_unstable();
         prop_assert_eq!(&lettered, &bad);
         prop_assert_eq!(counts.docs_dead_lettered, bad.len() as u64);
+        let settled = out.settlements.iter().flat_map(|s| s.first_doc..s.first_doc + u64::from(s.docs));
+        let mut told: Vec<u64> = settled.chain(lettered).collect();
+        told.sort_unstable();
+        prop_assert_eq!(told, (0..ids.len() as u64).collect::<Vec<_>>());
         prop_assert_eq!(out.flow.watermarks()[0].1.docs, ids.len() as u64);
         prop_assert_eq!((out.flow.buffered, out.flow.buffered_smile), (0, 0));
         let good = (0..ids.len()).filter(|&n| is_good(n));

@@ -7,19 +7,20 @@ mod routing;
 mod running;
 mod wire;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 pub use builder::LoaderBuilder;
 use end::End;
 use inrush_core::encode::Encoder;
+use inrush_core::report::Tally;
 use inrush_core::retry::RetryPolicy;
 use inrush_core::trace::Header;
 use inrush_core::{Action, Encoding, Flow, FlowConfig, Operations, Stop, Time};
 pub(crate) use prepare::needs;
 use prepare::{Coming, prepare};
-pub use running::{PauseHandle, PushLoad, RunningLoad, StopHandle};
+pub use running::{Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Beginning};
@@ -76,6 +77,7 @@ impl Loader {
     pub async fn start(self, mut source: Box<dyn Source>) -> Result<RunningLoad, LoadError> {
         let started = Instant::now();
         let (letters, failures) = mpsc::unbounded_channel();
+        let (settlements, settled) = mpsc::unbounded_channel();
         let names = source.names();
         let run_id = run_id();
         let mut config = self.config;
@@ -124,6 +126,7 @@ impl Loader {
                 memory: config.limits.memory as u64,
                 rate: config.limits.max_rate,
                 samples: config.trace.is_some(),
+                settlements: config.settlements,
                 linger: config.limits.linger,
                 retry: RetryPolicy {
                     retries: config.limits.retries,
@@ -206,6 +209,7 @@ impl Loader {
             sender: sender.clone(),
             progress: progress.clone(),
             dead_letters,
+            settlements: config.settlements.then_some(settlements),
             bytes_total,
             started,
             create: Arc::new(config.create.clone()),
@@ -222,6 +226,8 @@ impl Loader {
         };
         let (verify, drain_max) = (config.verify, config.limits.drain_max);
         let mut finishing = Finishing::new(Arc::clone(&transport), progress.clone(), config.finish, swapping);
+        let others = Arc::new(Mutex::new(Tally::default()));
+        let absorbed = Arc::clone(&others);
         let task = tokio::spawn(async move {
             let mut run = run;
             if let Err(why) = finishing.block_old(&config.guard, &run_id).await {
@@ -247,11 +253,23 @@ impl Loader {
                 }
                 None => SettingsReport::new(SettingsRestored::Unchanged, "left as they are".to_owned()),
             };
-            let end =
-                End { transport, prepared, names, run_id, warnings, started, verify, drain_max, progress, settings };
+            let others = std::mem::take(&mut *absorbed.lock().unwrap_or_else(PoisonError::into_inner));
+            let end = End {
+                transport,
+                prepared,
+                names,
+                run_id,
+                warnings,
+                started,
+                verify,
+                drain_max,
+                progress,
+                settings,
+                others,
+            };
             end.report(finished, finishing).await
         });
-        Ok(RunningLoad::new(sender, watched, failures, task))
+        Ok(RunningLoad::new(sender, watched, failures, settled, others, task))
     }
 
     /// Begins a load that the program itself feeds, from any number of tasks.

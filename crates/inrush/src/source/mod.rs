@@ -4,7 +4,7 @@
 //! by one worker at a time and only cuts its bytes at places where a record ends; what costs time (parsing CSV,
 //! finding line ends, building JSON) happens in [`Chunk::into_block`], in all workers side by side.
 //!
-//! [`open()`] makes a source of files and stdin, [`push::channel`] one that a program feeds.
+//! [`open()`] makes a source of files and stdin; [`push::channel`] and [`feed::feed`] make sources that a program feeds.
 
 mod binary;
 mod buffer;
@@ -17,6 +17,7 @@ mod csv;
 mod cut;
 mod cut_file;
 mod dead_letters;
+pub mod feed;
 mod format;
 #[cfg(any(feature = "columns", feature = "excel"))]
 mod guard;
@@ -51,6 +52,7 @@ pub(crate) use buffer::BufferPool;
 pub use charset::Charset;
 pub use csv::{ColumnType, CsvOptions, Header};
 pub use format::{Format, FormatOptions, SheetOptions};
+pub use json_string::push_escaped;
 pub use open::{Files, SourceSpec, open};
 pub use parse::{FixedColumn, LogFormat, Parse};
 pub(crate) use parted::{Parted, Parting};

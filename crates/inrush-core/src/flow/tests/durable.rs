@@ -148,7 +148,7 @@ impl Chaos<'_> {
                         flushing = Some((request, Flushing::Asked));
                     }
                     Command::DeadLetter(letter) => self.letters.push(letter.position.doc),
-                    Command::Note(_) | Command::Sample(_) | Command::Probe(_) => {}
+                    Command::Note(_) | Command::Sample(_) | Command::Probe(_) | Command::Settled(_) => {}
                 }
             }
             self.check(&flow);
