@@ -137,7 +137,7 @@ impl Builder {
     /// A server that runs already. Its version has to be one of those that fit.
     async fn borrow(note: &mut Note, candidates: &[String]) -> Result<Builder, BakeError> {
         let url = note.url.clone().unwrap_or_default();
-        let builder = transport(&[url.clone()])?;
+        let builder = transport(std::slice::from_ref(&url))?;
         let info = product::detect(&builder).await?;
         let (Some(version), Some(target)) = (info.version, candidates.first().and_then(|target| target.parse().ok()))
         else {
