@@ -216,7 +216,15 @@ impl Target {
         if layout == Layout::Stitched {
             self.is_one_index(&name, builders).await;
         }
-        self.send("DELETE", &format!("/{name}{}", if layout == Layout::Alias { "-*" } else { "" }), Value::Null).await;
+        // Servers delete no indices by a pattern.
+        match layout {
+            Layout::Alias => {
+                for n in 1..=builders {
+                    self.send("DELETE", &format!("/{name}-{n}"), Value::Null).await;
+                }
+            }
+            Layout::Cluster | Layout::Stitched => drop(self.send("DELETE", &format!("/{name}"), Value::Null).await),
+        }
     }
 
     /// An index of shards that were built apart is an index like any other.

@@ -205,7 +205,7 @@ mod tests {
     fn flags_reach_the_configuration() {
         let flags = BakeFlags {
             repository: Some("nightly".to_owned()),
-            builder_urls: vec!["http://a:9200".to_owned(), "http://b:9201".to_owned()],
+            builder_urls: vec!["http://a".to_owned(), "http://b:9201".to_owned()],
             layout: Some(LayoutArg::Stitched),
             builder_heap: Some(4 << 30),
             unthrottle: true,

@@ -17,6 +17,7 @@ use super::report::BakeStepName as Step;
 use super::state::{Part, Whole};
 use crate::cluster::snapshots::{self, SnapshotState};
 use crate::cluster::{ClusterError, CreateIndex, index, life, stats};
+use crate::error::LoadError;
 use crate::finish::is_passing;
 use crate::transport::Transport;
 
@@ -27,6 +28,8 @@ const PROBE: &str = "probe";
 const NOTHING: &str = "inrush-bake-nothing";
 /// How often a snapshot is begun that did not become whole.
 const SNAPSHOTS_MAX: u32 = 5;
+/// How often a step is done again after the builder did not answer.
+const RECOVERIES_MAX: u32 = 10;
 const HINT: &str = "see docs/bake.md for how to give both sides a repository";
 const POLL: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_secs(1);
@@ -36,11 +39,12 @@ pub(super) struct PartRun {
     pub(super) context: Arc<Context>,
     pub(super) part: usize,
     pub(super) builder: Option<Builder>,
+    recoveries: u32,
 }
 
 impl PartRun {
     pub(super) fn new(context: Arc<Context>, part: usize) -> Self {
-        PartRun { context, part, builder: None }
+        PartRun { context, part, builder: None, recoveries: 0 }
     }
 
     /// Builds the part, or what is left of it to be built.
@@ -50,7 +54,9 @@ impl PartRun {
         context.step(Step::Builder, part, context.until_stopped(self.start_builder())).await?;
         context.step(Step::Repository, part, context.until_stopped(self.share())).await?;
         loop {
-            context.step(Step::Create, part, context.until_stopped(self.make_index())).await?;
+            while let Err(error) = context.step(Step::Create, part, context.until_stopped(self.make_index())).await {
+                self.recover_from(error).await?;
+            }
             if !self.is(|part| part.loaded.is_some()) {
                 // It ends in order by itself when somebody stops the bake.
                 context.step(Step::Load, part, self.load_all()).await?;
@@ -81,6 +87,23 @@ impl PartRun {
             })
             .await?;
         Ok(life.terms.iter().all(|term| *term == 1))
+    }
+
+    /// After this a step is worth another try: it failed because the builder had died or did not answer.
+    ///
+    /// # Errors
+    /// It failed for another reason, or too often.
+    pub(super) async fn recover_from(&mut self, error: BakeError) -> Result<(), BakeError> {
+        match &error {
+            BakeError::Load(LoadError::Cluster(cause)) if is_passing(cause) && self.recoveries < RECOVERIES_MAX => {}
+            _ => return Err(error),
+        }
+        self.recoveries += 1;
+        let builder = self.builder.as_mut().ok_or_else(no_builder)?;
+        if !builder.revive().await? {
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
     }
 
     fn is(&self, what: impl FnOnce(&Part) -> bool) -> bool {

@@ -42,22 +42,26 @@ impl PartRun {
         let folder = context.keep.of_load(&id, self.part);
         let mut resume = has_checkpoint(&folder);
         loop {
-            if !resume {
-                self.clear().await?;
-            }
-            let config = self.load_config(&folder, resume)?;
-            let source = self.source()?;
-            match Loader::new(config)?.start(source).await {
+            match self.begin_load(&folder, resume).await {
                 Ok(running) => return self.watch(running).await,
                 // A checkpoint that cannot be gone on from is no loss: nobody uses the builder but us.
-                Err(LoadError::State(why)) if resume => {
+                Err(BakeError::Load(LoadError::State(why))) if resume => {
                     tracing::warn!("the load into the builder begins anew: {why}");
                     context.keep.forget_load(&id, self.part).map_err(BakeError::Refused)?;
                     resume = false;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => self.recover_from(error).await?,
             }
         }
+    }
+
+    async fn begin_load(&mut self, folder: &Path, resume: bool) -> Result<RunningLoad, BakeError> {
+        if !resume {
+            self.clear().await?;
+        }
+        let config = self.load_config(folder, resume)?;
+        let source = self.source()?;
+        Ok(Loader::new(config)?.start(source).await?)
     }
 
     /// The documents of the part.
