@@ -358,6 +358,7 @@ fn phase(phase: &Phase) -> String {
         Phase::PuttingBack => "putting back".to_owned(),
         Phase::Verifying => "verifying".to_owned(),
         Phase::Finishing { detail, .. } => format!("finishing: {detail}"),
+        Phase::Baking(detail) => format!("baking: {detail}"),
         Phase::Done => "done".to_owned(),
     }
 }

@@ -11,6 +11,7 @@ use inrush::{Progress, RunningLoad};
 
 use crate::auth::Surroundings;
 use crate::commands;
+use crate::commands::source::Opened;
 use crate::failure::{self, UsageError};
 use crate::job::{self, Job};
 use crate::logging::Stderr;
@@ -124,9 +125,12 @@ impl Load {
     /// # Errors
     /// Where the load cannot begin; nothing was sent then.
     pub async fn start(mut self) -> Result<RunningLoad, Error> {
-        let source = commands::load::open_source(&self.job.args.source, self.config.limits.document_bytes_max)?;
+        let Opened { source, model } = commands::source::open(&self.job.args, &mut self.config).await?;
         commands::mapping::of_load(&self.job.args.source, &self.job.args.index, &mut self.config).await?;
-        Ok(commands::load::start(self.config, source, false, &Stderr::new()).await?)
+        let (to, stderr) = (&self.job.args, Stderr::new());
+        let (bytes, ids) = (source.bytes_total(), source.has_ids());
+        commands::shards::of_load(&to.source, &to.index, bytes, ids, &mut self.config, false, &stderr).await?;
+        Ok(commands::load::start(self.config, source, model, false, &stderr).await?)
     }
 
     /// Begins a load that the program feeds. `bytes` are about how many will come, where that is known: the settings of the index
@@ -136,7 +140,7 @@ impl Load {
     /// Where the load cannot begin; nothing was sent then.
     pub async fn start_fed(self, name: &str, bytes: Option<u64>) -> Result<(Feed, RunningLoad), Error> {
         let source = &self.job.args.source;
-        if let Some(flag) = options::reading_flag(&source.reading) {
+        if let Some(flag) = source.reading.given() {
             let message = format!("{flag} is for files, and documents of a program are no file");
             return Err(UsageError::new(message).hint("leave it out").into());
         }
@@ -156,7 +160,7 @@ impl Load {
             name: name.to_owned(),
         });
         let source = Box::new(source.with_bytes_total(bytes));
-        let load = commands::load::start(self.config, source, false, &Stderr::new()).await?;
+        let load = commands::load::start(self.config, source, None, false, &Stderr::new()).await?;
         Ok((feed, load))
     }
 }

@@ -14,6 +14,7 @@ mod options;
 mod progress;
 mod state;
 mod summary;
+mod sweep;
 mod units;
 
 use std::ffi::OsString;
@@ -43,8 +44,13 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
                 Command::Load(args) => {
                     runtime.block_on(commands::load::run(*args, arguments.get(2..).unwrap_or_default()))
                 }
+                Command::Bake(args) => {
+                    runtime.block_on(commands::bake::run(*args, arguments.get(2..).unwrap_or_default()))
+                }
                 Command::Verify(args) => runtime.block_on(commands::verify::run(*args)),
                 Command::Mapping(args) => runtime.block_on(commands::mapping::run(*args)),
+                Command::Sweep(args) => runtime.block_on(commands::sweep::run(*args)),
+                Command::Convert(args) => runtime.block_on(commands::convert::run(*args)),
                 Command::Doctor(args) => runtime.block_on(commands::doctor::run(*args)),
                 Command::Node(args) => runtime.block_on(commands::node::run(args)),
                 Command::Recover(args) => runtime.block_on(commands::recover::run(*args)),

@@ -236,6 +236,13 @@ impl Counts {
         }
     }
 
+    /// The counts of two loads of different documents together.
+    pub fn plus(&self, other: &Counts) -> Counts {
+        let mut sum = self.clone();
+        sum.add(other);
+        sum
+    }
+
     /// Adds each number of `more`.
     fn add(&mut self, more: &Counts) {
         self.docs_read += more.docs_read;

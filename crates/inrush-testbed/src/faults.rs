@@ -142,6 +142,9 @@ pub enum Fault {
     HoldAfterApplying,
     /// Applied, and never answered; gone from `_tasks`.
     NoReply,
+    /// Applied, and a request in SMILE is answered in broken SMILE, whatever it asked for (published of a managed service). Others are answered
+    /// as usual.
+    SmileReplyGarbled,
 }
 
 impl Fault {
@@ -309,6 +312,8 @@ pub struct RequestFacts<'a> {
     pub node: usize,
     /// Bytes of the body as they came over the wire; the declared length before the body was read.
     pub body_bytes: usize,
+    /// Whether the body is SMILE.
+    pub smile: bool,
     /// Items, empty for anything but a readable bulk request.
     pub ops: &'a [Op],
 }
@@ -353,6 +358,7 @@ impl FaultState {
             };
             let looks_at_items = !rule.ids.is_empty() || rule.index.is_some() || rule.containing.is_some();
             let fits = wanted(rule.fault)
+                && (rule.fault != Fault::SmileReplyGarbled || request.smile)
                 && path_fits
                 && rule.node.is_none_or(|node| node == request.node)
                 && rule.min_items.is_none_or(|items| request.ops.len() >= items)
@@ -526,7 +532,7 @@ mod tests {
     }
 
     fn request<'a>(path: &'a str, ops: &'a [Op]) -> RequestFacts<'a> {
-        RequestFacts { path, node: 0, body_bytes: 100, ops }
+        RequestFacts { path, node: 0, body_bytes: 100, smile: false, ops }
     }
 
     fn hits(rule: Rule, times: usize) -> Vec<usize> {

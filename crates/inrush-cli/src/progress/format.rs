@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use inrush::{Phase, Progress};
+use inrush::{Phase, Progress, Wire};
 
 use crate::units;
 
@@ -64,7 +64,7 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
     match &progress.phase {
         Phase::Loading | Phase::Done => {}
         phase @ (Phase::Starting | Phase::PuttingBack | Phase::Verifying) => parts.push(phase_name(phase).to_owned()),
-        phase @ Phase::Finishing { .. } => parts.push(finishing(phase)),
+        phase @ (Phase::Finishing { .. } | Phase::Baking(_)) => parts.push(finishing(phase)),
         phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
     }
     parts.push(format!("{} docs", units::count(progress.docs_settled)));
@@ -86,7 +86,8 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
         parts.push(format!("{} retried", units::count(progress.retried_items)));
     }
     let batch = units::bytes(progress.plan_batch_bytes);
-    parts.push(format!("{} of {} in flight x {batch}", progress.in_flight, progress.plan_in_flight));
+    let wire = if progress.wire == Wire::PLAIN { String::new() } else { format!(" {}", progress.wire) };
+    parts.push(format!("{} of {} in flight x {batch}{wire}", progress.in_flight, progress.plan_in_flight));
     parts.join("  ")
 }
 
@@ -100,6 +101,7 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
         Phase::PuttingBack => "putting settings back",
         Phase::Verifying => "verifying",
         Phase::Finishing { step, .. } => step.name(),
+        Phase::Baking(_) => "baking",
         Phase::Done => "done",
     }
 }
@@ -108,6 +110,7 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
 pub(super) fn finishing(phase: &Phase) -> String {
     match phase {
         Phase::Finishing { step, detail } if !detail.is_empty() => format!("{}: {detail}", step.name()),
+        Phase::Baking(step) => step.clone(),
         other => phase_name(other).to_owned(),
     }
 }
@@ -161,6 +164,7 @@ mod tests {
             in_flight: 3,
             plan_in_flight: 4,
             plan_batch_bytes: 2 << 20,
+            wire: Wire::PLAIN,
             seconds: 2.0,
             phase: Phase::Loading,
         }
