@@ -67,6 +67,8 @@ def test_options_are_those_of_the_command_line(cluster, tmp_path: Path):
         ({"index": "t", "recreate": True}, "add yes if that is meant"),
         ({"index": "t", "format": "csv"}, "format is for files"),
         ({"index": "t", "quiet": True}, "for the command line"),
+        ({"index": "t", "dry_run": True}, "for the command line"),
+        ({"index": "t", "shards": "auto"}, "give a number of shards"),
         ({"index": "t", "to": "http://u:hunter2@h"}, "password_file"),
         ({"index": "t", "to": "http://h", "user": "u"}, "no password"),
     ],

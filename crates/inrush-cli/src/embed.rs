@@ -9,6 +9,7 @@ use inrush::source::push::PushOptions;
 pub use inrush::transport::Secret;
 use inrush::{Progress, RunningLoad};
 
+use crate::args::Shards;
 use crate::auth::Surroundings;
 use crate::commands;
 use crate::commands::source::Opened;
@@ -22,7 +23,8 @@ use crate::progress::{RateWindow, line};
 const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// Options that say something to the command line only.
-const ONLY_FOR_THE_COMMAND_LINE: [&str; 6] = ["job", "quiet", "json", "log_level", "log_json", "verbose"];
+const ONLY_FOR_THE_COMMAND_LINE: [&str; 8] =
+    ["job", "mode", "dry_run", "quiet", "json", "log_level", "log_json", "verbose"];
 
 /// Secrets that a program holds already, instead of a file or a variable that holds them.
 #[derive(Clone, Debug, Default)]
@@ -140,7 +142,7 @@ impl Load {
     /// Where the load cannot begin; nothing was sent then.
     pub async fn start_fed(self, name: &str, bytes: Option<u64>) -> Result<(Feed, RunningLoad), Error> {
         let source = &self.job.args.source;
-        if let Some(flag) = source.reading.given() {
+        if let Some(flag) = source.reading.given().or_else(|| source.from.given()) {
             let message = format!("{flag} is for files, and documents of a program are no file");
             return Err(UsageError::new(message).hint("leave it out").into());
         }
@@ -151,6 +153,10 @@ impl Load {
         if self.job.args.index.map.is_some() {
             let message = "--map auto reads the sources twice, which documents of a program do not allow";
             return Err(UsageError::new(message).hint("give a mapping with --mapping").into());
+        }
+        if self.job.args.index.shards == Some(Shards::Auto) {
+            let message = "--shards auto looks at the sources first, which documents of a program do not allow";
+            return Err(UsageError::new(message).hint("give a number of shards").into());
         }
         let limits = &self.config.limits;
         let (feed, source) = feed(PushOptions {
@@ -213,6 +219,7 @@ mod tests {
         for (options, message, hint) in [
             ("", "no index given", "--index NAME"),
             ("index = 't'\nindexx = 1", "unknown key `indexx`", "did you mean `index`"),
+            ("index = 't'\ndry_run = true", "`dry_run` is for the command line", "leave it out"),
             ("index = 't'\nquiet = true", "`quiet` is for the command line", "leave it out"),
             ("index = 't'\nrecreate = true", "--recreate deletes t", "--yes"),
             ("index = 't'\nbatch_bytes = 'many'", "batch_bytes: ", ""),

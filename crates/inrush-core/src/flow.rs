@@ -454,16 +454,14 @@ impl Flow {
     /// one.
     fn release(&mut self, now: Time, segment: &Segment, settled: Option<Settled>) {
         if let (true, Some(settled)) = (self.config.settlements, settled) {
-            let origin = segment.block.items.origin;
-            let first_doc = origin.first_doc + u64::from(segment.first);
-            let settlement = Settlement {
-                source: origin.source,
-                partition: origin.partition,
-                first_doc,
-                docs: segment.len(),
-                settled,
-            };
-            self.commands.push_back(Command::Settled(settlement));
+            let items = &segment.block.items;
+            let (source, partition) = items.partition();
+            // Neighbours in a block that has numbers of its own need not be neighbours in the source.
+            let docs = if items.origin.own_numbers { 1 } else { segment.len().max(1) };
+            for item in (segment.first..segment.end).step_by(docs as usize) {
+                let first_doc = items.number(item);
+                self.commands.push_back(Command::Settled(Settlement { source, partition, first_doc, docs, settled }));
+            }
         }
         match self.ledger.settle(segment.block.id, segment.first..segment.end) {
             Ok(true) => self.free(&segment.block),
