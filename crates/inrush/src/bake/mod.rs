@@ -1,7 +1,7 @@
 //! Building an index beside its cluster and handing it over finished: a real server of the target's version, which nobody else uses, takes the
 //! documents; what it has built goes as a snapshot through a repository that both reach, and the target only copies files.
 //!
-//! Whatever is done on the target is written down before ([`state`]), so that a run that fails or dies leaves the target as it was, or is gone on with.
+//! Whatever is done on the target is written down before (`state.rs`), so that a run that fails or dies leaves the target as it was, or is gone on with.
 
 mod assemble;
 mod build;
