@@ -9,7 +9,7 @@ const SHARD_BYTES: u64 = 20_000_000_000;
 /// The servers' `index.max_number_of_shards`.
 const SHARDS_MAX: u64 = 1024;
 
-/// Bytes of an index, merged, for each byte of JSON: measured, see DESIGN.md. Between 0.3 (numbers in few columns) and 1.0 (texts).
+/// Bytes of an index for each byte of JSON: a rule of thumb, see DESIGN.md.
 const INDEX_PER_JSON: f64 = 0.7;
 
 /// Bytes of documents that are looked at.

@@ -304,8 +304,11 @@ async fn a_source_in_trouble_is_waited_for() {
     ] {
         let bench = Bench::new(Flavor::opensearch_3(), 300).await;
         let source = bench.open(bench.options("old")).await.unwrap();
-        bench.from.set_faults(Faults::new([Rule::new(fault).path("/_search").every_nth(5).first(3)]));
+        // Not those that open points in time.
+        bench.from.set_faults(Faults::new([Rule::new(fault).path("/_search").after(15).first(3)]));
+        bench.from.clear_requests();
         let report = Loader::new(bench.config.clone()).unwrap().run(source).await.unwrap();
+        assert!(bench.from.requests().len() > 25, "{fault:?}");
         assert_eq!(report.status, Status::Complete, "{fault:?}: {report:?}");
         bench.assert_same();
     }
