@@ -4,7 +4,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 SHELL := bash
 
 # Tests of the engine that start servers.
-SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers
+SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers source_index_servers bake_servers
 
 .PHONY: build demo test check unit fmt lint docs purity servers chaos tools fuzz bench
 
@@ -37,6 +37,7 @@ unit: ## units, properties, the engine and the command line against the fake clu
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
 	cargo test --locked -p inrush $(addprefix --test ,$(SERVER_TESTS)) --features real-servers -- --nocapture --test-threads 1
 	cargo test --locked -p inrush-cli --test kill --features real-servers real -- --nocapture
+	cargo test --locked -p inrush-cli --test bake_kill --features real-servers -- --nocapture --test-threads 1 binary target::opensearch_3_6 builder::elasticsearch_8_19 abandoned::opensearch_2_19
 	scripts/jackson.sh
 	scripts/readme.sh
 

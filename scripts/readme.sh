@@ -41,6 +41,7 @@ while IFS= read -r command; do
     make\ *) "${make[@]}" "${command#make }" >/dev/null ;;
     *)
       command=${command//https:\/\/search:9200/$url}
+      command=${command//https:\/\/old:9200/$url}
       command=${command//http:\/\/localhost:9200/$url}
       bash -euo pipefail -c "$command" >output 2>&1 </dev/null || {
         status=$?

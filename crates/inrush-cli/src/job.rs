@@ -2,7 +2,7 @@
 //!
 //! A key is the name of a long flag, with underscores or dashes (`batch_bytes`, `batch-bytes`); `sources` stands for
 //! the arguments. So there is nothing to define twice: each entry becomes the flag it names and is parsed by the same
-//! code, and what the command line gives is left out. `[[indices]]` is the one thing that has no flag.
+//! code, and what the command line gives is left out. What has no flag: `[[indices]]`, and `mode`, which is `load` or `bake`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use inrush::config::IndexPattern;
 use serde::Deserialize;
 
-use crate::args::LoadArgs;
+use crate::args::{BakeFlags, LoadArgs};
 use crate::failure::UsageError;
 use crate::json_file;
 
 /// Flags that are one choice: where the command line makes it, the file's part of it does not count.
-const CHOICES: [&[&str]; 5] = [
+const CHOICES: [&[&str]; 8] = [
     &["sources", "from_dead_letters"],
     &["id", "id_from"],
     &["recreate", "resume"],
@@ -35,27 +35,52 @@ const CHOICES: [&[&str]; 5] = [
         "aws_profile",
     ],
     &["no_header", "columns"],
+    &["mapping", "map", "copy_mapping"],
+    &["settings", "copy_settings"],
+    &[
+        "from_user",
+        "from_password_file",
+        "from_password_env",
+        "from_api_key_file",
+        "from_api_key_env",
+        "from_bearer_file",
+        "from_bearer_env",
+        "from_aws_sigv4",
+        "from_aws_region",
+        "from_aws_profile",
+    ],
 ];
 
 /// The flags of a load, with those of its job file, and what only a job file can say.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) args: LoadArgs,
+    /// Of a bake: its flags.
+    pub(crate) bake: Option<BakeFlags>,
     pub(crate) patterns: Vec<IndexPattern>,
 }
 
-/// Adds what the job file says, if there is one, to what was given on the command line. `command_line` are the
-/// arguments after `inrush load`.
-pub(crate) fn complete(args: LoadArgs, command_line: &[OsString]) -> Result<Job, UsageError> {
+/// All that a job file may say by flags.
+#[derive(Debug, Default, Args)]
+struct Flags {
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    bake: BakeFlags,
+}
+
+/// Adds what the job file says, if there is one, to what was given on the command line. `bake`: the flags of `inrush bake`; none for
+/// `inrush load`. `command_line` are the arguments after the command.
+pub(crate) fn complete(args: LoadArgs, bake: Option<BakeFlags>, command_line: &[OsString]) -> Result<Job, UsageError> {
     let Some(path) = args.source.job.clone() else {
-        return Ok(Job { args, patterns: Vec::new() });
+        return Ok(Job { args, bake, patterns: Vec::new() });
     };
     let text = std::fs::read_to_string(&path)
         .map_err(|error| UsageError::new(format!("cannot read the job file {}: {error}", path.display())))?;
-    parse(&text, &path, command_line)
+    parse(&text, &path, bake.is_some(), command_line)
 }
 
-fn parse(text: &str, path: &Path, command_line: &[OsString]) -> Result<Job, UsageError> {
+fn parse(text: &str, path: &Path, bakes: bool, command_line: &[OsString]) -> Result<Job, UsageError> {
     let table: toml::Table =
         text.parse().map_err(|error: toml::de::Error| UsageError::new(format!("{}: {error}", path.display())))?;
     let folder = match path.parent() {
@@ -68,13 +93,28 @@ fn parse(text: &str, path: &Path, command_line: &[OsString]) -> Result<Job, Usag
 
     let mut arguments: Vec<OsString> = vec!["inrush load".into()];
     let mut patterns = Vec::new();
+    let bakes = match table.get("mode") {
+        None => bakes,
+        Some(toml::Value::String(mode)) if mode == "bake" => true,
+        Some(toml::Value::String(mode)) if mode == "load" && !bakes => false,
+        Some(toml::Value::String(mode)) if mode == "load" => {
+            return Err(at("mode", "it is load, and the command is `inrush bake`; give `inrush load`".to_owned()));
+        }
+        Some(_) => return Err(at("mode", "expected \"load\" or \"bake\"".to_owned())),
+    };
     for (key, value) in table {
         let id = key.replace('-', "_");
+        if id == "mode" {
+            continue;
+        }
         if id == "indices" {
             patterns = index_patterns(value, folder).map_err(|problem| at(&key, problem))?;
             continue;
         }
         let arg = find(&command, &id).ok_or_else(|| unknown_key(&command, path, &key))?;
+        if !bakes && is_of_bake(arg) {
+            return Err(at(&key, "this is a flag of `inrush bake`; add mode = \"bake\" if that is meant".to_owned()));
+        }
         let flags = flags(arg, value, folder).map_err(|problem| at(&key, problem))?;
         // Each entry is parsed alone first, so that an error names its key.
         let alone = std::iter::once(OsStr::new("inrush load")).chain(flags.iter().map(OsString::as_os_str));
@@ -92,12 +132,18 @@ fn parse(text: &str, path: &Path, command_line: &[OsString]) -> Result<Job, Usag
         // Each side is fine alone, so this cannot happen as long as no flag conflicts with another in clap itself.
         UsageError::new(format!("{}: {}", path.display(), first_line(&error)))
     })?;
-    let args = LoadArgs::from_arg_matches(&matches).map_err(|error| UsageError::new(first_line(&error)))?;
-    Ok(Job { args, patterns })
+    let flags = Flags::from_arg_matches(&matches).map_err(|error| UsageError::new(first_line(&error)))?;
+    Ok(Job { args: flags.load, bake: bakes.then_some(flags.bake), patterns })
 }
 
 fn load_command() -> Command {
-    LoadArgs::augment_args(Command::new("inrush load")).disable_help_flag(true)
+    Flags::augment_args(Command::new("inrush load")).disable_help_flag(true)
+}
+
+/// Whether a load has no such flag.
+fn is_of_bake(arg: &Arg) -> bool {
+    let of_bake = BakeFlags::augment_args(Command::new("inrush bake"));
+    of_bake.get_arguments().any(|other| other.get_id() == arg.get_id())
 }
 
 /// Which arguments the command line gives.
@@ -133,7 +179,7 @@ fn unknown_key(command: &Command, path: &Path, key: &str) -> UsageError {
     let known = command.get_arguments().filter(|arg| arg.get_id() != "job").map(key_of);
     let wanted = key.replace('-', "_");
     let nearest = known
-        .chain(["indices".to_owned()])
+        .chain(["indices".to_owned(), "mode".to_owned()])
         .map(|name| (strsim::jaro_winkler(&wanted, &name), name))
         .max_by(|a, b| a.0.total_cmp(&b.0));
     let error = UsageError::new(format!("{}: unknown key `{key}`", path.display()));
@@ -296,7 +342,7 @@ mod tests {
 
     fn job(text: &str, command_line: &[&str]) -> Result<Job, UsageError> {
         let command_line: Vec<OsString> = command_line.iter().map(OsString::from).collect();
-        parse(text, Path::new("jobs/j.toml"), &command_line)
+        parse(text, Path::new("jobs/j.toml"), false, &command_line)
     }
 
     fn problem(text: &str) -> String {
@@ -422,6 +468,19 @@ mod tests {
         assert_eq!((patterns[0].pattern.as_str(), patterns[0].shards), ("logs-big*", Some(6)));
         assert_eq!(patterns[0].settings, Some(serde_json::json!({"refresh_interval": "30s"})));
         assert_eq!(patterns[1].pattern, "*");
+    }
+
+    #[test]
+    fn a_job_can_be_a_bake() {
+        let job =
+            job("mode = 'bake'\nsources = 'a.csv'\nrepository_path = 'shared'\nbuilder_heap = '4g'", &[]).unwrap();
+        let bake = job.bake.unwrap();
+        assert_eq!(bake.repository_path, Some(PathBuf::from("jobs/shared")));
+        assert_eq!(bake.builder_heap, Some(4 << 30));
+        assert_eq!(job.args.source.sources, ["jobs/a.csv"]);
+        assert!(problem("unthrottle = true").contains("add mode = \"bake\""));
+        assert!(problem("mode = 'brew'").contains("mode: expected"));
+        assert!(super::parse("mode = 'load'", Path::new("j.toml"), true, &[]).is_err());
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod options;
 mod progress;
 mod state;
 mod summary;
+mod sweep;
 mod units;
 
 use std::process::ExitCode;
@@ -34,8 +35,10 @@ fn main() -> ExitCode {
         Ok(runtime) => {
             let result = match cli.command {
                 Command::Load(args) => runtime.block_on(commands::load::run(*args)),
+                Command::Bake(args) => runtime.block_on(commands::bake::run(*args)),
                 Command::Verify(args) => runtime.block_on(commands::verify::run(*args)),
                 Command::Mapping(args) => runtime.block_on(commands::mapping::run(*args)),
+                Command::Sweep(args) => runtime.block_on(commands::sweep::run(*args)),
                 Command::Convert(args) => runtime.block_on(commands::convert::run(*args)),
                 Command::Doctor(args) => runtime.block_on(commands::doctor::run(*args)),
                 Command::Node(args) => runtime.block_on(commands::node::run(args)),

@@ -9,7 +9,9 @@ use inrush::config::{DeadLetters, Encoding, Gentle, GuardConfig, IndexCreation, 
 use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header, Parse, SheetOptions};
 use inrush::transport::NodeUrl;
 
-use crate::args::{self, EncodingArg, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
+use crate::args::{
+    self, EncodingArg, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, Shards, SizeArgs, SourceArgs,
+};
 use crate::auth::{self, Surroundings};
 use crate::failure::UsageError;
 use crate::job::Job;
@@ -63,11 +65,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
         Some(ReplyDetail::Summary) => Replies::Summary,
         Some(ReplyDetail::Items) | None => Replies::Items,
     };
-    config.encoding = match sizes.encoding {
-        Some(EncodingArg::Json) => Some(Encoding::Json),
-        Some(EncodingArg::Smile) => Some(Encoding::Smile),
-        Some(EncodingArg::Auto) | None => None,
-    };
+    config.encoding = sizes.encoding.and_then(encoding);
     config.bulk_routing = sizes.bulk_routing.unwrap_or_default();
     config.compression = sizes.compression.and_then(|given| given.0);
     config.finish = finish;
@@ -80,10 +78,26 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
             .into());
     }
     check_id(&config, to, source.from_dead_letters.is_some())?;
+    if errors.dry_run && resume.resume {
+        return Err(UsageError::new(
+            "--dry-run looks at the beginning of the sources, and --resume goes on in the middle",
+        )
+        .hint("leave one of them out")
+        .into());
+    }
     config.check().map_err(UsageError::new)?;
     // Last, because it may ask for a password.
     config.credentials = auth::credentials(auth, &urls, surroundings)?;
     Ok(config)
+}
+
+/// The form in which documents are sent; `None` is for what proves best.
+pub(crate) fn encoding(given: EncodingArg) -> Option<Encoding> {
+    match given {
+        EncodingArg::Auto => None,
+        EncodingArg::Json => Some(Encoding::Json),
+        EncodingArg::Smile => Some(Encoding::Smile),
+    }
 }
 
 /// The cluster's nodes; none for the local node.
@@ -109,7 +123,11 @@ fn creation(to: &IndexArgs, job: &Job) -> Result<IndexCreation, UsageError> {
     Ok(IndexCreation {
         mapping: to.mapping.as_deref().map(|path| json_file::read(path, "mappings")).transpose()?,
         settings: to.settings.as_deref().map(|path| json_file::read(path, "settings")).transpose()?,
-        shards: to.shards,
+        // `auto` is chosen once the sources are open.
+        shards: match to.shards {
+            Some(Shards::Count(shards)) => Some(shards),
+            Some(Shards::Auto) | None => None,
+        },
         replicas: to.replicas,
         recreate: to.recreate,
         patterns: job.patterns.clone(),
@@ -292,29 +310,9 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
     if !args.sources.is_empty() {
         return Err(UsageError::new("sources and --from-dead-letters are given").hint("load one after the other"));
     }
-    let reading = &args.reading;
-    let given = [
-        ("--format", reading.format.is_some()),
-        ("--field", reading.field.is_some()),
-        ("--charset", reading.charset.is_some()),
-        ("--separator", reading.separator.is_some()),
-        ("--quote", reading.quote.is_some()),
-        ("--no-header", reading.no_header),
-        ("--columns", !reading.columns.is_empty()),
-        ("--schema", !reading.schema.is_empty()),
-        ("--all-strings", reading.all_strings),
-        ("--null", !reading.null.is_empty()),
-        ("--sheet", reading.sheet.is_some()),
-        ("--header-row", reading.header_row.is_some()),
-        ("--parse", reading.parse.is_some()),
-        ("--parse-regex", reading.parse_regex.is_some()),
-        ("--fixed-width", !reading.fixed_width.is_empty()),
-        ("--validate", reading.validate),
-        ("--no-hive-partitions", reading.no_hive_partitions),
-    ];
-    match given.iter().find(|(_, given)| *given) {
+    match args.reading.given().or_else(|| args.from.given()) {
         None => Ok(()),
-        Some((flag, _)) => Err(UsageError::new(format!("{flag} means nothing with --from-dead-letters"))
+        Some(flag) => Err(UsageError::new(format!("{flag} means nothing with --from-dead-letters"))
             .hint("leave it out: dead letters are documents already")),
     }
 }
@@ -330,7 +328,7 @@ mod tests {
         let command = LoadArgs::augment_args(Command::new("load"));
         let arguments = std::iter::once("load").chain(arguments.split_whitespace());
         let args = LoadArgs::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap();
-        Job { args, patterns: Vec::new() }
+        Job { args, bake: None, patterns: Vec::new() }
     }
 
     fn try_config(arguments: &str) -> Result<LoadConfig> {

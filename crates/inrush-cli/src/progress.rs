@@ -120,6 +120,7 @@ impl Lines {
         match &now.phase {
             Phase::Paused(why) | Phase::Draining(why) => Some(format!("{}: {why}", phase_name(&now.phase))),
             Phase::Finishing { .. } => Some(format!("at the end: {}", finishing(&now.phase))),
+            Phase::Baking(step) => Some(format!("bake: {step}")),
             Phase::Starting | Phase::Loading | Phase::PuttingBack | Phase::Verifying | Phase::Done => None,
         }
     }

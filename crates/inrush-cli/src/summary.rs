@@ -1,5 +1,6 @@
 //! The final report, for people.
 
+mod bake;
 mod finish;
 
 use inrush::cluster::stats::IndexStats;
@@ -155,6 +156,7 @@ fn work(report: &Report, rows: &mut Rows) {
     sizes(report, rows);
     settings(report, rows);
     finish::rows(report, rows);
+    bake::rows(report, rows);
 }
 
 /// Of all indices together.
@@ -304,6 +306,7 @@ mod tests {
             pauses: Vec::new(),
             finish: FinishReport::default(),
             swap: None,
+            bake: None,
             indices: [("a".to_owned(), IndexCounts { created: 1_500, ..IndexCounts::default() })].into(),
             errors: Vec::new(),
             dead_letters: None,

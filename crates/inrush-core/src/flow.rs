@@ -134,7 +134,13 @@ impl Flow {
 
     /// Takes the next block of its partition.
     pub fn handle_block(&mut self, now: Time, mut items: ItemBlock) -> Result<(), LedgerError> {
-        let id = self.ledger.open(&items.origin, items.len())?;
+        let id = match items.origin.own_numbers {
+            false => self.ledger.open(&items.origin, items.len())?,
+            true => {
+                let numbers = items.records.iter().map(|record| record.line).collect();
+                self.ledger.open_numbered(&items.origin, numbers, items.lines)?
+            }
+        };
         self.tally.counts.bytes_read += items.bytes_read;
         let mut rejects = std::mem::take(&mut items.rejects).into_iter().peekable();
         let unsettled = self.ledger.unsettled(id);
@@ -436,7 +442,7 @@ impl Flow {
         self.tally.settle(settled, u64::from(batch.items), index, uncertain);
         for segment in &batch.segments {
             if settled == Settled::Unknown && self.stop.is_some() {
-                self.ledger.leave_unresolved(&segment.block.items.origin, segment.first..segment.end);
+                self.ledger.leave_unresolved(&segment.block.items, segment.first..segment.end);
             }
             self.release(now, segment);
         }

@@ -78,6 +78,17 @@ impl ItemBlock {
         self.ends.is_empty()
     }
 
+    /// The number of record `index` in its partition.
+    pub fn number(&self, index: u32) -> u64 {
+        self.position(index).doc
+    }
+
+    /// One past the last number that the block spans in its partition.
+    pub fn end_doc(&self) -> u64 {
+        let spans = if self.origin.own_numbers { self.lines } else { u64::from(self.len()) };
+        self.origin.first_doc + spans
+    }
+
     /// Where item `index` begins in `body`.
     pub fn start(&self, index: u32) -> u32 {
         if index == 0 { 0 } else { self.ends[index as usize - 1] }

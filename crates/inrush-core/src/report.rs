@@ -219,6 +219,35 @@ impl Counts {
         }
     }
 
+    /// The counts of two loads of different documents together.
+    pub fn plus(&self, other: &Counts) -> Counts {
+        Counts {
+            docs_read: self.docs_read + other.docs_read,
+            docs_indexed: self.docs_indexed + other.docs_indexed,
+            docs_created: self.docs_created + other.docs_created,
+            docs_updated: self.docs_updated + other.docs_updated,
+            docs_deleted: self.docs_deleted + other.docs_deleted,
+            docs_noop: self.docs_noop + other.docs_noop,
+            docs_not_found: self.docs_not_found + other.docs_not_found,
+            docs_already_there: self.docs_already_there + other.docs_already_there,
+            docs_conflicting: self.docs_conflicting + other.docs_conflicting,
+            docs_dropped: self.docs_dropped + other.docs_dropped,
+            docs_redirected: self.docs_redirected + other.docs_redirected,
+            docs_dead_lettered: self.docs_dead_lettered + other.docs_dead_lettered,
+            docs_unknown: self.docs_unknown + other.docs_unknown,
+            docs_given_back: self.docs_given_back + other.docs_given_back,
+            possible_duplicates: self.possible_duplicates + other.possible_duplicates,
+            uncertain_creates: self.uncertain_creates + other.uncertain_creates,
+            uncertain_updates: self.uncertain_updates + other.uncertain_updates,
+            uncertain_deletes: self.uncertain_deletes + other.uncertain_deletes,
+            bytes_read: self.bytes_read + other.bytes_read,
+            bytes_sent: self.bytes_sent + other.bytes_sent,
+            requests: self.requests + other.requests,
+            retried_items: self.retried_items + other.retried_items,
+            rejected_items: self.rejected_items + other.rejected_items,
+        }
+    }
+
     /// Whether every document is in exactly one bucket.
     pub fn add_up(&self) -> bool {
         self.docs_read

@@ -29,6 +29,11 @@ impl Routing {
         self.shards
     }
 
+    /// The slots that documents are spread over, of which each shard has the same number: `index.number_of_routing_shards`.
+    pub fn routing_shards(&self) -> u32 {
+        self.routing_shards
+    }
+
     /// Whether a routing value stands for several shards, of which the id chooses one.
     pub fn is_partitioned(&self) -> bool {
         self.partition_size > 1

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 pub use inrush_core::rate::Rate;
 pub use inrush_core::tune::Gentle;
-use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Plan, Tuner};
+use inrush_core::tune::{Auto, Bounds, Considerate, Fixed, Plan, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate};
 pub use inrush_core::{Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
 
 pub use crate::finish::{FinishConfig, OldWrites, SwapConfig, WaitFor};
+use crate::source::{Repeats, Source};
 use crate::transport::{Credentials, TlsOptions};
 
 /// What to load where, and how.
@@ -128,6 +129,11 @@ impl LoadConfig {
                 "batch bytes, batch documents, requests in flight, the rate and workers must be at least 1".to_owned()
             );
         }
+        if limits.gentle.is_some() && limits.in_flight.is_some() {
+            return Err(
+                "--gentle chooses how many requests are under way, and --in-flight fixes it; leave one out".to_owned()
+            );
+        }
         let (batch, in_flight) = (limits.batch_bytes.unwrap_or(1), limits.in_flight.unwrap_or(1));
         let needed = (batch as u64).saturating_mul(u64::from(in_flight));
         let memory = self.sending_limits().memory;
@@ -225,6 +231,35 @@ impl LoadConfig {
         if self.replies == Replies::Summary && self.action == Action::Index && self.id.is_some() {
             return Err(
                 "with --id a document can replace another one, which --replies summary does not tell; use action create, or replies items"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks what depends on where the documents come from.
+    ///
+    /// # Errors
+    /// As [`LoadConfig::check`].
+    pub(crate) fn check_source(&self, source: &dyn Source) -> Result<(), String> {
+        if self.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
+            return Err("--id-from position needs documents that come in the same order each time, which these do not; give --id-from content".to_owned());
+        }
+        if let (Some(from), true) = (self.id_from, source.has_own_numbers()) {
+            return Err(format!(
+                "--id-from {} needs a source that is read from its beginning each time; the documents of an index have ids, or name a field with --id",
+                from.name()
+            ));
+        }
+        if source.has_ids() && self.replies == Replies::Summary && self.action == Action::Index {
+            return Err(
+                "documents with ids can replace others, which --replies summary does not tell; use action create, or replies items"
+                    .to_owned(),
+            );
+        }
+        if source.has_versions() && self.action != Action::Index {
+            return Err(
+                "servers take external versions only with the action index; leave --keep-versions or --action out"
                     .to_owned(),
             );
         }
@@ -416,7 +451,11 @@ impl Limits {
 
     /// The name of who decides on the plan.
     pub(crate) fn controller(&self) -> &'static str {
-        if self.batch_bytes.is_some() && self.in_flight.is_some() { "fixed" } else { "auto" }
+        match (self.batch_bytes, self.in_flight, self.gentle) {
+            (Some(_), Some(_), _) => "fixed",
+            (_, _, Some(_)) => "gentle",
+            _ => "auto",
+        }
     }
 
     /// Who decides on the plan: fixed values where both are given, else a tuner.
@@ -427,7 +466,13 @@ impl Limits {
                 batch_docs: self.batch_docs.unwrap_or(u32::MAX),
                 in_flight,
             })),
-            _ => Box::new(Auto::new(AutoConfig { bounds: self.bounds(body_bytes_max), gentle: self.gentle })),
+            _ => {
+                let bounds = self.bounds(body_bytes_max);
+                match self.gentle {
+                    Some(gentle) => Box::new(Considerate::new(bounds, gentle)),
+                    None => Box::new(Auto::new(bounds)),
+                }
+            }
         }
     }
 }

@@ -45,6 +45,8 @@
 struct Readme;
 
 pub mod audit;
+pub mod bake;
+pub mod carry_over;
 mod checkpoint;
 pub mod cluster;
 mod compare;
@@ -53,6 +55,7 @@ pub mod config;
 pub mod convert;
 mod dead_letter;
 pub mod doctor;
+pub mod dry_run;
 mod error;
 mod finish;
 mod guard;
@@ -66,6 +69,7 @@ mod reader;
 mod report;
 mod run;
 mod send;
+pub mod shards;
 pub mod source;
 mod targets;
 mod trace;

@@ -60,6 +60,8 @@ pub enum Phase {
         /// In words.
         detail: String,
     },
+    /// Building an index elsewhere and handing it over: which step, and how far it is.
+    Baking(String),
     /// The report is there.
     Done,
 }

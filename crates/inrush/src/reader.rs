@@ -200,6 +200,9 @@ impl Sequencer {
     pub(crate) fn next(&mut self) -> Option<ItemBlock> {
         let mut block = self.early.remove(&self.next)?;
         self.next += 1;
+        if block.origin.own_numbers {
+            return Some(block);
+        }
         let (docs, lines) = self.partitions.entry((block.origin.source, block.origin.partition)).or_insert((0, 1));
         block.origin.first_doc = *docs;
         block.origin.first_line = *lines;

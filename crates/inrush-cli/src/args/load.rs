@@ -10,7 +10,7 @@ use inrush::config::{BulkRouting, Compression, Durability, IdFrom, MaxErrors, On
 use inrush::source::{FixedColumn, LogFormat};
 use inrush::{Action, FieldPath, IndexTemplate};
 
-use super::{FinishArgs, OutputArgs};
+use super::{FinishArgs, FromArgs, OutputArgs};
 use crate::units::{parse_bytes_positive, parse_duration, parse_duration_positive, parse_max_errors};
 
 /// Load documents into an index, and account for each of them.
@@ -51,7 +51,7 @@ pub(crate) struct LoadArgs {
 #[command(next_help_heading = "Source")]
 pub(crate) struct SourceArgs {
     /// Files, folders, globs in quotes ('logs/*.ndjson.zst'), or - for stdin; gzip, zstd, bzip2 and xz are recognised by
-    /// their content
+    /// their content. Or an index of another cluster, or several: https://host:9200/index, 'https://host:9200/logs-*'
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath)]
     pub(crate) sources: Vec<OsString>,
     /// Read flags from a TOML file: every long flag is a key (batch_bytes = "4MiB"), and `sources` is a list; paths in
@@ -63,6 +63,8 @@ pub(crate) struct SourceArgs {
     pub(crate) from_dead_letters: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: FormatArgs,
+    #[command(flatten)]
+    pub(crate) from: FromArgs,
 }
 
 /// How sources are read.
@@ -119,13 +121,41 @@ pub(crate) struct FormatArgs {
     /// a second of one core for a gigabyte. Default: the cluster finds out
     #[arg(long)]
     pub(crate) validate: bool,
-    /// Folders in a path such as year=2024 are no fields. By default they are those of the documents in Parquet, Arrow and Avro files,
-    /// as whole numbers or strings
+    /// Folders in a path such as year=2024 are no fields. By default the documents of the files in them get them, as whole numbers or
+    /// strings, unless they have such a field of their own
     #[arg(long)]
     pub(crate) no_hive_partitions: bool,
     /// Character set of the sources, as in latin1 or windows-1252. Default: UTF-8, or what a byte order mark says
     #[arg(long, value_name = "NAME")]
     pub(crate) charset: Option<String>,
+}
+
+impl FormatArgs {
+    /// The first flag that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        [
+            ("--format", self.format.is_some()),
+            ("--field", self.field.is_some()),
+            ("--charset", self.charset.is_some()),
+            ("--separator", self.separator.is_some()),
+            ("--quote", self.quote.is_some()),
+            ("--no-header", self.no_header),
+            ("--columns", !self.columns.is_empty()),
+            ("--schema", !self.schema.is_empty()),
+            ("--all-strings", self.all_strings),
+            ("--null", !self.null.is_empty()),
+            ("--sheet", self.sheet.is_some()),
+            ("--header-row", self.header_row.is_some()),
+            ("--parse", self.parse.is_some()),
+            ("--parse-regex", self.parse_regex.is_some()),
+            ("--fixed-width", !self.fixed_width.is_empty()),
+            ("--validate", self.validate),
+            ("--no-hive-partitions", self.no_hive_partitions),
+        ]
+        .into_iter()
+        .find(|(_, given)| *given)
+        .map(|(flag, _)| flag)
+    }
 }
 
 /// Where documents go, and as what.
@@ -175,9 +205,10 @@ pub(crate) struct IndexArgs {
     /// JSON file with the settings of an index that does not exist yet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
-    /// Primary shards of an index that does not exist yet. Default: the cluster's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) shards: Option<u32>,
+    /// Primary shards of an index that does not exist yet; `auto`: so many that each will hold 10 to 30 GB, as far as the sources tell
+    /// how large the index will be (of stdin nothing is known, and it gets the default). Default: the cluster's
+    #[arg(long, value_name = "N|auto", value_parser = parse_shards)]
+    pub(crate) shards: Option<Shards>,
     /// Replicas of an index that does not exist yet. Default: the cluster's
     #[arg(long, value_name = "N")]
     pub(crate) replicas: Option<u32>,
@@ -269,8 +300,8 @@ pub(crate) struct SizeArgs {
     /// Requests under way at once, those that wait to be tried again included. Default: tuned, 1 to 256
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) in_flight: Option<u32>,
-    /// Hold back for the sake of searches: less is sent when requests take 1.3 times as long as on the idle cluster, or 0.1%
-    /// of the documents are rejected. An aim, not a guarantee: docs/tuner.md has what it reaches
+    /// Hold back for the sake of searches: requests take at most 1.3 times as long as one alone does, on average, and fewer are
+    /// under way as soon as documents are rejected
     #[arg(long)]
     pub(crate) gentle: bool,
     /// The most that is sent a second, repetitions included: bytes before compression such as 20MiB, or documents
@@ -344,6 +375,10 @@ pub(crate) struct ErrorArgs {
     /// 10,000th document on and at the end. Default 100%
     #[arg(long, value_name = "N|N%", value_parser = parse_max_errors)]
     pub(crate) max_errors: Option<MaxErrors>,
+    /// Load nothing: show the first documents as they would be sent, the index that would be made, and what would fail of
+    /// the first 10,000. Nothing is written to the cluster. Exit status 4 if something would fail
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Do not refresh, count and compare at the end
     #[arg(long)]
     pub(crate) no_verify: bool,
@@ -425,6 +460,14 @@ impl Format {
     }
 }
 
+/// How many primary shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shards {
+    /// From the size of the sources.
+    Auto,
+    Count(u32),
+}
+
 /// Where a mapping comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MapFrom {
@@ -488,7 +531,7 @@ fn parse_character(text: &str, word: &str) -> Result<u8, String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CompressionArg(pub(crate) Option<Compression>);
 
-fn parse_compression(text: &str) -> Result<CompressionArg, String> {
+pub(super) fn parse_compression(text: &str) -> Result<CompressionArg, String> {
     match text {
         "auto" => Ok(CompressionArg(None)),
         given => given.parse().map(|given| CompressionArg(Some(given))),
@@ -515,6 +558,14 @@ fn parse_bulk_routing(text: &str) -> Result<BulkRouting, String> {
         .ok_or_else(|| "expected auto, spread or one-shard".to_owned())
 }
 
+fn parse_shards(text: &str) -> Result<Shards, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Shards::Auto),
+        (_, Ok(count @ 1..)) => Ok(Shards::Count(count)),
+        _ => Err("expected a whole number from 1 on, or auto".to_owned()),
+    }
+}
+
 fn parse_durability(text: &str) -> Result<Durability, String> {
     [Durability::Request, Durability::Async]
         .into_iter()
@@ -522,7 +573,7 @@ fn parse_durability(text: &str) -> Result<Durability, String> {
         .ok_or_else(|| "expected request or async".to_owned())
 }
 
-fn parse_id_from(text: &str) -> Result<IdFrom, String> {
+pub(super) fn parse_id_from(text: &str) -> Result<IdFrom, String> {
     [IdFrom::Position, IdFrom::Content]
         .into_iter()
         .find(|from| from.name() == text)

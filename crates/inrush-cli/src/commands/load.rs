@@ -6,12 +6,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use inrush::cluster::ClusterError;
 use inrush::config::LoadConfig;
-use inrush::source::{Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
+use inrush::source::Source;
 use inrush::transport::HttpErrorKind;
 use inrush::{LoadError, Loader, PauseHandle, Report, RunningLoad};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::args::{IndexArgs, LoadArgs, OutputArgs, SourceArgs};
+use super::source::{self, Model};
+use crate::args::{IndexArgs, LoadArgs, OutputArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, Hint, UsageError};
 use crate::job::{self, Job};
@@ -24,13 +25,22 @@ use crate::{options, summary};
 pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     // What follows `inrush load`; there are no flags before it.
     let command_line: Vec<_> = std::env::args_os().skip(2).collect();
-    let job = job::complete(args, &command_line)?;
+    let job = job::complete(args, None, &command_line)?;
     let output = job.args.output.clone();
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
+    if job.bake.is_some() {
+        // Its job file says so.
+        return super::bake::go(job, stderr).await;
+    }
     let mut config = options::config(&job, &Surroundings::of_process())?;
-    let source = open_source(&job.args.source, config.limits.document_bytes_max)?;
+    let source::Opened { source, model } = source::open(&job.args, &mut config).await?;
     super::mapping::of_load(&job.args.source, &job.args.index, &mut config).await?;
+    let quiet = output.quiet;
+    super::shards::of_load(&job.args.source, &job.args.index, source.as_ref(), &mut config, quiet, &stderr).await?;
+    if job.args.errors.dry_run {
+        return super::dry_run::run(&output, config, source, model).await;
+    }
     let reads_stdin = job.args.source.sources.iter().any(|source| source == "-");
     confirm_recreate(&job.args.index, &config)?;
     confirm_replicas_off(&job.args.index, &mut config)?;
@@ -41,7 +51,7 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let load = tokio::select! {
-        load = start(job, config, source, &stderr) => load?,
+        load = start(job, config, source, model, &stderr) => load?,
         () = signals.next() => {
             let _ = writeln!(stderr.clone(), "interrupted: nothing was sent");
             return Ok(ExitStatus::Interrupted.code());
@@ -63,28 +73,20 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
 }
 
 /// Finds the cluster, and begins.
-async fn start(job: Job, mut config: LoadConfig, source: Box<dyn Source>, stderr: &Stderr) -> Result<RunningLoad> {
+async fn start(
+    job: Job,
+    mut config: LoadConfig,
+    source: Box<dyn Source>,
+    model: Option<Model>,
+    stderr: &Stderr,
+) -> Result<RunningLoad> {
     if config.to.is_empty() {
         config.to = vec![super::node::local(job.args.output.quiet, stderr).await?];
     }
+    if let Some(model) = model {
+        model.copy(&mut config).await?;
+    }
     Loader::new(config).map_err(usage)?.start(source).await.map_err(usage)
-}
-
-fn open_source(args: &SourceArgs, document_bytes_max: usize) -> Result<Box<dyn Source>> {
-    // A file that is not there is the command line's mistake as long as nothing was done.
-    let wrong = |error: SourceError| UsageError::new(error.to_string());
-    if let Some(path) = &args.from_dead_letters {
-        options::check_dead_letters(args)?;
-        let format =
-            FormatOptions { format: Some(Format::DeadLetters), document_bytes_max, ..FormatOptions::default() };
-        return Ok(Box::new(open(&[SourceSpec::Path(path.clone())], format, &Warnings::default()).map_err(wrong)?));
-    }
-    if args.sources.is_empty() {
-        return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
-    }
-    let format = options::format(&args.reading, document_bytes_max)?;
-    let specs: Vec<SourceSpec> = args.sources.iter().map(SourceSpec::new).collect();
-    Ok(Box::new(open(&specs, format, &Warnings::default()).map_err(wrong)?))
 }
 
 /// What cannot be undone is done only when somebody has said so.
@@ -213,7 +215,7 @@ fn listen_to_keys(load: &RunningLoad, display: Display, reads_stdin: bool) -> Op
 const QUIT: i32 = 128 + 3;
 
 /// The report on stdout; a reader that has left is no error. Where nobody reads it there, stderr says what went wrong.
-fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
+pub(super) fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
     if (output.quiet || output.json)
         && let Some(problem) = summary::problem(report)
     {

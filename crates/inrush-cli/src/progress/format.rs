@@ -59,7 +59,7 @@ pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
     match &progress.phase {
         Phase::Loading | Phase::Done => {}
         phase @ (Phase::Starting | Phase::PuttingBack | Phase::Verifying) => parts.push(phase_name(phase).to_owned()),
-        phase @ Phase::Finishing { .. } => parts.push(finishing(phase)),
+        phase @ (Phase::Finishing { .. } | Phase::Baking(_)) => parts.push(finishing(phase)),
         phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
     }
     parts.push(format!("{} docs", units::count(progress.docs_settled)));
@@ -96,6 +96,7 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
         Phase::PuttingBack => "putting settings back",
         Phase::Verifying => "verifying",
         Phase::Finishing { step, .. } => step.name(),
+        Phase::Baking(_) => "baking",
         Phase::Done => "done",
     }
 }
@@ -104,6 +105,7 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
 pub(super) fn finishing(phase: &Phase) -> String {
     match phase {
         Phase::Finishing { step, detail } if !detail.is_empty() => format!("{}: {detail}", step.name()),
+        Phase::Baking(step) => step.clone(),
         other => phase_name(other).to_owned(),
     }
 }

@@ -2,8 +2,10 @@
 
 mod auto;
 mod delay;
+mod gentle;
 mod knobs;
 mod loss;
+mod settling;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -16,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-pub use auto::{Auto, AutoConfig, Gentle};
+pub use auto::Auto;
+pub use gentle::{Considerate, Gentle};
 pub use wire::{WireKnobs, WireTuner};
 
 /// How large requests are, and how many are under way.

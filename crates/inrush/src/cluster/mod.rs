@@ -21,8 +21,10 @@ mod policy;
 pub mod product;
 mod rest;
 pub mod shards;
+pub mod snapshots;
 pub mod stats;
 pub mod tasks;
+pub mod templates;
 pub(crate) mod wire;
 
 pub use check::{Needs, Preflight, preflight};

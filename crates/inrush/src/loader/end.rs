@@ -176,6 +176,7 @@ impl End {
             pauses,
             finish,
             swap,
+            bake: None,
             errors: tally.errors(),
             indices: tally.indices,
             counts: tally.counts,

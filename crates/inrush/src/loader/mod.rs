@@ -17,12 +17,13 @@ use inrush_core::encode::Encoder;
 use inrush_core::retry::RetryPolicy;
 use inrush_core::trace::Header;
 use inrush_core::{Action, Encoding, Flow, FlowConfig, Operations, Stop, Time};
-use prepare::prepare;
+pub(crate) use prepare::needs;
+use prepare::{Coming, prepare};
 pub use running::{PauseHandle, PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Beginning};
-use crate::config::{Durability, IdFrom, LoadConfig, Replies};
+use crate::config::{Durability, LoadConfig, Replies};
 use crate::dead_letter::DeadLetterWriter;
 use crate::error::LoadError;
 use crate::finish::{self, Finishing};
@@ -33,8 +34,8 @@ use crate::reader::{self, Encode, Gate};
 use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::Run;
 use crate::send::BulkEndpoint;
+use crate::source::Source;
 use crate::source::push::{self, PushOptions};
-use crate::source::{Repeats, Source};
 use crate::targets::Targets;
 use crate::trace::TraceWriter;
 use crate::transport::{HttpOptions, Transport};
@@ -72,18 +73,19 @@ impl Loader {
     ///
     /// # Errors
     /// [`LoadError`] where the load cannot begin; nothing was sent then.
-    pub async fn start(self, source: Box<dyn Source>) -> Result<RunningLoad, LoadError> {
+    pub async fn start(self, mut source: Box<dyn Source>) -> Result<RunningLoad, LoadError> {
         let started = Instant::now();
         let (letters, failures) = mpsc::unbounded_channel();
         let names = source.names();
         let run_id = run_id();
         let mut config = self.config;
-        if config.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
-            let why = "--id-from position needs documents that come in the same order each time, which these do not; give --id-from content";
-            return Err(LoadError::Usage(why.to_owned()));
-        }
+        config.check_source(source.as_ref()).map_err(LoadError::Usage)?;
         let opened = checkpoint::open(&config, source.as_ref())?;
         let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
+        if let Some(earlier) = &earlier {
+            let partitions = earlier.progress.partitions.iter();
+            source.go_on(&partitions.map(|p| (p.partition(), p.settled_up_to())).collect());
+        }
         let mut dead_letters = match &earlier {
             Some(saved) => {
                 let (to, saved) = (&config.dead_letters, &saved.dead_letters);
@@ -97,7 +99,9 @@ impl Loader {
         }
         let swapping =
             finish::begin(&transport, &mut config, earlier.as_ref().and_then(|earlier| earlier.swap.clone())).await?;
-        let mut prepared = prepare(&transport, &config, source.bytes_total(), swapping.as_ref()).await?;
+        let with_ids = config.id.is_some() || config.id_from.is_some() || source.has_ids();
+        let coming = Coming { bytes: source.bytes_total(), with_ids };
+        let mut prepared = prepare(&transport, &config, coming, swapping.as_ref()).await?;
         if let Some(earlier) = &earlier {
             prepared.before =
                 earlier.before.ok_or_else(|| "the run that was cut off could not count the index".to_owned());
@@ -130,7 +134,7 @@ impl Loader {
                 pause_max: config.limits.pause_max,
                 drain_max: config.limits.drain_max,
                 on_conflict: config.on_conflict,
-                versioned: config.version.is_some(),
+                versioned: config.version.is_some() || source.has_versions(),
                 incremental_bulk: prepared.preflight.info.incremental_bulk(),
                 summary_replies: config.replies == Replies::Summary,
                 max_errors: config.max_errors,
@@ -267,7 +271,7 @@ impl Loader {
     }
 }
 
-fn http_options(config: &LoadConfig) -> HttpOptions {
+pub(crate) fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,
         idle_connections_max: config.sending_limits().bounds(None).in_flight.1 as usize + 4,

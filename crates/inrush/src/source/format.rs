@@ -117,8 +117,8 @@ pub struct FormatOptions {
     /// `not_an_object`. Default: no, servers find out, and what is no JSON can cost its request a second attempt. Costs about a second of one
     /// core for a gigabyte.
     pub validate: bool,
-    /// Folders such as `year=2024` in the path of a columnar file are fields of its documents, unless the file has a column of
-    /// that name: whole numbers where they are that in all files, else strings. Default: yes.
+    /// Folders such as `year=2024` in the path of a file are fields of its documents, unless these have one of that name: whole
+    /// numbers where they are that in all files, else strings. Default: yes.
     pub hive_partitions: bool,
 }
 

@@ -27,6 +27,7 @@ use super::partitions;
 use super::repeat::{Fingerprint, Repeats};
 use super::smile::{self, SmileDecode};
 use super::warnings::Warnings;
+use super::with_fields::WithFields;
 use super::{Chunk, Decode, Source, SourceError};
 
 /// The largest chunk and the largest record, bytes: positions in a block are 32 bits, and what is decoded can be
@@ -318,6 +319,13 @@ impl Shared {
         } else {
             self.options.document_bytes_max
         };
+        let partitions = self.partitions.get(id.0 as usize).cloned().unwrap_or_default();
+        let with_fields = |file: Box<dyn ReadFile>| -> Box<dyn ReadFile> {
+            match partitions.is_empty() || format == Format::DeadLetters {
+                true => file,
+                false => Box::new(WithFields::new(file, &partitions)),
+            }
+        };
         let mut growth = 1.0;
         let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
             Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max, self.options.validate))),
@@ -353,7 +361,7 @@ impl Shared {
                 let chunks = Arc::clone(&self.chunks);
                 let rules = Rules { record_bytes_max, validate: self.options.validate };
                 let array = ArrayFile::new(id, name, input, text.bom_len, rules, consumed, chunks);
-                return Ok(Box::new(array));
+                return Ok(with_fields(Box::new(array)));
             }
             Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => {
                 return Err(SourceError::new(name, format!("contents are no {}", format.name())));
@@ -365,7 +373,7 @@ impl Shared {
         if format == Format::Bulk {
             return Ok(Box::new(BulkFile::new(file)));
         }
-        Ok(Box::new(file))
+        Ok(with_fields(Box::new(file)))
     }
 }
 
