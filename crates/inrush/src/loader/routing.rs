@@ -22,13 +22,14 @@ pub(super) struct Routed {
     pub(super) primaries: Option<Arc<Primaries>>,
 }
 
-/// Decides it, as was asked for.
+/// Decides it, as was asked for. `with_ids`: all documents have one.
 pub(super) async fn choose(
     transport: &Arc<Transport>,
     config: &LoadConfig,
     prepared: &Prepared,
+    with_ids: bool,
 ) -> Result<Routed, LoadError> {
-    let has_keys = config.id.is_some() || config.id_from.is_some() || config.routing.is_some();
+    let has_keys = with_ids || config.routing.is_some();
     let wanted = match config.bulk_routing {
         BulkRouting::Spread => false,
         // Several nodes are what a grouped request saves the way between.
