@@ -4,7 +4,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 SHELL := bash
 
 # Tests of the engine that start servers.
-SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers source_index_servers bake_servers
+SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers source_index_servers
 
 .PHONY: build demo test check unit fmt lint docs purity servers python python-spark python-ray wheel chaos tools fuzz bench
 
@@ -37,7 +37,7 @@ unit: ## units, properties, the engine and the command line against the fake clu
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
 	cargo test --locked -p inrush $(addprefix --test ,$(SERVER_TESTS)) --features real-servers -- --nocapture --test-threads 1
 	cargo test --locked -p inrush-cli --test kill --features real-servers real -- --nocapture
-	cargo test --locked -p inrush-cli --test bake_kill --features real-servers -- --nocapture --test-threads 1 binary target::opensearch_3_6 builder::elasticsearch_8_19 abandoned::opensearch_2_19
+	cargo test --locked -p inrush --test bake_servers --features real-servers -- --nocapture --test-threads 1 one several::opensearch_3_6
 	scripts/jackson.sh
 	scripts/readme.sh
 
@@ -53,7 +53,7 @@ python-ray: tools ## on Ray with two workers, one of which is killed
 wheel: ## the Python package as a wheel, with the command line in it
 	scripts/python.sh wheel
 
-chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch, 40 of its node
+chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch, 40 of its node, bakes killed at each of their steps
 	scripts/chaos.sh
 
 fuzz: tools ## each fuzz target for a minute
