@@ -166,6 +166,11 @@ impl FakeCluster {
         *lock(&self.shared.faults) = FaultState::new(faults.into());
     }
 
+    /// How often a rule of the script has applied to a request or an item.
+    pub fn faults_met(&self) -> u64 {
+        lock(&self.shared.faults).met()
+    }
+
     /// Requests that a `hold_…` fault holds back now.
     pub fn held(&self) -> usize {
         *self.shared.held.borrow()

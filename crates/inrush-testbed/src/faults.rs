@@ -325,18 +325,24 @@ pub struct FaultState {
     /// Matching items or requests seen, by rule.
     seen: Vec<u64>,
     per_id: HashMap<(usize, String), u64>,
+    met: u64,
 }
 
 impl FaultState {
     /// Starts a script from its beginning.
     pub fn new(faults: Faults) -> Self {
         let rules = faults.rules.len();
-        FaultState { faults, seen: vec![0; rules], per_id: HashMap::new() }
+        FaultState { faults, seen: vec![0; rules], per_id: HashMap::new(), met: 0 }
     }
 
     /// The script.
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// How often a rule applied.
+    pub fn met(&self) -> u64 {
+        self.met
     }
 
     /// A reset before the body is decided without knowing the items.
@@ -407,9 +413,11 @@ impl FaultState {
             return false;
         };
         let draw = draw(rule_seed(self.faults.seed, number as u64), nth);
-        rule.first.is_none_or(|first| nth <= first)
+        let applies = rule.first.is_none_or(|first| nth <= first)
             && rule.every_nth.is_none_or(|n| nth.is_multiple_of(n.max(1)))
-            && rule.probability.is_none_or(|share| draw < share)
+            && rule.probability.is_none_or(|share| draw < share);
+        self.met += u64::from(applies);
+        applies
     }
 }
 
