@@ -16,9 +16,8 @@ pub(crate) fn query(args: &SqlArgs) -> Result<Option<String>, UsageError> {
         ),
         (None, None) => None,
     };
-    let given = [("--table", !args.table.is_empty()), ("--sql-memory", args.sql_memory.is_some())];
-    match (&query, given.iter().find(|(_, given)| *given)) {
-        (None, Some((flag, _))) => {
+    match (&query, args.given()) {
+        (None, Some(flag)) => {
             Err(UsageError::new(format!("{flag} means nothing without a query"))
                 .hint("give one with --sql or --sql-file"))
         }

@@ -26,6 +26,21 @@ pub(crate) struct SqlArgs {
     pub(crate) sql_memory: Option<u64>,
 }
 
+impl SqlArgs {
+    /// The first flag that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        [
+            ("--sql", self.sql.is_some()),
+            ("--sql-file", self.sql_file.is_some()),
+            ("--table", !self.table.is_empty()),
+            ("--sql-memory", self.sql_memory.is_some()),
+        ]
+        .into_iter()
+        .find(|(_, given)| *given)
+        .map(|(flag, _)| flag)
+    }
+}
+
 fn parse_table(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, path)) if !name.is_empty() && !path.is_empty() => Ok((name.to_owned(), path.into())),

@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::load::{self, Signals};
+use super::source;
 use crate::args::{LoadArgs, OutputArgs};
 use crate::auth::Surroundings;
 use crate::failure::{ExitStatus, UsageError};
@@ -75,7 +76,8 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
 fn configs(job: &Job) -> Result<Vec<(LoadArgs, String, LoadConfig)>> {
     let mut configs = Vec::new();
     let (mut indices, mut files) = (BTreeSet::new(), BTreeSet::new());
-    for args in &job.outputs {
+    for output in &job.outputs {
+        let args = &output.args;
         let Some(query) = sql::query(&args.source.sql)? else {
             return Err(UsageError::new("an [[output]] has no query").hint("give it one with sql or sql_file").into());
         };
@@ -84,13 +86,15 @@ fn configs(job: &Job) -> Result<Vec<(LoadArgs, String, LoadConfig)>> {
                 .hint("load those that are missing by themselves, or all again; with ids no document is there twice")
                 .into());
         }
+        if args.errors.dry_run {
+            return Err(UsageError::new("--dry-run and [[output]] are given").hint("try each query by itself").into());
+        }
         if args.source.from_dead_letters.is_some() {
             return Err(UsageError::new("--from-dead-letters and [[output]] are given")
                 .hint("load one after the other")
                 .into());
         }
-        let of_output = Job { args: args.clone(), patterns: job.patterns.clone(), outputs: Vec::new() };
-        let mut config = options::config(&of_output, &Surroundings::of_process())?;
+        let mut config = options::config(output, &Surroundings::of_process())?;
         if !indices.insert(config.index.as_str().to_owned()) {
             let message = format!("two outputs go to the index {}, which could not be verified", config.index.as_str());
             return Err(UsageError::new(message).hint("make it one query with UNION ALL").into());
@@ -101,8 +105,7 @@ fn configs(job: &Job) -> Result<Vec<(LoadArgs, String, LoadConfig)>> {
                 return Err(UsageError::new(message).hint("name one for each [[output]]").into());
             }
         }
-        load::confirm_recreate(&args.index, &config)?;
-        load::confirm_replicas_off(&args.index, &mut config)?;
+        load::confirm(&args.index, &mut config, load::somebody_is_there())?;
         configs.push((args.clone(), query, config));
     }
     Ok(configs)
@@ -113,6 +116,10 @@ async fn open(job: &Job, configs: Vec<(LoadArgs, String, LoadConfig)>) -> Result
     let args = &job.args.source;
     if args.sources.is_empty() && args.sql.table.is_empty() {
         return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
+    }
+    source::check_no_index(&args.sources, &args.reading)?;
+    if let Some(flag) = args.from.given() {
+        return Err(source::not_an_index(flag).into());
     }
     let bytes_max = configs.iter().map(|(_, _, config)| config.limits.document_bytes_max).max().unwrap_or_default();
     let input = args.sources.iter().map(SourceSpec::new).collect();
@@ -192,7 +199,7 @@ fn sum(loads: &[Progress]) -> Progress {
         Phase::Paused(_) => 0,
         Phase::Draining(_) => 1,
         Phase::Starting => 2,
-        Phase::Loading => 3,
+        Phase::Loading | Phase::Baking(_) => 3,
         Phase::PuttingBack => 4,
         Phase::Verifying => 5,
         Phase::Finishing { .. } => 6,

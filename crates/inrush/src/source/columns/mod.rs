@@ -69,8 +69,7 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// Takes a batch, whose pieces are to be about `bytes` long. What was left of the one before is lost.
     pub(crate) fn fill(&mut self, batch: RecordBatch, writer: &RowWriter, bytes: usize) {
-        let pieces = writer.estimate(&batch).div_ceil(bytes.max(1)).max(1);
-        let rows = batch.num_rows().div_ceil(pieces).max(1);
+        let rows = rows_in(writer.estimate(&batch), batch.num_rows(), bytes);
         self.left = (batch.num_rows() > 0).then_some((batch, rows));
     }
 
@@ -117,6 +116,11 @@ impl<B: Batches> BatchFile<B> {
             }
         }
     }
+}
+
+/// How many of `rows`, whose documents are about `estimate` bytes in all, make documents of about `bytes`; at least one.
+pub(super) fn rows_in(estimate: usize, rows: usize, bytes: usize) -> usize {
+    rows.div_ceil(estimate.div_ceil(bytes.max(1)).max(1)).max(1)
 }
 
 impl<B: Batches> ReadFile for BatchFile<B> {
