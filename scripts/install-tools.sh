@@ -19,6 +19,8 @@ need=()
 command -v cc >/dev/null || need+=(build-essential)
 command -v curl >/dev/null || need+=(curl ca-certificates)
 command -v pip >/dev/null || need+=(python3-pip)
+# Environments of the Python package's tests.
+python3 -c 'import ensurepip' 2>/dev/null || need+=(python3-venv)
 command -v mvn >/dev/null || need+=(maven)
 command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || need+=(golang-go)
 command -v mariadbd >/dev/null || [ -x /usr/sbin/mariadbd ] || need+=(mariadb-server-core)

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use anyhow::Result;
-use inrush::source::{DatabaseAddress, DatabaseOptions, Rows, Source};
+use inrush::source::{DatabaseAddress, DatabaseOptions, DatabaseRows, Source};
 use inrush::transport::Secret;
 
 use crate::args::{DatabaseArgs, SourceArgs};
@@ -26,8 +26,8 @@ pub(crate) fn open(args: &SourceArgs, document_bytes_max: usize) -> Result<Optio
     }
     let database = &args.database;
     let rows = match (&database.db_table, &database.db_query) {
-        (Some(table), _) => Rows::Table(table.clone()),
-        (None, Some(query)) => Rows::Query(query_text(query)?),
+        (Some(table), _) => DatabaseRows::Table(table.clone()),
+        (None, Some(query)) => DatabaseRows::Query(query_text(query)?),
         (None, None) => {
             return Err(UsageError::new(format!("what is to be read of {address}?"))
                 .hint("name a table with --db-table, or give a query with --db-query")
@@ -55,7 +55,7 @@ fn connect(options: &DatabaseOptions) -> Result<Box<dyn Source>> {
 }
 
 /// The database among the sources, which has to be the only one.
-fn address(sources: &[OsString]) -> Result<Option<DatabaseAddress>, UsageError> {
+pub(crate) fn address(sources: &[OsString]) -> Result<Option<DatabaseAddress>, UsageError> {
     let database = |source: &OsString| source.to_str().and_then(DatabaseAddress::new);
     match sources {
         [source] => Ok(database(source)),

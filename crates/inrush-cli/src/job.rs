@@ -2,7 +2,8 @@
 //!
 //! A key is the name of a long flag, with underscores or dashes (`batch_bytes`, `batch-bytes`); `sources` stands for
 //! the arguments. So there is nothing to define twice: each entry becomes the flag it names and is parsed by the same
-//! code, and what the command line gives is left out. `[[indices]]` is the one thing that has no flag.
+//! code, and what the command line gives is left out. What has no flag: `[[indices]]`, `mode`, which is `load` or `bake`, and `[[output]]`,
+//! whose tables have the flags of one of several loads from the same sources.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,15 +14,16 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use inrush::config::IndexPattern;
 use serde::Deserialize;
 
-use crate::args::LoadArgs;
+use crate::args::{BakeFlags, LoadArgs};
 use crate::failure::UsageError;
 use crate::json_file;
 
 /// Flags that are one choice: where the command line makes it, the file's part of it does not count.
-const CHOICES: [&[&str]; 5] = [
+const CHOICES: [&[&str]; 9] = [
     &["sources", "from_dead_letters"],
     &["id", "id_from"],
     &["recreate", "resume"],
+    &["sql", "sql_file"],
     &[
         "user",
         "password_file",
@@ -35,69 +37,257 @@ const CHOICES: [&[&str]; 5] = [
         "aws_profile",
     ],
     &["no_header", "columns"],
+    &["mapping", "map", "copy_mapping"],
+    &["settings", "copy_settings"],
+    &[
+        "from_user",
+        "from_password_file",
+        "from_password_env",
+        "from_api_key_file",
+        "from_api_key_env",
+        "from_bearer_file",
+        "from_bearer_env",
+        "from_aws_sigv4",
+        "from_aws_region",
+        "from_aws_profile",
+    ],
 ];
 
 /// The flags of a load, with those of its job file, and what only a job file can say.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) args: LoadArgs,
+    /// Of a bake: its flags.
+    pub(crate) bake: Option<BakeFlags>,
     pub(crate) patterns: Vec<IndexPattern>,
+    /// `mapping` as a table, where it is no file.
+    pub(crate) mapping: Option<serde_json::Value>,
+    /// `settings` as a table, where they are no file.
+    pub(crate) settings: Option<serde_json::Value>,
+    /// A job for each `[[output]]`, with what holds for all.
+    pub(crate) outputs: Vec<Job>,
 }
 
-/// Adds what the job file says, if there is one, to what was given on the command line. `command_line` are the
-/// arguments after `inrush load`.
-pub(crate) fn complete(args: LoadArgs, command_line: &[OsString]) -> Result<Job, UsageError> {
+impl Job {
+    /// Of a command line without a job file.
+    pub(crate) fn of(args: LoadArgs) -> Self {
+        Job { args, bake: None, patterns: Vec::new(), mapping: None, settings: None, outputs: Vec::new() }
+    }
+}
+
+/// Flags of an output. What one of them is said to be on the command line would be that of all.
+const OF_OUTPUTS: [&str; 9] =
+    ["index", "alias", "sql", "sql_file", "id", "id_from", "mapping", "dead_letters", "trace"];
+
+/// Where entries come from.
+struct Place<'a> {
+    /// The job file; `None` for a program's options.
+    file: Option<&'a Path>,
+    /// What paths are relative to; `None`: the working directory, and they stay as they are.
+    folder: Option<&'a Path>,
+}
+
+impl Place<'_> {
+    fn error(&self, problem: impl std::fmt::Display) -> UsageError {
+        UsageError::new(match self.file {
+            Some(file) => format!("{}: {problem}", file.display()),
+            None => problem.to_string(),
+        })
+    }
+}
+
+/// All that a job file may say by flags.
+#[derive(Debug, Default, Args)]
+struct Flags {
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    bake: BakeFlags,
+}
+
+/// Adds what the job file says, if there is one, to what was given on the command line. `bake`: the flags of `inrush bake`; none for
+/// `inrush load`. `command_line` are the arguments after the command.
+pub(crate) fn complete(args: LoadArgs, bake: Option<BakeFlags>, command_line: &[OsString]) -> Result<Job, UsageError> {
     let Some(path) = args.source.job.clone() else {
-        return Ok(Job { args, patterns: Vec::new() });
+        return Ok(Job { bake, ..Job::of(args) });
     };
     let text = std::fs::read_to_string(&path)
         .map_err(|error| UsageError::new(format!("cannot read the job file {}: {error}", path.display())))?;
-    parse(&text, &path, command_line)
+    parse(&text, &path, bake.is_some(), command_line)
 }
 
-fn parse(text: &str, path: &Path, command_line: &[OsString]) -> Result<Job, UsageError> {
+/// The options that a program gives, as the entries of a job file; paths are relative to the working directory. `sources` are
+/// not among them.
+pub(crate) fn of_options(options: toml::Table) -> Result<Job, UsageError> {
+    entries(options, &Place { file: None, folder: None }, false, &[])
+}
+
+fn parse(text: &str, path: &Path, bakes: bool, command_line: &[OsString]) -> Result<Job, UsageError> {
     let table: toml::Table =
         text.parse().map_err(|error: toml::de::Error| UsageError::new(format!("{}: {error}", path.display())))?;
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
+    entries(table, &Place { file: Some(path), folder: Some(folder) }, bakes, command_line)
+}
+
+fn entries(
+    mut table: toml::Table,
+    place: &Place<'_>,
+    bakes: bool,
+    command_line: &[OsString],
+) -> Result<Job, UsageError> {
+    let at = |key: &str, problem: &str| place.error(format!("{key}: {problem}"));
+    let bakes = match table.remove("mode") {
+        None => bakes,
+        Some(toml::Value::String(mode)) if mode == "bake" => true,
+        Some(toml::Value::String(mode)) if mode == "load" && !bakes => false,
+        Some(toml::Value::String(mode)) if mode == "load" => {
+            return Err(at("mode", "it is load, and the command is `inrush bake`; give `inrush load`"));
+        }
+        Some(_) => return Err(at("mode", "expected \"load\" or \"bake\"")),
+    };
+    let patterns = match table.remove("indices") {
+        Some(value) => index_patterns(value, place.folder).map_err(|problem| at("indices", &problem))?,
+        None => Vec::new(),
+    };
+    let outputs = match table.remove("output") {
+        None => Vec::new(),
+        Some(_) if place.file.is_none() => return Err(at("output", "several outputs are for job files")),
+        Some(_) if bakes => return Err(at("output", "a bake has one output")),
+        Some(toml::Value::Array(outputs)) => outputs,
+        Some(_) => return Err(at("output", NO_OUTPUTS)),
+    };
     let command = load_command();
     let given = given_ids(&command, command_line);
-    let at = |key: &str, problem: String| UsageError::new(format!("{}: {key}: {problem}", path.display()));
-
-    let mut arguments: Vec<OsString> = vec!["inrush load".into()];
-    let mut patterns = Vec::new();
-    for (key, value) in table {
-        let id = key.replace('-', "_");
-        if id == "indices" {
-            patterns = index_patterns(value, folder).map_err(|problem| at(&key, problem))?;
-            continue;
-        }
-        let arg = find(&command, &id).ok_or_else(|| unknown_key(&command, path, &key))?;
-        let flags = flags(arg, value, folder).map_err(|problem| at(&key, problem))?;
-        // Each entry is parsed alone first, so that an error names its key.
-        let alone = std::iter::once(OsStr::new("inrush load")).chain(flags.iter().map(OsString::as_os_str));
-        command.clone().try_get_matches_from(alone).map_err(|error| at(&key, first_line(&error)))?;
-        let id = arg.get_id().as_str();
-        let decided = given.iter().any(|given| {
-            given == id || CHOICES.iter().any(|choice| choice.contains(&id) && choice.contains(&given.as_str()))
-        });
-        if !decided {
-            arguments.extend(flags);
-        }
+    if let (false, Some(id)) = (outputs.is_empty(), given.iter().find(|id| OF_OUTPUTS.contains(&id.as_str()))) {
+        let flag = id.replace('_', "-");
+        return Err(place.error(format!("--{flag} is said for each [[output]]")).hint("change it in the file"));
     }
-    arguments.extend_from_slice(command_line);
-    let matches = command.try_get_matches_from(arguments).map_err(|error| {
-        // Each side is fine alone, so this cannot happen as long as no flag conflicts with another in clap itself.
-        UsageError::new(format!("{}: {}", path.display(), first_line(&error)))
-    })?;
-    let args = LoadArgs::from_arg_matches(&matches).map_err(|error| UsageError::new(first_line(&error)))?;
-    Ok(Job { args, patterns })
+    let reader = Reader { place, command, given, command_line, bakes, patterns };
+    let common = reader.layer(table)?;
+    let mut job = reader.job(&[&common])?;
+    for output in outputs {
+        let toml::Value::Table(output) = output else { return Err(at("output", NO_OUTPUTS)) };
+        if let Some(key) = output.keys().find(|key| !reader.is_of_outputs(&key.replace('-', "_"))) {
+            return Err(at(key, "holds for all outputs; write it above the first [[output]]"));
+        }
+        job.outputs.push(reader.job(&[&common, &reader.layer(output)?])?);
+    }
+    Ok(job)
+}
+
+const NO_OUTPUTS: &str = "expected tables, written as [[output]]";
+
+/// What a table says.
+struct Layer {
+    /// By argument's id, the flags that an entry stands for; none where it has no flag.
+    entries: Vec<(String, Vec<OsString>)>,
+    mapping: Option<serde_json::Value>,
+    settings: Option<serde_json::Value>,
+}
+
+/// Reads the tables of a job.
+struct Reader<'a> {
+    place: &'a Place<'a>,
+    command: Command,
+    /// Ids of the arguments that the command line gives.
+    given: Vec<String>,
+    command_line: &'a [OsString],
+    bakes: bool,
+    patterns: Vec<IndexPattern>,
+}
+
+impl Reader<'_> {
+    fn layer(&self, table: toml::Table) -> Result<Layer, UsageError> {
+        let at = |key: &str, problem: String| self.place.error(format!("{key}: {problem}"));
+        let folder = self.place.folder;
+        let mut layer = Layer { entries: Vec::new(), mapping: None, settings: None };
+        for (key, value) in table {
+            let id = key.replace('-', "_");
+            match (id.as_str(), &value) {
+                ("mapping", toml::Value::Table(_)) => {
+                    layer.mapping = body(Some(value), "mappings", folder).map_err(|problem| at(&key, problem))?;
+                    layer.entries.push((id, Vec::new()));
+                    continue;
+                }
+                ("settings", toml::Value::Table(_)) => {
+                    layer.settings = body(Some(value), "settings", folder).map_err(|problem| at(&key, problem))?;
+                    layer.entries.push((id, Vec::new()));
+                    continue;
+                }
+                _ => {}
+            }
+            let arg = find(&self.command, &id).ok_or_else(|| unknown_key(&self.command, self.place, &key))?;
+            if !self.bakes && is_of_bake(arg) {
+                let problem = "this is a flag of `inrush bake`; add mode = \"bake\" if that is meant";
+                return Err(at(&key, problem.to_owned()));
+            }
+            let flags = flags(arg, value, folder).map_err(|problem| at(&key, problem))?;
+            // Each entry is parsed alone first, so that an error names its key.
+            let alone = std::iter::once(OsStr::new("inrush load")).chain(flags.iter().map(OsString::as_os_str));
+            self.command.clone().try_get_matches_from(alone).map_err(|error| at(&key, first_line(&error)))?;
+            layer.entries.push((arg.get_id().to_string(), flags));
+        }
+        Ok(layer)
+    }
+
+    /// What several tables and the command line say together; what comes later decides.
+    fn job(&self, layers: &[&Layer]) -> Result<Job, UsageError> {
+        let mut arguments: Vec<OsString> = vec!["inrush load".into()];
+        let (mut mapping, mut settings) = (None, None);
+        for (number, layer) in layers.iter().enumerate() {
+            let later = layers[number + 1..].iter().flat_map(|layer| layer.entries.iter().map(|(id, _)| id));
+            let deciding: Vec<&String> = self.given.iter().chain(later).collect();
+            let decided = |id: &str| {
+                let excludes =
+                    |other: &str| CHOICES.iter().any(|choice| choice.contains(&id) && choice.contains(&other));
+                deciding.iter().any(|other| *other == id || excludes(other))
+            };
+            for (_, flags) in layer.entries.iter().filter(|(id, _)| !decided(id)) {
+                arguments.extend_from_slice(flags);
+            }
+            if layer.mapping.is_some() && !decided("mapping") && !deciding.iter().any(|other| *other == "map") {
+                mapping = layer.mapping.clone();
+            }
+            if layer.settings.is_some() && !decided("settings") {
+                settings = layer.settings.clone();
+            }
+        }
+        arguments.extend_from_slice(self.command_line);
+        // Each entry is fine alone, so an error is about two that exclude each other.
+        let matches = self
+            .command
+            .clone()
+            .try_get_matches_from(arguments)
+            .map_err(|error| self.place.error(first_line(&error)))?;
+        let flags = Flags::from_arg_matches(&matches).map_err(|error| UsageError::new(first_line(&error)))?;
+        if mapping.is_some() && flags.load.index.map.is_some() {
+            return Err(self.place.error("--map and --mapping are given, and a mapping has one origin"));
+        }
+        let bake = self.bakes.then_some(flags.bake);
+        Ok(Job { bake, patterns: self.patterns.clone(), mapping, settings, ..Job::of(flags.load) })
+    }
+
+    /// Whether each output may say it for itself: what is not about sources, the cluster and what is shown. An unknown key is told
+    /// elsewhere.
+    fn is_of_outputs(&self, key: &str) -> bool {
+        let Some(arg) = find(&self.command, key) else { return true };
+        let of_all = ["Source", "Source: an index of another cluster", "Authentication", "Output", "Resuming"];
+        !arg.get_help_heading().is_some_and(|heading| of_all.contains(&heading))
+            && !["to", "table", "sql_memory", "explain", "sources"].contains(&arg.get_id().as_str())
+    }
 }
 
 fn load_command() -> Command {
-    LoadArgs::augment_args(Command::new("inrush load")).disable_help_flag(true)
+    Flags::augment_args(Command::new("inrush load")).disable_help_flag(true)
+}
+
+/// Whether a load has no such flag.
+fn is_of_bake(arg: &Arg) -> bool {
+    let of_bake = BakeFlags::augment_args(Command::new("inrush bake"));
+    of_bake.get_arguments().any(|other| other.get_id() == arg.get_id())
 }
 
 /// Which arguments the command line gives.
@@ -129,14 +319,14 @@ fn find<'a>(command: &'a Command, key: &str) -> Option<&'a Arg> {
     command.get_arguments().find(|arg| arg.get_id() != "job" && key_of(arg) == key)
 }
 
-fn unknown_key(command: &Command, path: &Path, key: &str) -> UsageError {
+fn unknown_key(command: &Command, place: &Place<'_>, key: &str) -> UsageError {
     let known = command.get_arguments().filter(|arg| arg.get_id() != "job").map(key_of);
     let wanted = key.replace('-', "_");
     let nearest = known
-        .chain(["indices".to_owned()])
+        .chain(["indices", "mode", "output"].map(str::to_owned))
         .map(|name| (strsim::jaro_winkler(&wanted, &name), name))
         .max_by(|a, b| a.0.total_cmp(&b.0));
-    let error = UsageError::new(format!("{}: unknown key `{key}`", path.display()));
+    let error = place.error(format!("unknown key `{key}`"));
     if ["password", "api_key", "bearer"].contains(&wanted.as_str()) {
         return error.hint(format!("secrets are not written into job files; name a file with `{wanted}_file`, or an environment variable with `{wanted}_env`"));
     }
@@ -149,21 +339,30 @@ fn unknown_key(command: &Command, path: &Path, key: &str) -> UsageError {
 }
 
 /// The flags an entry stands for.
-fn flags(arg: &Arg, value: toml::Value, folder: &Path) -> Result<Vec<OsString>, String> {
+fn flags(arg: &Arg, value: toml::Value, folder: Option<&Path>) -> Result<Vec<OsString>, String> {
     let path_like = matches!(arg.get_value_hint(), ValueHint::FilePath | ValueHint::DirPath);
+    let resolve = |text: String| match text.split_once('=') {
+        // A name before the path.
+        Some((name, path)) if arg.get_id() == "table" => {
+            let mut table = OsString::from(format!("{name}="));
+            table.push(resolve(path.to_owned(), path_like, folder));
+            table
+        }
+        _ => resolve(text, path_like, folder),
+    };
     match (arg.get_action(), value) {
         (ArgAction::SetTrue, toml::Value::Boolean(on)) => Ok(if on { vec![flag(arg, None)] } else { Vec::new() }),
         (ArgAction::SetTrue, other) => Err(format!("expected true or false, found {}", type_name(&other))),
         (ArgAction::Count, toml::Value::Integer(times @ 0..=9)) => Ok((0..times).map(|_| flag(arg, None)).collect()),
         (ArgAction::Count, _) => Err("expected a whole number from 0 to 9".to_owned()),
         (ArgAction::Append, toml::Value::Array(items)) => {
-            items.into_iter().map(|item| Ok(flag(arg, Some(resolve(scalar(item)?, path_like, folder))))).collect()
+            items.into_iter().map(|item| Ok(flag(arg, Some(resolve(scalar(item)?))))).collect()
         }
         (ArgAction::Append, item) => {
             let text = scalar(item).map_err(|problem| format!("{problem}, or a list of them"))?;
-            Ok(vec![flag(arg, Some(resolve(text, path_like, folder)))])
+            Ok(vec![flag(arg, Some(resolve(text)))])
         }
-        (_, item) => Ok(vec![flag(arg, Some(resolve(scalar(item)?, path_like, folder)))]),
+        (_, item) => Ok(vec![flag(arg, Some(resolve(scalar(item)?)))]),
     }
 }
 
@@ -201,7 +400,8 @@ fn type_name(value: &toml::Value) -> &'static str {
 }
 
 /// Paths in a job file are relative to it.
-fn resolve(text: String, path_like: bool, folder: &Path) -> OsString {
+fn resolve(text: String, path_like: bool, folder: Option<&Path>) -> OsString {
+    let Some(folder) = folder else { return text.into() };
     if !path_like || text == "-" || text.contains("://") || Path::new(&text).is_absolute() {
         return text.into();
     }
@@ -238,14 +438,14 @@ struct IndexEntry {
     replicas: Option<u32>,
 }
 
-fn index_patterns(value: toml::Value, folder: &Path) -> Result<Vec<IndexPattern>, String> {
+fn index_patterns(value: toml::Value, folder: Option<&Path>) -> Result<Vec<IndexPattern>, String> {
     let toml::Value::Array(entries) = value else {
         return Err("expected tables, written as [[indices]]".to_owned());
     };
     entries.into_iter().map(|entry| index_pattern(entry, folder)).collect()
 }
 
-fn index_pattern(value: toml::Value, folder: &Path) -> Result<IndexPattern, String> {
+fn index_pattern(value: toml::Value, folder: Option<&Path>) -> Result<IndexPattern, String> {
     let entry: IndexEntry = value.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
     if entry.shards == Some(0) {
         return Err(format!("pattern {:?}: shards must be at least 1", entry.pattern));
@@ -261,13 +461,13 @@ fn index_pattern(value: toml::Value, folder: &Path) -> Result<IndexPattern, Stri
 }
 
 /// A table as it stands, or the file a string names.
-fn body(value: Option<toml::Value>, key: &str, folder: &Path) -> Result<Option<serde_json::Value>, String> {
+fn body(value: Option<toml::Value>, key: &str, folder: Option<&Path>) -> Result<Option<serde_json::Value>, String> {
     match value {
         None => Ok(None),
         Some(toml::Value::String(file)) => {
             json_file::read(&PathBuf::from(resolve(file, true, folder)), key).map(Some).map_err(|e| e.to_string())
         }
-        Some(table @ toml::Value::Table(_)) => json(table).map(Some),
+        Some(table @ toml::Value::Table(_)) => json_file::inner(json(table)?, key).map(Some),
         Some(other) => Err(format!("{key}: expected a table or the name of a file, found {}", type_name(&other))),
     }
 }
@@ -296,7 +496,7 @@ mod tests {
 
     fn job(text: &str, command_line: &[&str]) -> Result<Job, UsageError> {
         let command_line: Vec<OsString> = command_line.iter().map(OsString::from).collect();
-        parse(text, Path::new("jobs/j.toml"), &command_line)
+        parse(text, Path::new("jobs/j.toml"), false, &command_line)
     }
 
     fn problem(text: &str) -> String {
@@ -341,6 +541,18 @@ mod tests {
         assert_eq!(args.index.version_field, Some("v".parse().unwrap()));
         assert_eq!(args.errors.dead_letters, Some(PathBuf::from("jobs/dead.ndjson")));
         assert_eq!(args.output.log.verbose, 2);
+    }
+
+    #[test]
+    fn a_mapping_may_be_a_table() {
+        let text = "index = 'a'\n[mapping.properties.n]\ntype = 'long'\n[settings.settings]\nnumber_of_shards = 2";
+        let job = self::job(text, &[]).unwrap();
+        assert_eq!(job.mapping, Some(serde_json::json!({"properties": {"n": {"type": "long"}}})));
+        assert_eq!(job.settings, Some(serde_json::json!({"number_of_shards": 2})));
+        let job = self::job(text, &["--mapping", "m.json", "--settings", "s.json"]).unwrap();
+        assert_eq!((job.mapping, job.settings), (None, None));
+        assert_eq!(self::job(text, &["--map", "auto"]).unwrap().mapping, None);
+        assert!(problem(&format!("map = 'auto'\n{text}")).contains("one origin"));
     }
 
     #[test]
@@ -425,9 +637,69 @@ mod tests {
     }
 
     #[test]
+    fn a_job_can_be_a_bake() {
+        let job =
+            job("mode = 'bake'\nsources = 'a.csv'\nrepository_path = 'shared'\nbuilder_heap = '4g'", &[]).unwrap();
+        let bake = job.bake.unwrap();
+        assert_eq!(bake.repository_path, Some(PathBuf::from("jobs/shared")));
+        assert_eq!(bake.builder_heap, Some(4 << 30));
+        assert_eq!(job.args.source.sources, ["jobs/a.csv"]);
+        assert!(problem("unthrottle = true").contains("add mode = \"bake\""));
+        assert!(problem("mode = 'brew'").contains("mode: expected"));
+        assert!(super::parse("mode = 'load'", Path::new("j.toml"), true, &[]).is_err());
+    }
+
+    #[test]
     fn a_folder_with_brackets_is_no_pattern() {
-        assert_eq!(resolve("*.csv".into(), true, Path::new("[a]")), "[[]a[]]/*.csv");
-        assert_eq!(resolve("x.csv".into(), true, Path::new("[a]")), "[a]/x.csv");
-        assert_eq!(resolve("https://h/*".into(), true, Path::new("a")), "https://h/*");
+        assert_eq!(resolve("*.csv".into(), true, Some(Path::new("[a]"))), "[[]a[]]/*.csv");
+        assert_eq!(resolve("x.csv".into(), true, Some(Path::new("[a]"))), "[a]/x.csv");
+        assert_eq!(resolve("https://h/*".into(), true, Some(Path::new("a"))), "https://h/*");
+    }
+
+    #[test]
+    fn outputs_have_what_holds_for_all_and_their_own() {
+        let text = r#"
+            sources = ["a.csv"]
+            batch_bytes = "4MiB"
+            id = "id"
+            sql_memory = "1GiB"
+            table = ["b=b.csv"]
+            [[output]]
+            index = "one"
+            sql = "SELECT 1"
+            [[output]]
+            index = "two"
+            sql_file = "two.sql"
+            id_from = "content"
+            batch_bytes = "1MiB"
+        "#;
+        let job = job(text, &["--memory", "8MiB"]).unwrap();
+        let [one, two] = &job.outputs[..] else { panic!("two outputs") };
+        let (one, two) = (&one.args, &two.args);
+        assert_eq!((one.index.index.as_ref().unwrap().as_str(), one.sizes.batch_bytes), ("one", Some(4 << 20)));
+        assert_eq!((two.index.index.as_ref().unwrap().as_str(), two.sizes.batch_bytes), ("two", Some(1 << 20)));
+        assert_eq!((one.sizes.memory, two.sizes.memory), (Some(8 << 20), Some(8 << 20)));
+        assert_eq!(
+            (one.source.sql.sql.as_deref(), &two.source.sql.sql_file),
+            (Some("SELECT 1"), &Some("jobs/two.sql".into()))
+        );
+        assert!(one.index.id.is_some() && two.index.id.is_none() && two.index.id_from.is_some());
+        assert_eq!(job.args.source.sql.table, [("b".to_owned(), PathBuf::from("jobs/b.csv"))]);
+        for (output, expected) in [
+            ("to = \"http://a\"", "to: holds for all outputs"),
+            ("sources = [\"x\"]", "sources: holds for all outputs"),
+            ("separator = \";\"", "separator: holds for all outputs"),
+            ("indx = \"x\"", "unknown key `indx`"),
+        ] {
+            let problem = problem(&format!("[[output]]\n{output}\n"));
+            assert!(problem.contains(expected), "{problem}");
+        }
+        assert!(problem("output = 1").contains("written as [[output]]"));
+    }
+
+    #[test]
+    fn what_is_said_for_each_output_is_not_said_for_all() {
+        let error = job("[[output]]\nindex = \"a\"", &["--index", "b"]).unwrap_err();
+        assert!(error.to_string().contains("--index is said for each [[output]]"), "{error}");
     }
 }

@@ -6,7 +6,7 @@ mod database_server;
 mod source_support;
 
 use database_server::{Server, find, folder, opened, options, ordinary, port, query, table};
-use inrush::source::{Database, DatabaseOptions, Rows};
+use inrush::source::{Database, DatabaseOptions, DatabaseRows};
 use source_support::{Outcome, drain};
 use sqlx::{ConnectOptions, Connection, Executor};
 
@@ -92,7 +92,7 @@ fn mariadb() {
     assert_eq!(read(source).records.len(), 60_000);
     let split = DatabaseOptions {
         split_by: Some("n".to_owned()),
-        ..options(&url, Rows::Query("SELECT n FROM numbers WHERE n < 30000".to_owned()))
+        ..options(&url, DatabaseRows::Query("SELECT n FROM numbers WHERE n < 30000".to_owned()))
     };
     let (source, warnings) = opened(&split).unwrap();
     let outcome = read(source);

@@ -8,7 +8,7 @@ mod source_support;
 use std::collections::BTreeSet;
 
 use database_server::{Server, find, folder, opened, options, ordinary, port, query, table};
-use inrush::source::{Database, DatabaseOptions, Repeats, Rows, Source};
+use inrush::source::{Database, DatabaseOptions, DatabaseRows, Repeats, Source};
 use inrush::transport::Secret;
 use serde_json::Value;
 use source_support::{Outcome, drain};
@@ -148,7 +148,7 @@ fn one_state_side_by_side(url: &str) {
     assert!(numbers(&outcome, "amount").iter().all(|amount| *amount == 100));
     assert!(warnings.list().is_empty(), "{:?}", warnings.list());
     // One connection sees the same as several.
-    let single = DatabaseOptions { readers: 1, ..options(url, Rows::Table("public.accounts".to_owned())) };
+    let single = DatabaseOptions { readers: 1, ..options(url, DatabaseRows::Table("public.accounts".to_owned())) };
     let several = read(table(url, "accounts").unwrap().0);
     assert_eq!(numbers(&several, "id"), numbers(&read(opened(&single).unwrap().0), "id"));
     assert_eq!(several.records.len(), 91_000);
@@ -165,7 +165,7 @@ fn divided_by_columns(url: &str) {
         let options = DatabaseOptions {
             split_by: Some(column.to_owned()),
             readers: 3,
-            ..options(url, Rows::Query(select.to_owned()))
+            ..options(url, DatabaseRows::Query(select.to_owned()))
         };
         let outcome = read(opened(&options).unwrap().0);
         assert_eq!(numbers(&outcome, "n"), (1..=4000).collect::<Vec<_>>(), "{column}");
@@ -196,7 +196,8 @@ fn what_is_wrong_is_told(url: &str) {
     assert!(message(table(url, "a; b")).contains("there is no table"));
     assert!(message(query(url, "SELECT x FROM accounts")).contains("column \"x\" does not exist"));
     assert!(message(query(url, "DELETE FROM accounts")).contains("syntax error"));
-    let split = DatabaseOptions { split_by: Some("x".to_owned()), ..options(url, Rows::Table("accounts".to_owned())) };
+    let split =
+        DatabaseOptions { split_by: Some("x".to_owned()), ..options(url, DatabaseRows::Table("accounts".to_owned())) };
     assert!(message(opened(&split)).contains("--split-by"));
 
     let wrong = url.replace("pass%20word%2F1", "wrong-password");
@@ -204,7 +205,7 @@ fn what_is_wrong_is_told(url: &str) {
     assert!(text.contains("password authentication failed") && !text.contains("wrong-password"), "{text}");
     let told = DatabaseOptions {
         password: Some(Secret::new(PASSWORD)),
-        ..options(&wrong, Rows::Query("SELECT 1 AS one".to_owned()))
+        ..options(&wrong, DatabaseRows::Query("SELECT 1 AS one".to_owned()))
     };
     assert_eq!(read(opened(&told).unwrap().0).texts(), [r#"{"one":1}"#]);
 

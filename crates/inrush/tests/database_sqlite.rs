@@ -6,7 +6,9 @@ mod source_support;
 
 use std::path::Path;
 
-use inrush::source::{DatabaseAddress, DatabaseOptions, Repeats, Rows, Source, SourceError, Warnings, open_database};
+use inrush::source::{
+    DatabaseAddress, DatabaseOptions, DatabaseRows, Repeats, Source, SourceError, Warnings, open_database,
+};
 use source_support::drain;
 use sqlx::{ConnectOptions, Connection, Executor};
 
@@ -21,12 +23,12 @@ fn execute(path: &Path, statements: &'static str) {
     });
 }
 
-fn options(path: &Path, rows: Rows) -> DatabaseOptions {
+fn options(path: &Path, rows: DatabaseRows) -> DatabaseOptions {
     DatabaseOptions::new(DatabaseAddress::new(&format!("sqlite://{}", path.display())).unwrap(), rows)
 }
 
 fn table(path: &Path, name: &str) -> Result<inrush::source::Database, SourceError> {
-    open_database(&options(path, Rows::Table(name.to_owned())), &Warnings::default())
+    open_database(&options(path, DatabaseRows::Table(name.to_owned())), &Warnings::default())
 }
 
 #[test]
@@ -64,7 +66,8 @@ fn a_query_is_read_in_many_blocks() {
         &path,
         "CREATE TABLE n AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 50000) SELECT n FROM c",
     );
-    let query = Rows::Query("SELECT n, n * 2 AS twice, 'some words' AS text FROM n ORDER BY n DESC -- all".to_owned());
+    let query =
+        DatabaseRows::Query("SELECT n, n * 2 AS twice, 'some words' AS text FROM n ORDER BY n DESC -- all".to_owned());
     let mut source = open_database(&options(&path, query), &Warnings::default()).unwrap();
     let outcome = drain(&mut source, 1000);
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
@@ -78,7 +81,7 @@ fn a_row_that_is_too_large_is_a_reject() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.db");
     execute(&path, "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('x'), (printf('%.5000c', 'y')), ('z')");
-    let options = DatabaseOptions { document_bytes_max: 2000, ..options(&path, Rows::Table("t".to_owned())) };
+    let options = DatabaseOptions { document_bytes_max: 2000, ..options(&path, DatabaseRows::Table("t".to_owned())) };
     let outcome = drain(&mut open_database(&options, &Warnings::default()).unwrap(), 1000);
     let kinds: Vec<_> = outcome.records.iter().map(source_support::Loaded::kind).collect();
     assert_eq!(kinds, ["", "too_large", ""]);
@@ -107,7 +110,7 @@ fn what_is_not_there_is_told() {
     assert!(table(&path, "t").err().unwrap().message.contains("cannot be opened"));
     execute(&path, "CREATE TABLE orders (a); CREATE VIEW views AS SELECT 1");
     assert!(table(&path, "t").err().unwrap().message.contains("there are orders, views"));
-    let query = options(&path, Rows::Query("SELECT missing FROM orders".to_owned()));
+    let query = options(&path, DatabaseRows::Query("SELECT missing FROM orders".to_owned()));
     let message = open_database(&query, &Warnings::default()).err().unwrap().message;
     assert!(message.contains("no such column: missing"), "{message}");
     std::fs::write(&path, "this is no database at all, but long enough to be one, if only it were one").unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{FormatArgs, LogArgs};
+use super::{FormatArgs, LogArgs, SqlArgs};
 
 /// Infer a mapping from data, for `inrush load --mapping`.
 #[derive(Debug, Args)]
@@ -23,10 +23,12 @@ Exit status:
   2  usage")]
 pub(crate) struct MappingArgs {
     /// Files, globs in quotes ('logs/*.ndjson.zst'), or - for stdin, as for load
-    #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required = true, help_heading = "Source")]
+    #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required_unless_present = "table", help_heading = "Source")]
     pub(crate) sources: Vec<OsString>,
     #[command(flatten)]
     pub(crate) reading: FormatArgs,
+    #[command(flatten)]
+    pub(crate) sql: SqlArgs,
     /// Look at the first N records only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
     pub(crate) rows: Option<u64>,

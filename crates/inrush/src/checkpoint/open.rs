@@ -37,9 +37,14 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
     let Some(folder) = &config.state else { return Ok(None) };
     if source.repeats() != Repeats::Always {
         if config.resume {
-            return Err(refuse(
-                "a source that can be read only once, such as stdin, or whose order is not its own, such as a database, has no checkpoint to resume from; load files, or load again without --resume (with --id no document is there twice)",
-            ));
+            return Err(refuse(match source.rows_read() {
+                None => {
+                    "a source that can be read only once, such as stdin, or whose order is not its own, such as a database, has no checkpoint to resume from; load files, or load again without --resume (with --id no document is there twice)"
+                }
+                Some(_) => {
+                    "only a query of files that ends with ORDER BY the field that holds the id (--id) has a checkpoint to resume from: in another order documents would be passed over that were never sent; load again without --resume (with --id no document is there twice)"
+                }
+            }));
         }
         return Ok(None);
     }

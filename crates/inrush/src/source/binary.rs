@@ -8,7 +8,7 @@ use inrush_core::SourceId;
 
 use super::SourceError;
 #[cfg(feature = "columns")]
-use super::columns::{self, BatchFile, RowWriter};
+use super::columns::{self, BatchFile, Batches as _, RowWriter};
 use super::cut_file::ReadFile;
 use super::format::Format;
 use super::input::Input;
@@ -87,8 +87,16 @@ pub(super) fn open(shared: &Shared, format: Format, file: BinaryFile<'_>) -> Res
         Format::Avro => Err(not_built(file.name, format)),
         #[cfg(not(feature = "excel"))]
         Format::Excel => Err(not_built(file.name, format)),
-        Format::Ndjson | Format::JsonArray | Format::Csv | Format::Tsv | Format::Text | Format::DeadLetters => {
-            Err(SourceError::new(file.name, format!("{} is text", format.name())))
+        Format::Ndjson
+        | Format::JsonArray
+        | Format::Csv
+        | Format::Tsv
+        | Format::Text
+        | Format::Bulk
+        | Format::DeadLetters => Err(SourceError::new(file.name, format!("{} is text", format.name()))),
+        Format::Smile => {
+            // It is cut as text is, and comes here by mistake only.
+            Err(SourceError::new(file.name, format!("{} has no columns", format.name())))
         }
     }
 }
@@ -101,7 +109,7 @@ fn open_parquet(
     constants: &[(String, String)],
     parts: impl columns::parquet::Parts,
 ) -> Result<Box<dyn ReadFile>, SourceError> {
-    let batches = columns::parquet::ParquetFile::open(parts, name)?;
+    let batches = columns::parquet::ParquetFile::open(parts, name, shared.options.only_columns.as_deref())?;
     let writer = writer(shared, &batches.schema(), name, constants);
     Ok(Box::new(BatchFile::new(id, batches, writer)))
 }

@@ -16,6 +16,12 @@ use super::{Chunk, Decode, RawChunk, SourceError, too_large};
 pub(super) trait ReadFile: Send {
     /// The next piece, of about `bytes` of documents; `None` at the end. The error names the source's id.
     fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError>;
+
+    /// The columns, where its chunks are [`Chunk::Rows`].
+    #[cfg(feature = "sql")]
+    fn table(&self) -> Option<super::columns::ColumnarFile> {
+        None
+    }
 }
 
 /// A file that is read from its beginning to its end and cut at places where a record ends.

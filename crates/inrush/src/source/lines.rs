@@ -59,6 +59,9 @@ pub(super) trait PushLine: Send + Sync {
 
     /// Appends the document. What was appended before an error does not count.
     fn push(&self, line: &str, out: &mut Vec<u8>) -> Result<(), NoDocument>;
+
+    /// Fields that documents may have.
+    fn fields(&self) -> Vec<String>;
 }
 
 /// Why a line is no document, as [`Reject`] says it.
@@ -70,6 +73,7 @@ pub(super) struct NoDocument {
 
 /// Each line becomes `{"field":"line"}`.
 pub(super) struct OneField {
+    field: String,
     /// `{"field":"`
     prefix: Vec<u8>,
 }
@@ -79,7 +83,7 @@ impl OneField {
         let mut prefix = b"{\"".to_vec();
         push_escaped(&mut prefix, field.as_bytes());
         prefix.extend_from_slice(b"\":\"");
-        OneField { prefix }
+        OneField { field: field.to_owned(), prefix }
     }
 }
 
@@ -93,6 +97,10 @@ impl PushLine for OneField {
         push_escaped(out, line.as_bytes());
         out.extend_from_slice(b"\"}");
         Ok(())
+    }
+
+    fn fields(&self) -> Vec<String> {
+        vec![self.field.clone()]
     }
 }
 
@@ -111,6 +119,10 @@ impl TextDecode {
 }
 
 impl Decode for TextDecode {
+    fn columns(&self) -> Vec<String> {
+        self.line.fields()
+    }
+
     fn decode(&self, chunk: RawChunk) -> DocBlock {
         let expected = self.records.expect(chunk.data.len());
         let mut records = Vec::with_capacity(expected);

@@ -4,11 +4,12 @@
 //! by one worker at a time and only cuts its bytes at places where a record ends; what costs time (parsing CSV,
 //! finding line ends, building JSON) happens in [`Chunk::into_block`], in all workers side by side.
 //!
-//! [`open()`] makes a source of files and stdin, [`push::channel`] one that a program feeds.
+//! [`open()`] makes a source of files and stdin; [`push::channel`] and [`feed::feed`] make sources that a program feeds.
 
 mod ahead;
 mod binary;
 mod buffer;
+mod bulk;
 mod charset;
 #[cfg(feature = "columns")]
 mod columns;
@@ -18,9 +19,11 @@ mod cut;
 mod cut_file;
 mod database;
 mod dead_letters;
+pub mod feed;
 mod format;
 #[cfg(any(feature = "columns", feature = "excel"))]
 mod guard;
+pub mod index;
 mod input;
 mod json_array;
 mod json_string;
@@ -28,34 +31,48 @@ mod lines;
 mod network;
 mod open;
 mod parse;
+mod parted;
 mod partitions;
 mod paths;
 pub mod push;
 mod repeat;
+mod sampled;
 #[cfg(feature = "excel")]
 mod sheet;
+mod smile;
 mod store;
 mod validate;
 mod warnings;
+mod with_fields;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use inrush_core::block::Origin;
+use inrush_core::ledger::Partition;
 use inrush_core::{DocBlock, SourceId};
 
 pub(crate) use buffer::BufferPool;
 pub use charset::Charset;
+#[cfg(feature = "columns")]
+pub use columns::Rows;
+#[cfg(feature = "sql")]
+pub(crate) use columns::{Pieces, RowWriter, json};
 pub use csv::{ColumnType, CsvOptions, Header};
 #[cfg(not(feature = "databases"))]
 pub use database::without_databases;
 #[cfg(feature = "databases")]
 pub use database::{Database, open_database};
-pub use database::{DatabaseAddress, DatabaseOptions, Rows};
+pub use database::{DatabaseAddress, DatabaseOptions, DatabaseRows};
 pub use format::{Format, FormatOptions, SheetOptions};
+pub use json_string::push_escaped;
 pub use open::{Files, SourceSpec, open};
 pub use parse::{FixedColumn, LogFormat, Parse};
+pub(crate) use parted::{Parted, Parting};
 pub use repeat::{Fingerprint, Repeats};
+pub(crate) use sampled::Sampled;
 pub use store::{SourceUrl, StoreOptions};
 pub use warnings::{Warning, Warnings};
 
@@ -75,7 +92,10 @@ pub struct RawChunk {
 pub enum Chunk {
     /// Bytes to be decoded.
     Raw(RawChunk),
-    /// Work that makes documents, for sources that are not bytes: rows of a table, say.
+    /// Rows of columns.
+    #[cfg(feature = "columns")]
+    Rows(Rows),
+    /// Work that makes documents, for sources that are neither bytes nor columns: rows of a sheet, say.
     Deferred(Box<dyn FnOnce() -> DocBlock + Send>),
     /// Documents as they are. The block may be without documents: then it only counts bytes and lines.
     Docs(DocBlock),
@@ -89,6 +109,8 @@ impl Chunk {
                 let decoder = Arc::clone(&raw.decoder);
                 decoder.decode(raw)
             }
+            #[cfg(feature = "columns")]
+            Chunk::Rows(rows) => rows.into_block(),
             Chunk::Deferred(work) => work(),
             Chunk::Docs(block) => block,
         }
@@ -123,16 +145,54 @@ pub trait Source: Send {
         String::new()
     }
 
+    /// Rows behind the documents, where there are such.
+    fn rows_read(&self) -> Option<RowsRead> {
+        None
+    }
+
+    /// Whether all documents bring ids of their own.
+    fn has_ids(&self) -> bool {
+        false
+    }
+
+    /// Whether they bring versions, too, to be written as external ones.
+    fn has_versions(&self) -> bool {
+        false
+    }
+
+    /// Whether it numbers its documents itself ([`Origin::own_numbers`]), and can begin in the middle.
+    fn has_own_numbers(&self) -> bool {
+        false
+    }
+
+    /// Goes on where an earlier run was: by part of the sources, the number below which all is settled. Called before the first chunk,
+    /// and only of use where the source numbers its documents itself; others are read from their beginnings. Default: nothing.
+    fn go_on(&mut self, _settled: &BTreeMap<Partition, u64>) {}
+
     /// What a person should know at the end although nothing failed.
     fn warnings(&self) -> Option<Warnings> {
         None
     }
 }
 
+/// How many rows a source has read, where they are not its documents: those of the tables of a query.
+#[derive(Clone, Debug)]
+pub struct RowsRead {
+    /// So far; it goes on.
+    pub read: Arc<AtomicU64>,
+    /// In all, where that is known.
+    pub total: Option<u64>,
+}
+
 /// Turns chunks into documents; runs in several threads at once.
 pub trait Decode: Send + Sync {
     /// Never fails as a whole: a record that cannot be read becomes a reject of the block.
     fn decode(&self, chunk: RawChunk) -> DocBlock;
+
+    /// Fields that documents may have even if none of them does: columns whose cells are all empty. Default: not known.
+    fn columns(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Why a source cannot be read any further. What was read before is valid.

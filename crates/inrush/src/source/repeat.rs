@@ -38,6 +38,9 @@ pub struct Fingerprint {
     /// Of a file on a server instead of both: its ETag, or when it was changed last, in the server's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Of an index, whose path is its URL, the UUID that the cluster gave it; nothing else of it stays the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_uuid: Option<String>,
 }
 
 impl Fingerprint {
@@ -55,6 +58,7 @@ impl Fingerprint {
             modified_ns: u64::try_from(modified.as_nanos()).unwrap_or(u64::MAX),
             head_sha256: Sha256::digest(&head).iter().map(|byte| format!("{byte:02x}")).collect(),
             version: None,
+            index_uuid: None,
         })
     }
 
@@ -66,6 +70,20 @@ impl Fingerprint {
             modified_ns: 0,
             head_sha256: String::new(),
             version: object.version.clone(),
+            index_uuid: None,
+        }
+    }
+
+    /// That of an index.
+    pub(super) fn of_index(url: &str, uuid: &str) -> Self {
+        let index_uuid = Some(uuid.to_owned());
+        Fingerprint {
+            path: url.into(),
+            bytes: 0,
+            modified_ns: 0,
+            head_sha256: String::new(),
+            version: None,
+            index_uuid,
         }
     }
 
@@ -74,6 +92,8 @@ impl Fingerprint {
         let name = self.path.display();
         if self.path != now.path {
             Some(format!("{name} was read, and now {} is given in its place", now.path.display()))
+        } else if self.index_uuid != now.index_uuid {
+            Some(format!("{name} was deleted and made anew"))
         } else if self.bytes != now.bytes {
             Some(format!("{name} had {} bytes and has {} now", self.bytes, now.bytes))
         } else if self.head_sha256 != now.head_sha256 {

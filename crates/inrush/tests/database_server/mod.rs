@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use inrush::source::{Database, DatabaseAddress, DatabaseOptions, Rows, SourceError, Warnings, open_database};
+use inrush::source::{Database, DatabaseAddress, DatabaseOptions, DatabaseRows, SourceError, Warnings, open_database};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// `nobody` and `nogroup` of Debian.
@@ -84,16 +84,16 @@ impl Drop for Server {
     }
 }
 
-pub fn options(url: &str, rows: Rows) -> DatabaseOptions {
+pub fn options(url: &str, rows: DatabaseRows) -> DatabaseOptions {
     DatabaseOptions::new(DatabaseAddress::new(url).unwrap(), rows)
 }
 
 pub fn table(url: &str, name: &str) -> Result<(Database, Warnings), SourceError> {
-    opened(&options(url, Rows::Table(name.to_owned())))
+    opened(&options(url, DatabaseRows::Table(name.to_owned())))
 }
 
 pub fn query(url: &str, query: &str) -> Result<(Database, Warnings), SourceError> {
-    opened(&options(url, Rows::Query(query.to_owned())))
+    opened(&options(url, DatabaseRows::Query(query.to_owned())))
 }
 
 pub fn opened(options: &DatabaseOptions) -> Result<(Database, Warnings), SourceError> {

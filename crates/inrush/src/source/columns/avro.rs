@@ -40,10 +40,6 @@ impl AvroFile {
         Ok(AvroFile { name: name.to_owned(), reader, last, consumed, rows: 0 })
     }
 
-    pub(in crate::source) fn schema(&self) -> SchemaRef {
-        self.reader.schema()
-    }
-
     fn read(&mut self) -> Result<Option<RecordBatch>, String> {
         let reader = &mut self.reader;
         let batch = guarded(|| reader.next().transpose().map_err(text))?;
@@ -56,6 +52,10 @@ impl AvroFile {
 }
 
 impl Batches for AvroFile {
+    fn schema(&self) -> SchemaRef {
+        self.reader.schema()
+    }
+
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, SourceError> {
         match self.read() {
             Ok(batch) => {

@@ -51,10 +51,6 @@ impl IpcFile {
         Ok(IpcFile { name: name.to_owned(), reader, consumed, is_file, batches: 0, rows: 0 })
     }
 
-    pub(in crate::source) fn schema(&self) -> SchemaRef {
-        self.reader.schema()
-    }
-
     fn read(&mut self) -> Result<Option<RecordBatch>, String> {
         let reader = &mut self.reader;
         let batch = guarded(|| reader.next().transpose().map_err(text))?;
@@ -85,6 +81,10 @@ fn ends_with_magic(input: &mut Input) -> std::io::Result<bool> {
 }
 
 impl Batches for IpcFile {
+    fn schema(&self) -> SchemaRef {
+        self.reader.schema()
+    }
+
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, SourceError> {
         match self.read() {
             Ok(Some(batch)) => {

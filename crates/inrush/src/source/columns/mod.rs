@@ -7,6 +7,7 @@
 pub(super) mod avro;
 #[cfg(feature = "arrow")]
 pub(super) mod ipc;
+pub(crate) mod json;
 mod nested;
 #[cfg(feature = "parquet")]
 pub(super) mod parquet;
@@ -17,6 +18,7 @@ mod value;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use inrush_core::block::Origin;
 use inrush_core::{DocBlock, SourceId};
 
@@ -30,8 +32,56 @@ pub(crate) trait Batches: Send {
     /// The next batch; `None` at the end, after which it is not called again. It may be without rows.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, SourceError>;
 
+    /// The columns of all batches.
+    fn schema(&self) -> SchemaRef;
+
+    /// How many rows there are in all, where that is known.
+    #[cfg(feature = "sql")]
+    fn rows(&self) -> Option<u64> {
+        None
+    }
+
     /// Bytes of the file that count as read by now. At the end: all of them.
     fn bytes_read(&self) -> u64;
+}
+
+/// Rows that become documents.
+pub struct Rows {
+    pub(crate) batch: RecordBatch,
+    pub(crate) writer: Arc<RowWriter>,
+    pub(crate) origin: Origin,
+    pub(crate) bytes_read: u64,
+}
+
+impl Rows {
+    pub(crate) fn into_block(self) -> DocBlock {
+        self.writer.block(&self.batch, self.origin, self.bytes_read)
+    }
+}
+
+/// A batch that is handed out in pieces whose documents are about as long as they are wanted.
+#[derive(Default)]
+pub(crate) struct Pieces {
+    /// What is left, and how many rows a piece of it has.
+    left: Option<(RecordBatch, usize)>,
+}
+
+impl Pieces {
+    /// Takes a batch, whose pieces are to be about `bytes` long. What was left of the one before is lost.
+    pub(crate) fn fill(&mut self, batch: RecordBatch, writer: &RowWriter, bytes: usize) {
+        let rows = rows_in(writer.estimate(&batch), batch.num_rows(), bytes);
+        self.left = (batch.num_rows() > 0).then_some((batch, rows));
+    }
+
+    /// The next piece.
+    pub(crate) fn next(&mut self) -> Option<RecordBatch> {
+        let (batch, rows) = self.left.take()?;
+        let rows = rows.min(batch.num_rows());
+        if rows < batch.num_rows() {
+            self.left = Some((batch.slice(rows, batch.num_rows() - rows), rows));
+        }
+        Some(batch.slice(0, rows))
+    }
 }
 
 /// A source of batches, handed out in pieces.
@@ -39,8 +89,7 @@ pub(crate) struct BatchFile<B> {
     id: SourceId,
     batches: B,
     writer: Arc<RowWriter>,
-    /// What is left of a batch, and how many rows a piece of it has.
-    current: Option<(RecordBatch, usize)>,
+    pieces: Pieces,
     /// There are no more batches.
     ended: bool,
     /// Bytes that chunks have reported.
@@ -49,34 +98,29 @@ pub(crate) struct BatchFile<B> {
 
 impl<B: Batches> BatchFile<B> {
     pub(crate) fn new(id: SourceId, batches: B, writer: RowWriter) -> Self {
-        BatchFile { id, batches, writer: Arc::new(writer), current: None, ended: false, reported: 0 }
+        BatchFile { id, batches, writer: Arc::new(writer), pieces: Pieces::default(), ended: false, reported: 0 }
     }
 
     /// The next rows, whose documents are about `bytes` long.
     fn next_rows(&mut self, bytes: usize) -> Result<Option<RecordBatch>, SourceError> {
         loop {
-            if let Some((batch, rows)) = self.current.take() {
-                let rows = rows.min(batch.num_rows());
-                let piece = batch.slice(0, rows);
-                if rows < batch.num_rows() {
-                    self.current = Some((batch.slice(rows, batch.num_rows() - rows), rows));
-                }
+            if let Some(piece) = self.pieces.next() {
                 return Ok(Some(piece));
             }
             if self.ended {
                 return Ok(None);
             }
-            let Some(batch) = self.batches.next_batch()? else {
-                self.ended = true;
-                return Ok(None);
-            };
-            if batch.num_rows() > 0 {
-                let pieces = self.writer.estimate(&batch).div_ceil(bytes.max(1)).max(1);
-                let rows = batch.num_rows().div_ceil(pieces).max(1);
-                self.current = Some((batch, rows));
+            match self.batches.next_batch()? {
+                Some(batch) => self.pieces.fill(batch, &self.writer, bytes),
+                None => self.ended = true,
             }
         }
     }
+}
+
+/// How many of `rows`, whose documents are about `estimate` bytes in all, make documents of about `bytes`; at least one.
+pub(super) fn rows_in(estimate: usize, rows: usize, bytes: usize) -> usize {
+    rows.div_ceil(estimate.div_ceil(bytes.max(1)).max(1)).max(1)
 }
 
 impl<B: Batches> ReadFile for BatchFile<B> {
@@ -86,12 +130,25 @@ impl<B: Batches> ReadFile for BatchFile<B> {
         let bytes_read = total - std::mem::replace(&mut self.reported, total);
         let origin = Origin { source: self.id, ..Origin::default() };
         Ok(match rows {
-            Some(rows) => {
+            Some(batch) => {
                 let writer = Arc::clone(&self.writer);
-                Some(Chunk::Deferred(Box::new(move || writer.block(&rows, origin, bytes_read))))
+                Some(Chunk::Rows(Rows { batch, writer, origin, bytes_read }))
             }
             None if bytes_read > 0 => Some(Chunk::Docs(DocBlock { origin, bytes_read, ..DocBlock::default() })),
             None => None,
         })
     }
+
+    #[cfg(feature = "sql")]
+    fn table(&self) -> Option<ColumnarFile> {
+        Some(ColumnarFile { schema: self.batches.schema(), rows: self.batches.rows() })
+    }
+}
+
+/// What is known of a columnar file before its rows are read.
+#[cfg(feature = "sql")]
+pub(crate) struct ColumnarFile {
+    pub(crate) schema: SchemaRef,
+    /// How many rows it has, where the file says so.
+    pub(crate) rows: Option<u64>,
 }

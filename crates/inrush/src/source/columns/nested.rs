@@ -1,6 +1,5 @@
 //! Values that are made of others: lists, structs, maps, dictionaries, runs and unions.
 
-use std::cell::Cell;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
@@ -12,27 +11,29 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
 
-use super::value::{self, Cells, downcast};
+use super::json::{self, is_json};
+use super::value::{self, Cells, Notes, downcast};
 use crate::source::json_string::push_escaped;
 
 /// Prepares an array of one of these types; others hold nothing.
-pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, not_finite: &'a Cell<u64>) -> Box<dyn Cells + 'a> {
+pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
     match field.data_type() {
-        DataType::List(item) => list::<i32>(array, item, not_finite),
-        DataType::LargeList(item) => list::<i64>(array, item, not_finite),
-        DataType::ListView(item) => list_view::<i32>(array, item, not_finite),
-        DataType::LargeListView(item) => list_view::<i64>(array, item, not_finite),
+        DataType::List(item) => list::<i32>(array, item, notes),
+        DataType::LargeList(item) => list::<i64>(array, item, notes),
+        DataType::ListView(item) => list_view::<i32>(array, item, notes),
+        DataType::LargeListView(item) => list_view::<i64>(array, item, notes),
         DataType::FixedSizeList(item, _) => {
             let list: &FixedSizeListArray = downcast(array);
             let size = list.value_length() as usize;
             let range = move |row| row * size..(row + 1) * size;
-            lists(list.nulls(), range, list.values(), item, not_finite)
+            lists(list.nulls(), range, list.values(), item, notes)
         }
+        DataType::Struct(_) if is_json(field.data_type()) => json::cells(downcast(array), notes),
         DataType::Struct(fields) => {
             let structs: &StructArray = downcast(array);
             Box::new(Structs {
                 nulls: structs.nulls(),
-                object: Object::new(&names(fields), structs.columns(), fields, not_finite),
+                object: Object::new(&names(fields), structs.columns(), fields, notes),
             })
         }
         DataType::Map(..) => {
@@ -40,8 +41,8 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, not_finite: &'a Cel
             let (key, value) = map.entries_fields();
             Box::new(Maps {
                 map,
-                keys: value::cells(map.keys(), key, not_finite),
-                values: value::cells(map.values(), value, not_finite),
+                keys: value::cells(map.keys(), key, notes),
+                values: value::cells(map.values(), value, notes),
             })
         }
         DataType::Dictionary(_, values) => {
@@ -50,18 +51,17 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, not_finite: &'a Cel
             let nulls = dictionary.keys().nulls();
             let places = if dictionary.values().is_empty() { Vec::new() } else { dictionary.normalized_keys() };
             let item = field.clone().with_data_type((**values).clone());
-            let values = value::cells(dictionary.values(), &item, not_finite);
+            let values = value::cells(dictionary.values(), &item, notes);
             Box::new(Elsewhere { nulls, place: move |row: usize| places.get(row).copied(), values })
         }
         DataType::RunEndEncoded(ends, values) => match ends.data_type() {
-            DataType::Int16 => runs::<Int16Type>(array, values, not_finite),
-            DataType::Int32 => runs::<Int32Type>(array, values, not_finite),
-            _ => runs::<Int64Type>(array, values, not_finite),
+            DataType::Int16 => runs::<Int16Type>(array, values, notes),
+            DataType::Int32 => runs::<Int32Type>(array, values, notes),
+            _ => runs::<Int64Type>(array, values, notes),
         },
         DataType::Union(fields, _) => {
             let union: &UnionArray = downcast(array);
-            let children =
-                fields.iter().map(|(id, field)| (id, value::cells(union.child(id), field, not_finite))).collect();
+            let children = fields.iter().map(|(id, field)| (id, value::cells(union.child(id), field, notes))).collect();
             Box::new(Unions { union, children })
         }
         other => unreachable!("{other} is no nested type"),
@@ -81,24 +81,23 @@ pub(super) struct Object<'a> {
 
 impl<'a> Object<'a> {
     /// `names` are what `fields` are called in documents.
-    pub(super) fn new(names: &[String], columns: &'a [ArrayRef], fields: &Fields, not_finite: &'a Cell<u64>) -> Self {
-        let counts = std::iter::repeat(not_finite);
-        Self::counted(names, columns, fields, counts)
+    pub(super) fn new(names: &[String], columns: &'a [ArrayRef], fields: &Fields, notes: &'a Notes) -> Self {
+        Self::noted(names, columns, fields, std::iter::repeat(notes))
     }
 
-    /// The same with a counter for each field.
-    pub(super) fn counted(
+    /// The same with notes for each field.
+    pub(super) fn noted(
         names: &[String],
         columns: &'a [ArrayRef],
         fields: &Fields,
-        not_finite: impl Iterator<Item = &'a Cell<u64>>,
+        notes: impl Iterator<Item = &'a Notes>,
     ) -> Self {
-        let fields = names.iter().zip(columns).zip(fields.iter()).zip(not_finite);
-        let fields = fields.map(|(((name, column), field), not_finite)| {
+        let fields = names.iter().zip(columns).zip(fields.iter()).zip(notes);
+        let fields = fields.map(|(((name, column), field), notes)| {
             let mut prefix = vec![b'"'];
             push_escaped(&mut prefix, name.as_bytes());
             prefix.extend_from_slice(b"\":");
-            (prefix, value::cells(column, field, not_finite))
+            (prefix, value::cells(column, field, notes))
         });
         Object { fields: fields.collect() }
     }
@@ -173,29 +172,25 @@ fn lists<'a>(
     range: impl Fn(usize) -> Range<usize> + 'a,
     values: &'a ArrayRef,
     item: &Field,
-    not_finite: &'a Cell<u64>,
+    notes: &'a Notes,
 ) -> Box<dyn Cells + 'a> {
-    Box::new(Lists { nulls, range, values: value::cells(values, item, not_finite) })
+    Box::new(Lists { nulls, range, values: value::cells(values, item, notes) })
 }
 
-fn list<'a, O: OffsetSizeTrait>(array: &'a dyn Array, item: &Field, not_finite: &'a Cell<u64>) -> Box<dyn Cells + 'a> {
+fn list<'a, O: OffsetSizeTrait>(array: &'a dyn Array, item: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
     let list: &GenericListArray<O> = downcast(array);
     let offsets = list.value_offsets();
     let range = move |row: usize| offsets[row].as_usize()..offsets[row + 1].as_usize();
-    lists(list.nulls(), range, list.values(), item, not_finite)
+    lists(list.nulls(), range, list.values(), item, notes)
 }
 
-fn list_view<'a, O: OffsetSizeTrait>(
-    array: &'a dyn Array,
-    item: &Field,
-    not_finite: &'a Cell<u64>,
-) -> Box<dyn Cells + 'a> {
+fn list_view<'a, O: OffsetSizeTrait>(array: &'a dyn Array, item: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
     let list: &GenericListViewArray<O> = downcast(array);
     let range = move |row| {
         let from = list.value_offset(row).as_usize();
         from..from + list.value_size(row).as_usize()
     };
-    lists(list.nulls(), range, list.values(), item, not_finite)
+    lists(list.nulls(), range, list.values(), item, notes)
 }
 
 struct Maps<'a> {
@@ -250,14 +245,10 @@ impl<F: Fn(usize) -> Option<usize>> Cells for Elsewhere<'_, F> {
     }
 }
 
-fn runs<'a, T: RunEndIndexType>(
-    array: &'a dyn Array,
-    values: &Field,
-    not_finite: &'a Cell<u64>,
-) -> Box<dyn Cells + 'a> {
+fn runs<'a, T: RunEndIndexType>(array: &'a dyn Array, values: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
     let runs: &RunArray<T> = downcast(array);
     let place = move |row| Some(runs.get_physical_index(row));
-    Box::new(Elsewhere { nulls: None, place, values: value::cells(runs.values(), values, not_finite) })
+    Box::new(Elsewhere { nulls: None, place, values: value::cells(runs.values(), values, notes) })
 }
 
 struct Unions<'a> {

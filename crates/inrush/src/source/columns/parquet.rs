@@ -5,7 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
@@ -60,6 +61,8 @@ pub(in crate::source) struct ParquetFile<F> {
     file: F,
     name: String,
     metadata: ArrowReaderMetadata,
+    /// The columns that are read, by their places, ascending; all where it is absent.
+    wanted: Option<Vec<usize>>,
     bytes: u64,
     rows: u64,
     rows_read: u64,
@@ -69,8 +72,8 @@ pub(in crate::source) struct ParquetFile<F> {
 }
 
 impl<F: Parts> ParquetFile<F> {
-    /// Reads the footer.
-    pub(in crate::source) fn open(file: F, name: &str) -> Result<Self, SourceError> {
+    /// Reads the footer. Of the columns only those are read that `only` names, where it is given.
+    pub(in crate::source) fn open(file: F, name: &str, only: Option<&[String]>) -> Result<Self, SourceError> {
         let bytes = file.len();
         let metadata = guarded(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(text));
         let metadata = metadata.map_err(|problem| {
@@ -79,21 +82,21 @@ impl<F: Parts> ParquetFile<F> {
                 format!("the footer, without which no row can be found, cannot be read: {problem}; is the file complete, and Parquet?"),
             )
         })?;
+        let fields = metadata.schema().fields().iter().enumerate();
+        let wanted =
+            only.map(|only| fields.filter(|(_, field)| only.contains(field.name())).map(|(at, _)| at).collect());
         let rows = metadata.metadata().row_groups().iter().map(rows_of).sum();
         Ok(ParquetFile {
             file,
             name: name.to_owned(),
             metadata,
+            wanted,
             bytes,
             rows,
             rows_read: 0,
             next_group: 0,
             reader: None,
         })
-    }
-
-    pub(in crate::source) fn schema(&self) -> SchemaRef {
-        Arc::clone(self.metadata.schema())
     }
 
     fn read(&mut self) -> Result<Option<RecordBatch>, String> {
@@ -112,15 +115,34 @@ impl<F: Parts> ParquetFile<F> {
                 Ok(())
             })?;
             let file = self.file.again().map_err(text)?;
-            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
                 .with_row_groups(vec![self.next_group - 1])
                 .with_batch_size(batch_rows(group));
+            if let Some(wanted) = &self.wanted {
+                let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
+                builder = builder.with_projection(mask);
+            }
             self.reader = Some(guarded(|| builder.build().map_err(text))?);
         }
     }
 }
 
 impl<F: Parts> Batches for ParquetFile<F> {
+    fn schema(&self) -> SchemaRef {
+        let schema = self.metadata.schema();
+        match &self.wanted {
+            None => Arc::clone(schema),
+            Some(wanted) => {
+                Arc::new(Schema::new(wanted.iter().map(|at| Arc::clone(&schema.fields()[*at])).collect::<Vec<_>>()))
+            }
+        }
+    }
+
+    #[cfg(feature = "sql")]
+    fn rows(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, SourceError> {
         match self.read() {
             Ok(batch) => {

@@ -1,6 +1,5 @@
 //! Record batches become blocks of documents.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -8,10 +7,12 @@ use arrow_array::types::{Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, OffsetSizeTrait, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use bytes::Bytes;
-use inrush_core::DocBlock;
 use inrush_core::block::{Origin, Record};
+use inrush_core::{DocBlock, Reject};
 
+use super::json::has_json;
 use super::nested::Object;
+use super::value::Notes;
 use crate::source::buffer::BufferPool;
 use crate::source::csv::column_names;
 use crate::source::json_string::push_escaped;
@@ -31,6 +32,8 @@ pub(crate) struct RowWriter {
     pool: Arc<BufferPool>,
     /// What a row costs besides its text and lists, bytes of JSON.
     row_bytes: usize,
+    /// Columns with text that has to be JSON.
+    json: Vec<usize>,
 }
 
 impl RowWriter {
@@ -65,8 +68,9 @@ impl RowWriter {
                 .zip(schema.fields())
                 .map(|(name, field)| name.len() + 4 + width(field.data_type()))
                 .sum::<usize>();
+        let json = (0..schema.fields().len()).filter(|at| has_json(schema.field(*at).data_type())).collect();
         let (source, warnings) = (source.to_owned(), warnings.clone());
-        RowWriter { names, constants: members, document_bytes_max, source, warnings, pool, row_bytes }
+        RowWriter { names, constants: members, document_bytes_max, source, warnings, pool, row_bytes, json }
     }
 
     /// About how long the documents of `batch` will be, bytes; never much less than they are.
@@ -79,9 +83,9 @@ impl RowWriter {
     /// nothing for a row, and are 0.
     pub(crate) fn block(&self, batch: &RecordBatch, origin: Origin, bytes_read: u64) -> DocBlock {
         let rows = batch.num_rows();
-        let not_finite = vec![Cell::new(0); batch.num_columns()];
+        let notes: Vec<Notes> = batch.columns().iter().map(|_| Notes::default()).collect();
         let schema = batch.schema_ref();
-        let object = Object::counted(&self.names, batch.columns(), schema.fields(), not_finite.iter());
+        let object = Object::noted(&self.names, batch.columns(), schema.fields(), notes.iter());
         let mut out = self.pool.take();
         out.clear();
         out.reserve(self.estimate(batch));
@@ -90,9 +94,18 @@ impl RowWriter {
         for row in 0..rows {
             let start = out.len();
             object.push(row, &self.constants, &mut out);
+            let bad_json = self.json.iter().find_map(|at| Some((*at, notes[*at].bad_json.take()?)));
+            if let Some((at, why)) = bad_json {
+                let reason = format!(
+                    "field {:?} is to be JSON, and its text is none: {why}; mend it, or use try_parse_json, which makes null of it",
+                    self.names[at]
+                );
+                rejects.push(Reject { record: row as u32, kind: "bad_json", reason });
+            }
             let len = out.len() - start;
             if len > self.document_bytes_max {
                 let record = row as u32;
+                rejects.retain(|reject| reject.record != record);
                 rejects.push(too_large(record, len as u64, self.document_bytes_max));
                 let kept = too_large_head(&out[start..]).len();
                 out.truncate(start + kept);
@@ -100,15 +113,18 @@ impl RowWriter {
             records.push(Record { start: start as u32, end: out.len() as u32, byte: 0, line: row as u32 });
         }
         drop(object);
-        self.warn(&not_finite);
+        self.warn(&notes);
         let len = out.len();
         let data: Bytes = self.pool.share(out, len);
         DocBlock { origin, lines: rows as u64, data, records, rejects, meta: Vec::new(), bytes_read }
     }
 
-    fn warn(&self, not_finite: &[Cell<u64>]) {
-        for (name, count) in self.names.iter().zip(not_finite).filter(|(_, count)| count.get() > 0) {
-            self.warnings.add(&self.source, "not_finite", name, count.get(), || {
+    fn warn(&self, notes: &[Notes]) {
+        for (name, count) in self.names.iter().zip(notes).map(|(name, notes)| (name, notes.not_finite.get())) {
+            if count == 0 {
+                continue;
+            }
+            self.warnings.add(&self.source, "not_finite", name, count, || {
                 "NaN or infinity, which JSON has no number for: it counts as null, and the field is left out".to_owned()
             });
         }

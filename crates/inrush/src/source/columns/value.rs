@@ -11,10 +11,11 @@
 //! | binary | a string, base64; a UUID as people write it |
 //! | lists | an array, in which nulls are `null` |
 //! | structs, maps | an object without its nulls |
+//! | what [`super::json`] marks | the JSON that its text is |
 //!
 //! A field that is null is left out, as an empty cell of CSV is.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
@@ -43,8 +44,17 @@ pub(super) trait Cells {
     fn push(&self, row: usize, out: &mut Vec<u8>) -> bool;
 }
 
-/// Prepares `array`, which holds the values of `field`. Floats that JSON has no number for are counted in `not_finite`.
-pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, not_finite: &'a Cell<u64>) -> Box<dyn Cells + 'a> {
+/// What is found while values are written.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// Floats that JSON has no number for.
+    pub(super) not_finite: Cell<u64>,
+    /// Why a text that stands for JSON is none: the last one.
+    pub(super) bad_json: RefCell<Option<String>>,
+}
+
+/// Prepares `array`, which holds the values of `field`. What a person should know of them goes to `notes`.
+pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
     match field.data_type() {
         DataType::Null => Box::new(Nulls),
         DataType::Boolean => scalars(array, |a: &BooleanArray, row, out| {
@@ -58,9 +68,9 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, not_finite: &'a Cel
         DataType::UInt16 => integers::<UInt16Type>(array),
         DataType::UInt32 => integers::<UInt32Type>(array),
         DataType::UInt64 => integers::<UInt64Type>(array),
-        DataType::Float16 => floats::<Float16Type, _>(array, not_finite, f32::from),
-        DataType::Float32 => floats::<Float32Type, _>(array, not_finite, |v| v),
-        DataType::Float64 => floats::<Float64Type, _>(array, not_finite, |v| v),
+        DataType::Float16 => floats::<Float16Type, _>(array, notes, f32::from),
+        DataType::Float32 => floats::<Float32Type, _>(array, notes, |v| v),
+        DataType::Float64 => floats::<Float64Type, _>(array, notes, |v| v),
         DataType::Decimal32(_, scale) => decimals::<Decimal32Type>(array, *scale),
         DataType::Decimal64(_, scale) => decimals::<Decimal64Type>(array, *scale),
         DataType::Decimal128(_, scale) => decimals::<Decimal128Type>(array, *scale),
@@ -130,7 +140,7 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, not_finite: &'a Cel
         | DataType::Union(..)
         | DataType::Dictionary(..)
         | DataType::Map(..)
-        | DataType::RunEndEncoded(..) => nested::cells(array, field, not_finite),
+        | DataType::RunEndEncoded(..) => nested::cells(array, field, notes),
     }
 }
 
@@ -195,7 +205,7 @@ fn quoted<'a, T: ArrowPrimitiveType>(
 
 struct Floats<'a, T: ArrowPrimitiveType, F> {
     array: &'a PrimitiveArray<T>,
-    not_finite: &'a Cell<u64>,
+    notes: &'a Notes,
     to_float: F,
 }
 
@@ -224,7 +234,7 @@ impl<T: ArrowPrimitiveType, N: Float, F: Fn(T::Native) -> N> Cells for Floats<'_
         }
         let value = (self.to_float)(self.array.value(row));
         if !value.finite() {
-            self.not_finite.set(self.not_finite.get() + 1);
+            self.notes.not_finite.set(self.notes.not_finite.get() + 1);
             return false;
         }
         out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
@@ -234,10 +244,10 @@ impl<T: ArrowPrimitiveType, N: Float, F: Fn(T::Native) -> N> Cells for Floats<'_
 
 fn floats<'a, T: ArrowPrimitiveType, N: Float + 'a>(
     array: &'a dyn Array,
-    not_finite: &'a Cell<u64>,
+    notes: &'a Notes,
     to_float: impl Fn(T::Native) -> N + 'a,
 ) -> Box<dyn Cells + 'a> {
-    Box::new(Floats::<T, _> { array: downcast(array), not_finite, to_float })
+    Box::new(Floats::<T, _> { array: downcast(array), notes, to_float })
 }
 
 fn decimals<'a, T: ArrowPrimitiveType>(array: &'a dyn Array, scale: i8) -> Box<dyn Cells + 'a>

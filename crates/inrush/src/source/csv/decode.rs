@@ -56,6 +56,10 @@ pub(super) struct CsvDecode {
 }
 
 impl Decode for CsvDecode {
+    fn columns(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.name.clone()).collect()
+    }
+
     fn decode(&self, chunk: RawChunk) -> DocBlock {
         let mut out = self.pool.take();
         out.clear();

@@ -41,6 +41,8 @@ pub struct CsvOptions {
     pub schema: Vec<(String, ColumnType)>,
     /// Every column that is not in `schema` is a string.
     pub all_strings: bool,
+    /// Columns that are strings in the files that have them, unless `schema` says otherwise. Default: none.
+    pub text_columns: Vec<String>,
     /// Cells with exactly these contents, quoted or not, count as empty: `NA`, `\\N`, `null`. Default: none. Empty cells are absent fields.
     pub nulls: Vec<String>,
     /// Rows that types are guessed from, at most. Default 10,000.
@@ -72,6 +74,7 @@ impl Default for CsvOptions {
             header: Header::FirstRow,
             schema: Vec::new(),
             all_strings: false,
+            text_columns: Vec::new(),
             nulls: Vec::new(),
             infer_rows: 10_000,
             infer_bytes: 4 << 20,
@@ -195,7 +198,10 @@ pub(super) fn prepare(
             if let (None, Some(inferred)) = (declared, inferred) {
                 types.entry(name.clone()).or_insert(inferred);
             }
-            let guessed = types.get(&name).copied().unwrap_or(ColumnType::String);
+            let guessed = match types.get(&name) {
+                Some(guessed) if !options.text_columns.contains(&name) => *guessed,
+                _ => ColumnType::String,
+            };
             Column::new(name, declared.unwrap_or(guessed), declared.is_some())
         })
         .collect();

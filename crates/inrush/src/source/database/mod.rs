@@ -41,7 +41,7 @@ pub struct DatabaseOptions {
     /// Where it is.
     pub address: DatabaseAddress,
     /// What is read.
-    pub rows: Rows,
+    pub rows: DatabaseRows,
     /// The column whose ranges are read side by side. It should have an index, and be spread evenly where it is a
     /// number. Default: tables of Postgres are read in ranges of their pages, everything else by one connection.
     pub split_by: Option<String>,
@@ -55,7 +55,7 @@ pub struct DatabaseOptions {
 
 /// What is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rows {
+pub enum DatabaseRows {
     /// All rows of a table or view, which may be written with its schema.
     Table(String),
     /// What a `SELECT` gives.
@@ -64,7 +64,7 @@ pub enum Rows {
 
 impl DatabaseOptions {
     /// All rows of `rows`, by four connections where that is possible.
-    pub fn new(address: DatabaseAddress, rows: Rows) -> Self {
+    pub fn new(address: DatabaseAddress, rows: DatabaseRows) -> Self {
         DatabaseOptions { address, rows, split_by: None, readers: 4, password: None, document_bytes_max: 100 << 20 }
     }
 
@@ -72,8 +72,8 @@ impl DatabaseOptions {
     #[cfg(feature = "databases")]
     fn name(&self) -> String {
         match &self.rows {
-            Rows::Table(table) => format!("{} table {table}", self.address),
-            Rows::Query(_) => format!("{} query", self.address),
+            DatabaseRows::Table(table) => format!("{} table {table}", self.address),
+            DatabaseRows::Query(_) => format!("{} query", self.address),
         }
     }
 }

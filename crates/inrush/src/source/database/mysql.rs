@@ -19,7 +19,7 @@ use super::reading::{Opened, Stopped, explain};
 use super::rows::RowBlocks;
 use super::sqlite::end;
 use super::values::{Kind, push_base64, push_value};
-use super::{DatabaseOptions, Rows as Wanted};
+use super::{DatabaseOptions, DatabaseRows as Wanted};
 use crate::source::repeat::Repeats;
 use crate::source::warnings::Warnings;
 

@@ -14,7 +14,7 @@ use super::copy::CopyDecode;
 use super::ranges::{RANGES_PER_READER, conditions, literal, subquery, whole_numbers};
 use super::reading::{Opened, Outgoing, Rows, Stopped, explain};
 use super::values::Kind;
-use super::{DatabaseOptions, Rows as Wanted};
+use super::{DatabaseOptions, DatabaseRows as Wanted};
 use crate::source::Decode;
 use crate::source::buffer::BufferPool;
 use crate::source::repeat::Repeats;

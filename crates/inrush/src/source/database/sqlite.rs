@@ -15,7 +15,7 @@ use super::ranges::subquery;
 use super::reading::{Opened, Outgoing, Stopped, explain};
 use super::rows::RowBlocks;
 use super::values::{Kind, push_base64, push_string, push_value};
-use super::{DatabaseOptions, Rows as Wanted};
+use super::{DatabaseOptions, DatabaseRows as Wanted};
 use crate::source::repeat::{Fingerprint, Repeats};
 use crate::source::warnings::Warnings;
 

@@ -5,6 +5,10 @@ use crate::source::lines::{NoDocument, PushLine};
 
 use super::fields::close;
 
+/// Those of both formats.
+const FIELDS: [&str; 9] =
+    ["clientip", "ident", "auth", "timestamp", "verb", "request", "httpversion", "response", "bytes"];
+
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// `host ident user [day/month/year:hour:minute:second zone] "request" status bytes`, and in the combined format `"referrer" "agent"`.
@@ -63,6 +67,11 @@ impl PushLine for AccessLog {
         }
         close(out);
         Ok(())
+    }
+
+    fn fields(&self) -> Vec<String> {
+        let combined = if self.combined { &["referrer", "agent"][..] } else { &[] };
+        FIELDS.iter().chain(combined).map(|name| (*name).to_owned()).collect()
     }
 }
 

@@ -31,6 +31,10 @@ impl Field {
         Ok(())
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn prefix_len(&self) -> usize {
         self.prefix.len()
     }

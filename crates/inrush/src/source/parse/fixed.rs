@@ -71,6 +71,10 @@ impl PushLine for FixedWidth {
         close(out);
         Ok(())
     }
+
+    fn fields(&self) -> Vec<String> {
+        self.fields.iter().map(|field| field.name().to_owned()).collect()
+    }
 }
 
 #[cfg(test)]

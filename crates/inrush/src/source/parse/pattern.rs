@@ -48,6 +48,10 @@ impl PushLine for Pattern {
         close(out);
         Ok(())
     }
+
+    fn fields(&self) -> Vec<String> {
+        self.fields.iter().map(|(_, field)| field.name().to_owned()).collect()
+    }
 }
 
 #[cfg(test)]

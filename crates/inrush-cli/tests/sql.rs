@@ -1,0 +1,198 @@
+//! `--sql` as its users see it, against the fake cluster.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use tempfile::TempDir;
+use tokio::process::Command;
+
+async fn run(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+    command.current_dir(folder).args(arguments).stdin(Stdio::null()).env("XDG_STATE_HOME", folder.join("state"));
+    command.output().await.unwrap()
+}
+
+fn check(output: &Output, code: i32) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "stdout: {stdout}\nstderr: {stderr}");
+    (stdout, stderr)
+}
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let works = "work,title,artist\n1,One,a\n2,Two,a\n3,Three,b\n";
+    std::fs::write(folder.path().join("works.csv"), works).unwrap();
+    std::fs::write(
+        folder.path().join("artists.ndjson"),
+        "{\"id\":\"a\",\"name\":\"Ada\"}\n{\"id\":\"b\",\"name\":\"Ben\"}\n",
+    )
+    .unwrap();
+    folder
+}
+
+#[cfg(not(feature = "sql"))]
+#[tokio::test]
+async fn a_build_without_sql_says_so() {
+    let folder = folder();
+    for arguments in [
+        &["load", "works.csv", "--sql", "SELECT 1", "--index", "t", "--to", "http://127.0.0.1:1"][..],
+        &["load", "works.csv", "--sql", "SELECT 1", "--explain"],
+        &["verify", "works.csv", "--sql", "SELECT 1", "--index", "t", "--to", "http://127.0.0.1:1"],
+        &["mapping", "works.csv", "--sql", "SELECT 1"],
+    ] {
+        let (_, stderr) = check(&run(folder.path(), arguments).await, 2);
+        assert!(stderr.contains("built without SQL") && stderr.contains("--features sql"), "{stderr}");
+    }
+}
+
+#[cfg(feature = "sql")]
+mod built {
+    use inrush_testbed::{FakeCluster, FakeConfig};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const ARTISTS: &str = "SELECT id, name, array_agg(named_struct('id', work, 'title', title) ORDER BY work) AS works
+        FROM input JOIN artists ON artists.id = input.artist GROUP BY id, name ORDER BY id";
+
+    async fn fake() -> FakeCluster {
+        FakeCluster::start(FakeConfig::default()).await.unwrap()
+    }
+
+    /// By id.
+    fn documents(fake: &FakeCluster, index: &str) -> Vec<Value> {
+        let mut documents: Vec<Value> = fake.documents(index).iter().map(|document| document.json()).collect();
+        documents.sort_by_key(|document| document["id"].to_string());
+        documents
+    }
+
+    #[tokio::test]
+    async fn rows_of_a_query_are_loaded_compared_and_mapped() {
+        let (folder, fake) = (folder(), fake().await);
+        let to = fake.urls().join(",");
+        std::fs::write(folder.path().join("q.sql"), ARTISTS).unwrap();
+        let query = ["works.csv", "--table", "artists=artists.ndjson", "--sql-file", "q.sql"];
+        let target = ["--index", "artists", "--id", "id", "--to", &to, "--json"];
+        let (stdout, _) = check(&run(folder.path(), &[&["load"], &query[..], &target].concat()).await, 0);
+        let report: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!((&report["docs_created"], &report["docs_updated"]), (&json!(2), &json!(0)));
+        assert_eq!(
+            documents(&fake, "artists"),
+            [
+                json!({"id": "a", "name": "Ada", "works": [{"id": 1, "title": "One"}, {"id": 2, "title": "Two"}]}),
+                json!({"id": "b", "name": "Ben", "works": [{"id": 3, "title": "Three"}]}),
+            ]
+        );
+        check(&run(folder.path(), &[&["verify"], &query[..], &target].concat()).await, 0);
+        let (mapping, _) = check(&run(folder.path(), &[&["mapping"], &query[..]].concat()).await, 0);
+        assert!(mapping.contains("\"works\""), "{mapping}");
+    }
+
+    #[tokio::test]
+    async fn a_plan_is_shown_and_nothing_sent() {
+        let folder = folder();
+        let arguments =
+            ["load", "works.csv", "--sql", "SELECT artist, count(*) AS n FROM input GROUP BY artist", "--explain"];
+        let (stdout, _) = check(&run(folder.path(), &arguments).await, 0);
+        for expected in ["  work: Int64\n", "result\n  artist: Utf8\n  n: Int64\n", "Read: table=input"] {
+            assert!(stdout.contains(expected), "{stdout}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_is_refused_before_anything_is_sent() {
+        let folder = folder();
+        let nowhere = ["--index", "t", "--to", "http://127.0.0.1:1"];
+        for (arguments, expected) in [
+            (&["works.csv", "--table", "a=artists.ndjson"][..], "--table means nothing without a query"),
+            (&["works.csv", "--explain"], "--explain means nothing without a query"),
+            (&["works.csv", "--sql", "SELECT titel FROM input"], "No field named titel"),
+            (&["works.csv", "--sql", "SELECT 1", "--table", "b=none.csv"], "table b: none.csv"),
+            (&["works.csv", "--sql-file", "none.sql"], "cannot read the query in none.sql"),
+            (&["works.csv", "--sql", "SELECT 1", "--table", "b"], "expected a name and a path"),
+        ] {
+            let (_, stderr) = check(&run(folder.path(), &[&["load"], arguments, &nowhere].concat()).await, 2);
+            assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
+        }
+    }
+
+    fn write_job(folder: &Path, to: &str, more: &str) {
+        let job = format!(
+            r#"
+            sources = ["works.csv"]
+            table = ["artists=artists.ndjson"]
+            to = "{to}"
+            {more}
+            [[output]]
+            index = "works"
+            id = "id"
+            sql = "SELECT work AS id, title, name AS artist FROM input JOIN artists ON artists.id = input.artist"
+            [[output]]
+            index = "artists"
+            id = "id"
+            settings = "settings.json"
+            sql_file = "artists.sql"
+            "#
+        );
+        std::fs::write(folder.join("job.toml"), job).unwrap();
+        std::fs::write(folder.join("artists.sql"), ARTISTS).unwrap();
+        std::fs::write(folder.join("settings.json"), r#"{"number_of_shards": 2}"#).unwrap();
+    }
+
+    #[tokio::test]
+    async fn several_outputs_come_from_one_reading() {
+        let (folder, fake) = (folder(), fake().await);
+        write_job(folder.path(), &fake.urls().join(","), "");
+        let (stdout, _) = check(&run(folder.path(), &["load", "--job", "job.toml", "--json"]).await, 0);
+        let reports: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!(reports["exit_status"], 0);
+        let counts: Vec<_> = reports["outputs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|output| (output["output"].as_str().unwrap(), output["report"]["docs_created"].as_u64().unwrap()))
+            .collect();
+        assert_eq!(counts, [("works", 3), ("artists", 2)]);
+        assert_eq!(documents(&fake, "works")[2], json!({"id": 3, "title": "Three", "artist": "Ben"}));
+        assert_eq!(documents(&fake, "artists").len(), 2);
+
+        let (stdout, _) = check(&run(folder.path(), &["load", "--job", "job.toml"]).await, 0);
+        assert!(stdout.starts_with("works\nresult") && stdout.contains("\n\nartists\nresult"), "{stdout}");
+    }
+
+    #[tokio::test]
+    async fn the_worst_output_decides_the_exit_status() {
+        let (folder, fake) = (folder(), fake().await);
+        write_job(folder.path(), &fake.urls().join(","), "");
+        let ragged = std::fs::read_to_string(folder.path().join("works.csv")).unwrap() + "ragged\n";
+        std::fs::write(folder.path().join("works.csv"), ragged).unwrap();
+        let (stdout, stderr) = check(&run(folder.path(), &["load", "--job", "job.toml", "--json"]).await, 3);
+        let reports: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!(reports["exit_status"], 3);
+        let letters = |at: usize| reports["outputs"][at]["report"]["docs_dead_lettered"].as_u64();
+        assert_eq!((letters(0), letters(1)), (Some(1), Some(0)), "what is no row is told by the first output");
+        assert!(stderr.contains("error: works: 1 document is not in"), "{stderr}");
+    }
+
+    #[tokio::test]
+    async fn outputs_that_get_in_each_others_way_are_refused() {
+        let folder = folder();
+        for (more, flags, expected) in [
+            ("dead_letters = \"dead.ndjson\"", &[][..], "two outputs write to"),
+            ("", &["--resume"], "--resume means nothing with several outputs"),
+            ("", &["--index", "x"], "--index is said for each [[output]]"),
+        ] {
+            write_job(folder.path(), "http://127.0.0.1:1", more);
+            let (_, stderr) = check(&run(folder.path(), &[&["load", "--job", "job.toml"], flags].concat()).await, 2);
+            assert!(stderr.contains(expected), "{stderr}");
+        }
+        write_job(folder.path(), "http://127.0.0.1:1", "");
+        let job =
+            std::fs::read_to_string(folder.path().join("job.toml")).unwrap().replace("\"artists\"\n", "\"works\"\n");
+        std::fs::write(folder.path().join("job.toml"), job).unwrap();
+        let (_, stderr) = check(&run(folder.path(), &["load", "--job", "job.toml"]).await, 2);
+        assert!(stderr.contains("two outputs go to the index works"), "{stderr}");
+    }
+}
