@@ -3,6 +3,9 @@ CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/inrush
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 SHELL := bash
 
+# Tests of the engine that start servers.
+SERVER_TESTS := node servers guard trouble audit_servers smile_servers cluster swap_servers
+
 .PHONY: build demo test check unit fmt lint docs purity servers chaos tools fuzz bench
 
 build: ## the plain release build
@@ -32,11 +35,12 @@ unit: ## units, properties, the engine and the command line against the fake clu
 	cargo test --locked --workspace --quiet
 
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
-	cargo test --locked -p inrush --test node --test servers --test guard --test audit_servers --features real-servers -- --nocapture --test-threads 1
+	cargo test --locked -p inrush $(addprefix --test ,$(SERVER_TESTS)) --features real-servers -- --nocapture --test-threads 1
 	cargo test --locked -p inrush-cli --test kill --features real-servers real -- --nocapture
+	scripts/jackson.sh
 	scripts/readme.sh
 
-chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch
+chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch, 40 of its node
 	scripts/chaos.sh
 
 fuzz: tools ## each fuzz target for a minute

@@ -77,4 +77,6 @@ for round in $(seq "$rounds"); do
   run csv items "$data/lines.csv"
   # shellcheck disable=SC2046
   run csv-x10 items $(ten "$data/lines.csv")
+  # 3,000,000 flights of 5 columns: `npm pack vega-datasets`, package/data/flights-3m.parquet.
+  [ ! -s "$data/flights-3m.parquet" ] || run parquet items "$data/flights-3m.parquet"
 done

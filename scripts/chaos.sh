@@ -1,11 +1,28 @@
 #!/usr/bin/env bash
-# Kills the binary INRUSH_KILLS times (100) at random moments of loads of INRUSH_KILL_DOCS (200,000) real documents into a real
-# OpenSearch, each time followed by --resume, and then as often against the fake cluster with its faults.
+# The long versions of the tests with crashes. Usage: scripts/chaos.sh [PART…], all parts by default:
+#   loader  the binary is killed INRUSH_KILLS times (100) at random moments of loads of INRUSH_KILL_DOCS (200,000) real documents into a
+#           real OpenSearch, each time followed by --resume; INRUSH_KILL_DURABILITY=async for loads that settle by flushes
+#   node    the only OpenSearch node is killed INRUSH_NODE_KILLS times (20) under such a load, with durability request and then async
+#   fake    the binary is killed as often against the fake cluster with its faults, and the core is cut off 20,000 times in simulation
+# A part can be run in slices: smaller numbers, several times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 data=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/data
 scripts/flights.sh "$data"
-export INRUSH_KILLS=${INRUSH_KILLS:-100}
-INRUSH_KILL_CSV=$data/flights.csv INRUSH_KILL_DOCS=${INRUSH_KILL_DOCS:-200000} \
-  cargo test --locked -p inrush-cli --test kill --features real-servers -- --nocapture --test-threads 1
-PROPTEST_CASES=20000 cargo test --locked -p inrush-core --lib -- --nocapture resume
+export INRUSH_KILLS=${INRUSH_KILLS:-100} INRUSH_NODE_KILLS=${INRUSH_NODE_KILLS:-20}
+export INRUSH_KILL_CSV=$data/flights.csv INRUSH_KILL_DOCS=${INRUSH_KILL_DOCS:-200000}
+kill_test() {
+  cargo test --locked -p inrush-cli --test kill --features real-servers -- --nocapture --test-threads 1 "$@"
+}
+[ $# -gt 0 ] || set -- loader node fake
+for part in "$@"; do
+  case $part in
+    loader) kill_test killed_at_random_moments_of_a_load_into_opensearch ;;
+    node) kill_test the_only_node_is_killed ;;
+    fake)
+      kill_test --exact killed_at_random_moments
+      PROPTEST_CASES=20000 cargo test --locked -p inrush-core --lib -- --nocapture flow::tests::resume flow::tests::durable
+      ;;
+    *) echo "no such part: $part (loader, node, fake)" >&2; exit 2 ;;
+  esac
+done

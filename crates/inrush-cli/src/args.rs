@@ -2,6 +2,7 @@
 //! here once: the job file ([`crate::job`]) reads the same definitions.
 
 mod doctor;
+mod finish;
 mod load;
 mod mapping;
 mod node;
@@ -11,6 +12,7 @@ mod verify;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
 pub(crate) use load::{
     AuthArgs, AwsService, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs,
 };

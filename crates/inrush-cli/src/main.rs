@@ -6,6 +6,7 @@ mod commands;
 mod failure;
 mod job;
 mod json_file;
+mod keys;
 mod logging;
 mod options;
 mod progress;

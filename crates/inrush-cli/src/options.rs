@@ -1,10 +1,12 @@
 //! Flags become the engine's configuration. What one flag alone cannot tell is checked here; nothing is asked, started or
 //! sent.
 
+mod finish;
+
 use anyhow::Result;
 use inrush::Action;
-use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig, Replies};
-use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header};
+use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig, MaxErrors, Replies};
+use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header, Parse, SheetOptions};
 use inrush::transport::NodeUrl;
 
 use crate::args::{self, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
@@ -19,7 +21,9 @@ const LOCAL: &str = "local";
 /// The engine's configuration, without an address where the local node is meant. `recreate` is not confirmed yet.
 pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadConfig> {
     let LoadArgs { source, index: to, auth, sizes, errors, resume, .. } = &job.args;
-    let Some(index) = to.index.clone() else {
+    let finish = finish::finish(&job.args)?;
+    let alias = finish.swap.as_ref().map(|swap| swap.alias.parse()).transpose();
+    let Some(index) = to.index.clone().or(alias.map_err(UsageError::new)?) else {
         let hint = match source.from_dead_letters {
             Some(_) => "name the one of the first load with --index NAME",
             None => "name it with --index NAME",
@@ -38,9 +42,12 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.drop = to.drop.clone();
     config.create = creation(to, job)?;
     config.on_conflict = errors.on_conflict.unwrap_or(config.on_conflict);
-    config.max_errors = errors.max_errors.unwrap_or(config.max_errors);
+    config.max_errors =
+        if errors.strict { MaxErrors::Count(0) } else { errors.max_errors.unwrap_or(config.max_errors) };
     config.verify = !errors.no_verify;
     config.trace = sizes.trace.clone();
+    config.durability = to.durability.unwrap_or_default();
+    config.under_policy = to.under_policy;
     config.guard = GuardConfig {
         leave_settings: to.leave_settings,
         replicas_off: to.replicas_off,
@@ -56,6 +63,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
         Some(ReplyDetail::Summary) => Replies::Summary,
         Some(ReplyDetail::Items) | None => Replies::Items,
     };
+    config.finish = finish;
     config.resume = resume.resume;
     config.state = state::folder(resume.state.as_deref(), |name| std::env::var_os(name));
     limits(&mut config, sizes)?;
@@ -172,8 +180,37 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
         ("--all-strings", args.all_strings),
         ("--null", !args.null.is_empty()),
     ];
+    let for_lines = [
+        ("--parse", args.parse.is_some()),
+        ("--parse-regex", args.parse_regex.is_some()),
+        ("--fixed-width", !args.fixed_width.is_empty()),
+    ];
+    let parsed = for_lines.iter().find(|(_, given)| *given).map(|(flag, _)| *flag);
+    if let (Some(flag), Some(format)) = (parsed, args.format.filter(|format| *format != args::Format::Text)) {
+        let message = format!("{flag} is for text and means nothing with --format {}", format.name());
+        return Err(UsageError::new(message).hint("leave it out, or use --format text"));
+    }
+    if let (Some(flag), Some(_)) = (parsed, &args.field) {
+        return Err(
+            UsageError::new(format!("--field means nothing with {flag}, which names the fields")).hint("leave it out")
+        );
+    }
+    let for_sheets = [("--sheet", args.sheet.is_some()), ("--header-row", args.header_row.is_some())];
+    if let Some(format) = args.format.filter(|format| *format != args::Format::Excel)
+        && let Some((flag, _)) = for_sheets.iter().find(|(_, given)| *given)
+    {
+        let message = format!("{flag} is for workbooks and means nothing with --format {}", format.name());
+        return Err(UsageError::new(message).hint("leave it out, or use --format excel"));
+    }
+    // Of them, those that say where names come from are for workbooks, and types for lines with parts, as well.
+    let means_something = |flag: &str, format: args::Format| match flag {
+        _ if format.has_columns() => true,
+        "--no-header" | "--columns" => format == args::Format::Excel,
+        "--schema" => parsed.is_some(),
+        _ => false,
+    };
     if let Some(format) = args.format
-        && let Some((flag, _)) = for_columns.iter().find(|(_, given)| *given && !format.has_columns())
+        && let Some((flag, _)) = for_columns.iter().find(|(flag, given)| *given && !means_something(flag, format))
     {
         return Err(UsageError::new(format!("{flag} is for CSV and means nothing with --format {}", format.name()))
             .hint("leave it out, or use --format csv"));
@@ -190,9 +227,15 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             args::Format::Csv => Format::Csv,
             args::Format::Tsv => Format::Tsv,
             args::Format::Text => Format::Text,
+            args::Format::JsonArray => Format::JsonArray,
+            args::Format::Parquet => Format::Parquet,
+            args::Format::Arrow => Format::Arrow,
+            args::Format::Avro => Format::Avro,
+            args::Format::Excel => Format::Excel,
         }),
         charset: args.charset.as_deref().map(str::parse::<Charset>).transpose().map_err(UsageError::new)?,
         text_field: args.field.clone().unwrap_or_else(|| "message".to_owned()),
+        parse: parse(args),
         csv: CsvOptions {
             separator: args.separator,
             quote: match args.quote {
@@ -211,7 +254,18 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             ..CsvOptions::default()
         },
         document_bytes_max,
+        sheet: SheetOptions { sheet: args.sheet.clone(), header_row: args.header_row },
+        validate: args.validate,
+        hive_partitions: !args.no_hive_partitions,
     })
+}
+
+/// What lines of text are made of.
+fn parse(args: &FormatArgs) -> Option<Parse> {
+    if !args.fixed_width.is_empty() {
+        return Some(Parse::FixedWidth(args.fixed_width.clone()));
+    }
+    args.parse_regex.clone().map(Parse::Regex).or(args.parse.map(Parse::Named))
 }
 
 fn column_type(entry: &str) -> Result<(String, ColumnType), UsageError> {
@@ -241,6 +295,13 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
         ("--schema", !reading.schema.is_empty()),
         ("--all-strings", reading.all_strings),
         ("--null", !reading.null.is_empty()),
+        ("--sheet", reading.sheet.is_some()),
+        ("--header-row", reading.header_row.is_some()),
+        ("--parse", reading.parse.is_some()),
+        ("--parse-regex", reading.parse_regex.is_some()),
+        ("--fixed-width", !reading.fixed_width.is_empty()),
+        ("--validate", reading.validate),
+        ("--no-hive-partitions", reading.no_hive_partitions),
     ];
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),
@@ -252,6 +313,7 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
 #[cfg(test)]
 mod tests {
     use clap::{Args, Command, FromArgMatches};
+    use inrush::config::{OldWrites, WaitFor};
 
     use super::*;
 
@@ -296,6 +358,16 @@ mod tests {
         assert_eq!((config.replies, config.create.shards), (Replies::Summary, Some(3)));
         assert!(config.credentials.is_none());
         assert!(try_config("a --index t --to local").unwrap().to.is_empty());
+        let config = try_config(
+            "a --alias t --delete-old --old-writes catch-up --id i --force-merge 1 --wait-for replicated --wait-timeout 5m",
+        )
+        .unwrap();
+        let finish = config.finish;
+        assert_eq!((config.index.as_str(), finish.force_merge), ("t", Some(1)));
+        assert_eq!((finish.wait_for, finish.wait_timeout.as_secs()), (Some(WaitFor::Replicated), 300));
+        let swap = finish.swap.unwrap();
+        assert_eq!((swap.alias.as_str(), swap.delete_old, swap.old_writes), ("t", true, OldWrites::CatchUp));
+        assert_eq!(try_config("a --index t-2 --alias t").unwrap().index.as_str(), "t-2");
         assert!(try_config("a --index t").unwrap().to.is_empty());
     }
 
@@ -318,8 +390,21 @@ mod tests {
             ("a --index t --id i --id-from content", "an id has one origin"),
             ("a --index t --id i --action delete --id-from content", "an id has one origin"),
             ("a --index t --resume --recreate --yes", "give one of them"),
+            ("a --index t --delete-old", "--delete-old means nothing without --alias"),
+            ("a --index t --old-writes block", "--old-writes means nothing without --alias"),
+            ("a --index t --warm w", "--warm means nothing without --alias"),
+            ("a --index t --alias t", "leave --index out"),
+            ("a --index t-{n} --alias t", "--index has placeholders"),
+            ("a --alias t --recreate --yes", "nothing to --recreate"),
+            ("a --alias T", "lower case"),
+            ("a --alias t --old-writes catch-up", "name the field that holds them with --id FIELD"),
+            ("a --alias t --warm none.ndjson", "cannot read none.ndjson"),
+            ("--from-dead-letters d --alias t", "nothing but dead letters"),
             ("a --index t --replies summary --pipeline p", "--replies summary"),
             ("a --index t --replies summary --id i", "use action create"),
+            ("a --index t --replies summary --durability async", "--replies summary"),
+            ("a --index t-{x} --durability async", "placeholders"),
+            ("a --index t --leave-settings --durability async", "--leave-settings"),
             ("a --index x-{t} --recreate --yes", "--recreate needs one index"),
             ("a --index t --to local --to http://a", "one cluster"),
             ("a --index t --to ftp://a", "expected http or https"),
@@ -328,6 +413,10 @@ mod tests {
             ("a --index t --mapping none.json", "cannot read none.json"),
             ("a --index t --format csv --field f", "--field is for text"),
             ("a --index t --format ndjson --columns a", "--columns is for CSV"),
+            ("a --index t --format parquet --null NA", "--null is for CSV"),
+            ("a --index t --format csv --sheet Data", "--sheet is for workbooks"),
+            ("a --index t --format csv --parse combined", "--parse is for text"),
+            ("a --index t --parse combined --field f", "--field means nothing with --parse"),
             ("a --index t --format text --null NA", "--null is for CSV"),
             ("a --index t --schema price", "write it like price:float"),
             ("a --index t --schema price:money", "money"),

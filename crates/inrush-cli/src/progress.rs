@@ -10,7 +10,7 @@ use inrush::{Phase, Progress};
 use tokio::sync::watch;
 
 use crate::logging::Stderr;
-use format::{RateWindow, bytes_settled, line, phase_name};
+use format::{RateWindow, bytes_settled, finishing, line, phase_name};
 
 /// How often the line on a terminal is drawn.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
@@ -111,12 +111,15 @@ impl Lines {
 
     /// Why a load stands still is worth a line at once.
     fn on_change(&mut self, now: &Progress) -> Option<String> {
-        if now.phase == self.phase {
+        let same_step = matches!((&now.phase, &self.phase),
+            (Phase::Finishing { step: now, .. }, Phase::Finishing { step: before, .. }) if now == before);
+        if now.phase == self.phase || same_step {
             return None;
         }
         self.phase = now.phase.clone();
         match &now.phase {
             Phase::Paused(why) | Phase::Draining(why) => Some(format!("{}: {why}", phase_name(&now.phase))),
+            Phase::Finishing { .. } => Some(format!("at the end: {}", finishing(&now.phase))),
             Phase::Starting | Phase::Loading | Phase::PuttingBack | Phase::Verifying | Phase::Done => None,
         }
     }
@@ -124,6 +127,8 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
+    use inrush::Step;
+
     use super::*;
     use crate::logging::testing;
 
@@ -138,6 +143,20 @@ mod tests {
         assert!(lines.on_tick(&now).starts_with("paused: index logs"));
         now.phase = Phase::Loading;
         assert_eq!(lines.on_change(&now), None);
+    }
+
+    #[test]
+    fn a_step_of_the_end_is_told_once() {
+        let mut lines = Lines::default();
+        let at = |step, detail: &str| Progress {
+            phase: Phase::Finishing { step, detail: detail.into() },
+            ..Progress::default()
+        };
+        assert_eq!(lines.on_change(&at(Step::Green, "")).as_deref(), Some("at the end: green"));
+        let waits = at(Step::Green, "1 of 2 shard copies");
+        assert_eq!(lines.on_change(&waits), None);
+        assert!(lines.on_tick(&waits).starts_with("green: 1 of 2 shard copies  0 docs"));
+        assert_eq!(lines.on_change(&at(Step::Swap, "a to b")).as_deref(), Some("at the end: swap: a to b"));
     }
 
     #[tokio::test]

@@ -1,5 +1,8 @@
 //! The final report, for people.
 
+mod finish;
+
+use inrush::cluster::stats::IndexStats;
 use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, VerifiedState};
 
 use crate::units::{bytes, bytes_exact, count, counted, seconds};
@@ -32,9 +35,10 @@ pub(crate) fn problem(report: &Report) -> Option<String> {
             Some(format!("{not_in} {are} not in{}", whereto.unwrap_or_default()))
         }
         Status::CheckFailed => {
-            let detail = match report.verified.state {
-                VerifiedState::No => &report.verified.detail,
-                VerifiedState::Yes | VerifiedState::NotProvable | VerifiedState::Off => &report.settings.detail,
+            let detail = match (&report.finish.failure, report.verified.state) {
+                (Some(failure), _) => failure,
+                (None, VerifiedState::No) => &report.verified.detail,
+                (None, VerifiedState::Yes | VerifiedState::NotProvable | VerifiedState::Off) => &report.settings.detail,
             };
             Some(format!("all documents are in, but a check failed: {detail}"))
         }
@@ -124,6 +128,10 @@ fn work(report: &Report, rows: &mut Rows) {
         rows.add("this run", of);
     }
     rows.add("time", format!("{} ({} docs/s)", seconds(report.seconds), count(report.docs_per_second as u64)));
+    for pause in &report.pauses {
+        let times = if pause.times == 1 { String::new() } else { format!(" in {} pauses", pause.times) };
+        rows.add("paused", format!("{}{times}: {}", seconds(pause.seconds), pause.why));
+    }
     rows.add("bytes read", bytes(c.bytes_read));
     rows.add("bytes sent", format!("{} in {}", bytes(c.bytes_sent), counted(c.requests, "request")));
     for (name, number) in [("items retried", c.retried_items), ("items rejected", c.rejected_items)] {
@@ -142,7 +150,32 @@ fn work(report: &Report, rows: &mut Rows) {
         VerifiedState::Off => "off",
     };
     rows.add("verified", format!("{verified}: {}", report.verified.detail));
+    sizes(report, rows);
     settings(report, rows);
+    finish::rows(report, rows);
+}
+
+/// Of all indices together.
+fn sizes(report: &Report, rows: &mut Rows) {
+    let sum = |of: fn(&IndexStats) -> u64| {
+        let before: u64 = report.sizes.values().filter_map(|sizes| sizes.before.as_ref()).map(of).sum();
+        let after: u64 = report.sizes.values().filter_map(|sizes| sizes.after.as_ref()).map(of).sum();
+        (before, after)
+    };
+    if report.sizes.values().all(|sizes| sizes.after.is_none()) {
+        return;
+    }
+    let (before, after) = sum(|stats| stats.primary_bytes);
+    let (_, all) = sum(|stats| stats.total_bytes);
+    let copies = if all > after { format!(", {} with replicas", bytes(all)) } else { String::new() };
+    rows.add("store size", format!("{} before, {} now{copies}", bytes(before), bytes(after)));
+    let (before, after) = sum(|stats| stats.docs_deleted);
+    if before + after > 0 {
+        rows.add(
+            "deleted documents",
+            format!("{} before, {} now, until merges remove them", count(before), count(after)),
+        );
+    }
 }
 
 fn settings(report: &Report, rows: &mut Rows) {
@@ -194,6 +227,11 @@ fn what_next(report: &Report) -> Vec<String> {
             });
         }
     }
+    next.extend(report.swap.iter().filter_map(|swap| swap.what_next.clone()));
+    let moved = report.swap.as_ref().is_none_or(|swap| swap.swapped);
+    if report.status == Status::CheckFailed && moved && report.finish.failure.is_some() && report.checkpoint.is_some() {
+        next.push("the same command with --resume loads nothing again and does the rest".to_owned());
+    }
     if report.settings.restored == SettingsRestored::No {
         next.push("mend what keeps the settings from being put back, then `inrush recover`".to_owned());
     }
@@ -223,11 +261,15 @@ fn what_next(report: &Report) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use inrush::{Counts, IndexCounts, PlanReport, SettingsReport, Verified};
+    use std::collections::BTreeMap;
+
+    use inrush::{
+        Counts, FinishReport, IndexCounts, IndexSizes, PauseKind, PauseTotal, PlanReport, SettingsReport, Verified,
+    };
 
     use super::*;
 
-    fn report(status: Status) -> Report {
+    pub(super) fn report(status: Status) -> Report {
         Report {
             status,
             failure: None,
@@ -247,6 +289,10 @@ mod tests {
             plan: PlanReport { batch_bytes: 2 << 20, batch_docs: None, in_flight: 4, why: "fixed values".into() },
             verified: Verified { state: VerifiedState::Yes, detail: "0 before + 1500 created = 1500".into() },
             settings: SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into()),
+            sizes: BTreeMap::new(),
+            pauses: Vec::new(),
+            finish: FinishReport::default(),
+            swap: None,
             indices: [("a".to_owned(), IndexCounts { created: 1_500, ..IndexCounts::default() })].into(),
             errors: Vec::new(),
             dead_letters: None,
@@ -336,6 +382,35 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
         assert!(text.contains("put back        NO: refused; inrush recover a"), "{text}");
         assert!(text.contains("then `inrush recover`") && !text.contains("count again"), "{text}");
         assert!(problem(&report).unwrap().ends_with("refused; inrush recover a"));
+    }
+
+    #[test]
+    fn pauses_and_sizes_are_told() {
+        let mut report = report(Status::Complete);
+        let pause = |kind, why: &str, times, seconds| PauseTotal { kind, why: why.to_owned(), times, seconds };
+        report.pauses = vec![
+            pause(PauseKind::ByHand, "by hand", 1, 12.0),
+            pause(PauseKind::IndexRed, "a is red: a primary shard is not assigned", 3, 61.5),
+        ];
+        let stats = |deleted, primary_bytes| IndexStats {
+            docs: 1,
+            docs_deleted: deleted,
+            primary_bytes,
+            total_bytes: 2 * primary_bytes,
+        };
+        let sizes = IndexSizes { before: Some(stats(0, 1 << 20)), after: Some(stats(1200, 3 << 20)) };
+        report.sizes = [("a".to_owned(), sizes)].into();
+        let later = IndexSizes { before: None, after: Some(stats(3, 1 << 20)) };
+        report.sizes.insert("b".to_owned(), later);
+        let text = text(&report);
+        for line in [
+            "paused             12.0 s: by hand",
+            "paused             1 min 02 s in 3 pauses: a is red: a primary shard is not assigned",
+            "store size         1.0 MiB before, 4.0 MiB now, 8.0 MiB with replicas",
+            "deleted documents  0 before, 1,203 now, until merges remove them",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        }
     }
 
     #[test]

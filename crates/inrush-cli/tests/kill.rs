@@ -1,8 +1,10 @@
 //! The binary is killed (SIGKILL) at random moments of a load, and goes on with `--resume`: with ids the index holds exactly what a
-//! load without a crash puts there, without ids nothing is missing and what is there twice is counted.
+//! load without a crash puts there, without ids nothing is missing and what is there twice is counted. The settings of the index, which
+//! every load changes, are as before. And the other way round: the only node is killed, and the load goes on by itself.
 //!
-//! `INRUSH_KILLS` sets how often (10), `INRUSH_SEED` repeats the moments as far as they can be repeated, `INRUSH_KILL_CSV` and
-//! `INRUSH_KILL_DOCS` name real data for the real server.
+//! `INRUSH_KILLS` sets how often (10), `INRUSH_NODE_KILLS` how often the node (2), `INRUSH_KILL_DURABILITY=async` what the killed
+//! loads run with, `INRUSH_SEED` repeats the moments as far as they can be repeated, `INRUSH_KILL_CSV` and `INRUSH_KILL_DOCS` name
+//! real data for the real server.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use inrush_testbed::client::Client;
 use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 /// What an index holds: a hash of each document's content, by id.
@@ -47,6 +50,7 @@ enum Ids {
     None,
 }
 
+#[derive(Clone)]
 struct Load<'a> {
     folder: &'a Path,
     data: &'a Path,
@@ -54,16 +58,54 @@ struct Load<'a> {
     index: String,
     ids: Ids,
     docs: u64,
+    durability: &'a str,
+    /// Documents a second, for a load that lasts.
+    rate: Option<u64>,
 }
 
 impl Load<'_> {
+    /// Makes its index, with settings that the load changes. Returns them.
+    async fn make_index(&self) -> Value {
+        let settings = json!({
+            "number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": "7s",
+            // What is not flushed by us stays in memory: then a node that is killed does lose it.
+            "translog.sync_interval": "60s",
+        });
+        let client = Client::new(self.url).unwrap();
+        let made = client.json("PUT", &format!("/{}", self.index), json!({"settings": settings})).await.unwrap();
+        assert_eq!(made.status, 200, "{}", made.json());
+        self.settings().await
+    }
+
+    async fn settings(&self) -> Value {
+        let client = Client::new(self.url).unwrap();
+        let path = format!("/{}/_settings?flat_settings=true", self.index);
+        client.json("GET", &path, Value::Null).await.unwrap().json()
+    }
+
+    /// Whether the settings are as they were; else `inrush recover` has to put them back.
+    async fn settings_are(&self, before: &Value) -> bool {
+        if self.settings().await == *before {
+            return true;
+        }
+        let mut recover = Command::new(env!("CARGO_BIN_EXE_inrush"));
+        recover.env("XDG_STATE_HOME", self.folder.join("state")).args(["recover", "--to", self.url]);
+        let output = recover.stdin(Stdio::null()).output().await.unwrap();
+        assert_eq!(self.settings().await, *before, "{}: {}", self.index, String::from_utf8_lossy(&output.stderr));
+        false
+    }
+
     fn command(&self, resume: bool) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
         command.current_dir(self.folder).env("XDG_STATE_HOME", self.folder.join("state"));
         command.args(["load", &self.data.display().to_string(), "--index", &self.index, "--to", self.url, "--json"]);
         // Enough requests for many moments between them.
         let batch = if self.docs < 50_000 { "32KiB" } else { "256KiB" };
-        command.args(["--batch-bytes", batch, "--in-flight", "3", "--shards", "1", "--replicas", "0"]);
+        command.args(["--batch-bytes", batch, "--in-flight", "3", "--replicas-off", "--yes"]);
+        command.args(["--durability", self.durability]);
+        if let Some(rate) = self.rate {
+            command.args(["--max-rate", &format!("{rate}docs")]);
+        }
         match self.ids {
             Ids::Field => command.args(["--id", "id"]),
             Ids::Position => command.args(["--id-from", "position"]),
@@ -117,32 +159,40 @@ async fn chaos<F: AsyncFn(&str) -> Contents>(
     contents: F,
 ) {
     let mut random = Random::new();
+    let durability = std::env::var("INRUSH_KILL_DURABILITY").unwrap_or_else(|_| "request".to_owned());
     let mut references: Vec<(Contents, Duration)> = Vec::new();
     let folder = tempfile::tempdir().unwrap();
     for ids in all_ids {
         let index = format!("reference-{}", format!("{ids:?}").to_lowercase());
         // Without ids a fault would leave a document twice, and only the contents are compared.
         let ids = if *ids == Ids::None { Ids::Content } else { *ids };
-        let load = Load { folder: folder.path(), data, url, index, ids, docs };
+        let load = Load { folder: folder.path(), data, url, index, ids, docs, durability: &durability, rate: None };
+        load.make_index().await;
         let begun = Instant::now();
         let report = load.finish(false).await;
         assert_eq!(report["docs_read"], docs, "{report}");
         references.push((contents(&load.index).await, begun.elapsed()));
     }
-    let (mut done, mut resumed, mut twice_in_all) = (0, 0, 0);
+    let (mut done, mut resumed, mut twice_in_all, mut loads, mut recovered) = (0, 0, 0, 0, 0);
     for round in 0.. {
         if done >= kills {
             break;
         }
         let kind = round as usize % all_ids.len();
-        let (reference, took) = &references[kind];
+        let took = references[kind].1;
         let folder = tempfile::tempdir().unwrap();
-        let load =
-            Load { folder: folder.path(), data, url, index: format!("killed-{round}"), ids: all_ids[kind], docs };
+        let (index, ids) = (format!("killed-{round}"), all_ids[kind]);
+        let load = Load { folder: folder.path(), data, url, index, ids, docs, durability: &durability, rate: None };
+        let settings = load.make_index().await;
         for _ in 0..=random.below(3) {
             let resume = load.has_checkpoint();
             let delay = took.mul_f64(random.below(1000) as f64 / 1000.0);
-            if done >= kills || !load.kill_after(resume, delay).await {
+            if done >= kills {
+                break;
+            }
+            if !load.kill_after(resume, delay).await {
+                // The machine was busier when the reference was loaded.
+                references[kind].1 = took.mul_f64(0.8);
                 break;
             }
             done += 1;
@@ -154,6 +204,9 @@ async fn chaos<F: AsyncFn(&str) -> Contents>(
             false if contents(&load.index).await.is_empty() => load.finish(false).await,
             false => Value::Null,
         };
+        loads += 1;
+        recovered += u64::from(!load.settings_are(&settings).await);
+        let reference = &references[kind].0;
         let there = contents(&load.index).await;
         if report.is_null() {
             // What it said has gone with its pipe; what it did has to be right all the same.
@@ -187,9 +240,11 @@ async fn chaos<F: AsyncFn(&str) -> Contents>(
                 reference.len()
             );
         }
+        Client::new(url).unwrap().json("DELETE", &format!("/{}", load.index), Value::Null).await.unwrap();
     }
     println!(
-        "killed {done} times, {resumed} of them with a checkpoint: with ids all equal, without ids {twice_in_all} twice in all"
+        "killed {done} times, {resumed} of them with a checkpoint, durability {durability}: with ids all equal, without ids \
+         {twice_in_all} twice in all; settings as before after each of {loads} loads, {recovered} of them by inrush recover"
     );
 }
 
@@ -226,9 +281,6 @@ async fn killed_at_random_moments() {
 mod real {
     use super::*;
     use inrush::node::{Distribution, NodeSpec, OwnedNode};
-    use inrush_testbed::client::Client;
-    use serde_json::json;
-
     /// All documents of an index; none where it does not exist.
     async fn contents(client: &Client, index: &str) -> Contents {
         let mut contents = Contents::new();
@@ -251,30 +303,116 @@ mod real {
         }
     }
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn killed_at_random_moments_of_a_load_into_opensearch() {
+    async fn start(name: &str) -> (OwnedNode, PathBuf) {
         // The node's user has to reach it, which a temporary folder of root's often cannot be.
-        let node_folder = PathBuf::from(format!("/var/tmp/inrush-kill-{}", std::process::id()));
+        let node_folder = PathBuf::from(format!("/var/tmp/inrush-kill-{}-{name}", std::process::id()));
         let distribution = Distribution::opensearch("3.6.0");
         let spec = NodeSpec { heap_mib: 1024, ..NodeSpec::new(distribution, "test", node_folder.clone()) };
-        let node = OwnedNode::start(spec).await.unwrap();
-        let client = Client::new(&node.url()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let docs = number("INRUSH_KILL_DOCS", 20_000);
-        let data = match std::env::var_os("INRUSH_KILL_CSV") {
-            None => documents(folder.path(), docs),
+        (OwnedNode::start(spec).await.unwrap(), node_folder)
+    }
+
+    fn real_documents(folder: &Path, docs: u64) -> PathBuf {
+        match std::env::var_os("INRUSH_KILL_CSV") {
+            None => documents(folder, docs),
             Some(csv) => {
-                let path = folder.path().join("documents.csv");
+                let path = folder.join("documents.csv");
                 let text = std::fs::read_to_string(csv).unwrap();
                 let lines: Vec<&str> = text.lines().take(docs as usize + 1).collect();
                 std::fs::write(&path, lines.join("\n")).unwrap();
                 path
             }
-        };
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn killed_at_random_moments_of_a_load_into_opensearch() {
+        let (node, node_folder) = start("loader").await;
+        let client = Client::new(&node.url()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let docs = number("INRUSH_KILL_DOCS", 20_000);
+        let data = real_documents(folder.path(), docs);
         let all_ids = [Ids::Position, Ids::None, Ids::Content];
         let found = async |index: &str| contents(&client, index).await;
         chaos(&data, &node.url(), docs, number("INRUSH_KILLS", 4), &all_ids, found).await;
         node.stop().await.unwrap();
         std::fs::remove_dir_all(node_folder).unwrap();
+    }
+
+    /// The only node is killed while a load is under way, and started again on the same port and data. The load goes on by itself.
+    async fn node_chaos(durability: &str) {
+        let mut random = Random::new();
+        let (mut node, node_folder) = start(durability).await;
+        let (url, client) = (node.url(), Client::new(&node.url()).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let docs = number("INRUSH_KILL_DOCS", 20_000);
+        let data = real_documents(folder.path(), docs);
+        let reference = Load {
+            folder: folder.path(),
+            data: &data,
+            url: &url,
+            index: "reference".to_owned(),
+            ids: Ids::Position,
+            docs,
+            durability,
+            rate: None,
+        };
+        reference.make_index().await;
+        reference.finish(false).await;
+        let expected = contents(&client, "reference").await;
+        assert_eq!(expected.len() as u64, docs);
+        let kills = number("INRUSH_NODE_KILLS", 2);
+        let (mut done, mut sent_again, mut recovered) = (0, 0, 0);
+        for round in 0.. {
+            if done >= kills {
+                break;
+            }
+            let folder = tempfile::tempdir().unwrap();
+            // Six seconds and the time that the node is away.
+            let index = format!("round-{round}");
+            let load = Load { folder: folder.path(), index, rate: Some(docs / 6), ..reference.clone() };
+            let settings = load.make_index().await;
+            let mut child = load.command(false).spawn().unwrap();
+            // From here on it has begun.
+            while !load.has_checkpoint() && child.try_wait().unwrap().is_none() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            for _ in 0..=random.below(2) {
+                let delay = Duration::from_millis(random.below(5_500));
+                if done >= kills || tokio::time::timeout(delay, child.wait()).await.is_ok() {
+                    break;
+                }
+                node.kill().unwrap();
+                node.restart().await.unwrap();
+                done += 1;
+            }
+            let output = child.wait_with_output().await.unwrap();
+            let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            let report: Value = serde_json::from_str(&text).unwrap_or_default();
+            let there = contents(&client, &load.index).await;
+            let missing = expected.keys().filter(|id| !there.contains_key(*id)).count();
+            assert!(there == expected, "{}: {} there, {missing} missing: {text}{errors}", load.index, there.len());
+            assert_eq!(report["docs_read"], docs, "{text}{errors}");
+            sent_again += report["retried_items"].as_u64().unwrap_or_default();
+            // 4: a node that was killed at the very end kept it from checking, or from putting settings back.
+            assert!(matches!(output.status.code(), Some(0 | 4)), "{text}{errors}");
+            recovered += u64::from(!load.settings_are(&settings).await);
+            client.json("DELETE", &format!("/{}", load.index), Value::Null).await.unwrap();
+        }
+        println!(
+            "node killed {done} times, durability {durability}: nothing lost, nothing twice; {sent_again} items were sent \
+             again; settings as before, {recovered} times by inrush recover"
+        );
+        node.stop().await.unwrap();
+        std::fs::remove_dir_all(node_folder).unwrap();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_only_node_is_killed_with_durability_request() {
+        node_chaos("request").await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_only_node_is_killed_with_durability_async() {
+        node_chaos("async").await;
     }
 }

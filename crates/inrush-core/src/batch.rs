@@ -37,7 +37,7 @@ impl Segment {
         self.end - self.first
     }
 
-    fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         u64::from(self.block.items.start(self.end) - self.block.items.start(self.first))
     }
 

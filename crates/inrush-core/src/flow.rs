@@ -3,7 +3,9 @@
 //! what to do next, [`Flow::poll_timeout`] when to come back. Nothing in it waits, locks or reads a clock.
 
 mod command;
+mod durable;
 mod give_up;
+mod pause;
 mod resume;
 mod slot;
 #[cfg(test)]
@@ -16,14 +18,18 @@ use std::time::Duration;
 use crate::batch::{Batch, Pending, Segment, Tracked};
 use crate::items::ItemBlock;
 use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
-use crate::outcome::{Condition, OnConflict, Settled};
+use crate::outcome::{OnConflict, Settled};
 use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
 use crate::tune::{Plan, Tuner};
 pub use command::{Command, Comparison, DeadLetter, Item, Note, Request};
+use durable::Durable;
+pub use durable::{Flushed, Life};
 pub use give_up::{MaxErrors, Stop};
+use pause::Pauses;
+pub use pause::{Pause, PauseKind, PauseTotal};
 use slot::{Part, Slot, SlotState};
 
 /// What a flow is told once.
@@ -39,7 +45,7 @@ pub struct FlowConfig {
     pub linger: Duration,
     /// Bounds of repetitions.
     pub retry: RetryPolicy,
-    /// How long a condition of the whole index may last.
+    /// How long a condition of the whole index or cluster may last.
     pub pause_max: Duration,
     /// How long requests under way are waited for after a stop.
     pub drain_max: Duration,
@@ -73,7 +79,7 @@ pub struct Flow {
     buffered: u64,
     source_ended: bool,
     stop: Option<(Stop, Time)>,
-    paused: Option<Paused>,
+    pauses: Pauses,
     /// When a document was last taken by the cluster.
     last_progress: Time,
     /// No body may be larger: taught by a 413.
@@ -83,12 +89,8 @@ pub struct Flow {
     earlier: Counts,
     /// `possible_duplicates` may not become more before that is written down.
     repeats_allowed: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Paused {
-    condition: Condition,
-    since: Time,
+    /// What waits for a flush, where the index acknowledges before it syncs.
+    durable: Option<Durable>,
 }
 
 impl Flow {
@@ -109,11 +111,12 @@ impl Flow {
             buffered: 0,
             source_ended: false,
             stop: None,
-            paused: None,
+            pauses: Pauses::default(),
             last_progress: Time::START,
             body_limit: u64::MAX,
             earlier: Counts::default(),
             repeats_allowed: u64::MAX,
+            durable: None,
         }
     }
 
@@ -166,6 +169,7 @@ impl Flow {
     pub fn handle_stop(&mut self, now: Time, why: Stop) {
         if self.stop.is_none() {
             self.stop = Some((why, now));
+            self.pauses_changed(now);
         }
     }
 
@@ -177,12 +181,17 @@ impl Flow {
         }
         let plan = self.plan();
         let under_way = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
-        self.config.memory.min(under_way.saturating_mul(2)).saturating_sub(self.buffered)
+        let acked = self.durable.as_ref().map_or(0, Durable::acked_bytes);
+        let ahead = under_way.saturating_mul(2).saturating_sub(self.buffered.saturating_sub(acked));
+        self.config.memory.saturating_sub(self.buffered).min(ahead)
     }
 
     /// The next thing to do now.
     pub fn poll(&mut self, now: Time) -> Option<Command> {
         self.give_up_if_due(now);
+        if self.commands.is_empty() {
+            self.flush_if_due(now);
+        }
         if self.commands.is_empty() {
             self.start_what_may_start(now);
         }
@@ -198,21 +207,23 @@ impl Flow {
             | SlotState::AwaitingGone
             | SlotState::Comparing { .. } => None,
         });
-        let waiting = if self.paused.is_some() && self.anything_sent() { None } else { waiting.min() };
+        let probing = self.pauses.condition.is_some() && self.anything_sent();
+        let waiting = if self.pauses.is_held() || probing { None } else { waiting.min() };
         let start = match self.may_start_slot() {
             true => self.start_due(),
             false => None,
         };
         let drain = self.stop.as_ref().map(|(_, at)| *at + self.config.drain_max);
         // After a stop the end of the pause is nothing to come back for any more.
-        let pause = self.paused.filter(|_| self.stop.is_none()).map(|p| p.since + self.config.pause_max);
-        [waiting, start, drain, pause].into_iter().flatten().min()
+        let pause = self.pauses.end(self.config.pause_max).filter(|_| self.stop.is_none());
+        [waiting, start, drain, pause, self.flush_due()].into_iter().flatten().min()
     }
 
     /// Whether all is done: every document settled, or the run stopped and drained.
     pub fn is_done(&self) -> bool {
         self.commands.is_empty()
             && self.slots.is_empty()
+            && self.durable.as_ref().is_none_or(Durable::is_done)
             && (self.stop.is_some() || (self.source_ended && self.pending.is_empty() && self.pending.held() == 0))
     }
 
@@ -245,11 +256,6 @@ impl Flow {
         self.slots.len() as u32
     }
 
-    /// What is being waited for, while nothing is sent.
-    pub fn paused(&self) -> Option<Condition> {
-        self.paused.map(|p| p.condition)
-    }
-
     /// What the tuner wants, below the server's limit and in pieces that fit the rate.
     pub fn plan(&self) -> Plan {
         let mut plan = self.tuner.plan();
@@ -276,11 +282,15 @@ impl Flow {
     }
 
     fn may_start_slot(&self) -> bool {
-        self.stop.is_none() && self.paused.is_none() && (self.slots.len() as u32) < self.plan().in_flight
+        let paused = self.pauses.condition.is_some() || self.pauses.is_held();
+        self.stop.is_none() && !paused && (self.slots.len() as u32) < self.plan().in_flight
     }
 
     /// When the next batch may start by what is pending and by the rate, if nothing else happens.
     fn start_due(&self) -> Option<Time> {
+        if self.durable.as_ref().is_some_and(Durable::has_again) {
+            return Some(self.pace.as_ref().map_or(Time::START, |pace| pace.next()));
+        }
         let oldest = self.pending.oldest()?;
         let ready = match self.pending.is_full(&self.plan()) || self.source_ended {
             true => oldest,
@@ -295,8 +305,8 @@ impl Flow {
 
     fn start_what_may_start(&mut self, now: Time) {
         loop {
-            // During a pause one request at a time finds out whether the condition has passed.
-            if self.paused.is_some() && self.anything_sent() {
+            // One request at a time finds out whether a condition has passed.
+            if self.pauses.is_held() || (self.pauses.condition.is_some() && self.anything_sent()) {
                 return;
             }
             let due = self.slots.values().filter_map(|slot| match slot.state {
@@ -317,15 +327,21 @@ impl Flow {
         let flush = self.source_ended || lingered || self.input_room() == 0;
         let full = self.pending.is_full(&plan);
         let too_early = self.pace.as_ref().is_some_and(|pace| now < pace.next());
-        if self.pending.is_empty() || too_early || !(flush || full) {
+        if too_early {
             return;
         }
-        let batch = self.pending.take(now, &plan);
-        if batch.is_empty() {
-            return;
-        }
-        let id = self.next_id();
-        let slot = Slot::new(id, now, batch, !full);
+        let slot = match self.slot_again(now) {
+            Some(slot) => slot,
+            None if self.pending.is_empty() || !(flush || full) => return,
+            None => {
+                let batch = self.pending.take(now, &plan);
+                if batch.is_empty() {
+                    return;
+                }
+                Slot::new(self.next_id(), now, batch, !full)
+            }
+        };
+        let id = slot.id;
         let may_be_sent = self.may_be_repeated(&slot);
         self.slots.insert(id, slot);
         if may_be_sent {
@@ -342,6 +358,7 @@ impl Flow {
     fn send(&mut self, now: Time, slot_id: u64) {
         let request = self.next_id();
         let in_flight = self.in_flight();
+        let epoch = self.durable.as_ref().map_or(0, |durable| durable.epoch);
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         let Some(part) = slot.parts.front_mut() else {
             self.slots.remove(&slot_id);
@@ -354,6 +371,7 @@ impl Flow {
             self.tally.counts.retried_items += u64::from(part.batch.items);
         }
         part.in_flight = in_flight;
+        part.epoch = epoch;
         self.tally.counts.requests += 1;
         self.tally.counts.bytes_sent += part.batch.bytes;
         if let Some(pace) = &mut self.pace {
@@ -409,19 +427,6 @@ impl Flow {
         if let Some(slot) = self.slots.get_mut(&slot_id) {
             slot.parts.push_front(part);
             slot.state = SlotState::Waiting { until };
-        }
-    }
-
-    fn pause(&mut self, now: Time, condition: Condition) {
-        if self.paused.is_none() {
-            self.paused = Some(Paused { condition, since: now });
-            self.commands.push_back(Command::Note(Note::Paused(condition)));
-        }
-    }
-
-    fn resume(&mut self) {
-        if self.paused.take().is_some() {
-            self.commands.push_back(Command::Note(Note::Resumed));
         }
     }
 

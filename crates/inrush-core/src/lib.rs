@@ -31,7 +31,7 @@ pub mod tune;
 
 pub use block::{DocBlock, DocMeta, Origin, Position, Reject, SourceId};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
-pub use flow::{Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Request, Stop};
+pub use flow::{Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Stop};
 pub use items::ItemBlock;
 pub use operation::{Action, FieldPath, IndexTemplate, Operations};
 pub use outcome::OnConflict;

@@ -146,7 +146,10 @@ impl From<EsError> for ApiReply {
 /// Answers any request other than a bulk request.
 pub fn handle(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> ApiReply {
     let head = request.method == Method::HEAD;
-    let reply = route(cluster, request, around).unwrap_or_else(ApiReply::from);
+    let reply = match cluster.canned.get(&request.path) {
+        Some((status, body)) => ApiReply { status: *status, body: body.clone() },
+        None => route(cluster, request, around).unwrap_or_else(ApiReply::from),
+    };
     let body = match request.param("filter_path") {
         Some(patterns) if reply.status < 300 => bulk::filter_path(reply.body, patterns),
         _ => reply.body,
@@ -160,12 +163,14 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
     let method = if request.method == Method::HEAD { "GET" } else { request.method.as_str() };
     match (method, segments.as_slice()) {
         ("GET", []) => Ok(cluster::root(cluster, around)),
-        ("GET", ["_cluster", "health"]) => cluster::health(cluster, "*"),
-        ("GET", ["_cluster", "health", expression]) => cluster::health(cluster, expression),
+        ("GET", ["_cluster", "health"]) => cluster::health(cluster, "*", request),
+        ("GET", ["_cluster", "health", expression]) => cluster::health(cluster, expression, request),
+        ("GET", ["_cluster", "state", _metrics, expression]) => cluster::state(cluster, expression),
         ("GET", ["_cluster", "settings"]) => Ok(cluster::settings(cluster)),
         ("PUT", ["_cluster", "settings"]) => cluster::put_settings(cluster, request),
         ("GET", ["_nodes", "stats", ..] | ["_nodes", _, "stats", ..]) => Ok(cluster::node_stats(cluster, around)),
         ("GET", ["_nodes", rest @ ..]) => Ok(cluster::nodes(cluster, around, rest)),
+        ("GET", ["_tasks", id]) => cluster::task(cluster, id),
         ("GET", ["_tasks"]) => Ok(cluster::tasks(cluster, request, around)),
         ("GET", ["_cat", "allocation"]) => Ok(cluster::cat_allocation(cluster, around)),
         ("GET", ["_cat", "indices"]) => cluster::cat_indices(cluster, "*"),
@@ -188,6 +193,10 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
         ("GET", ["_data_stream"]) => indices::data_streams(cluster, "*"),
         ("GET", ["_data_stream", name]) => indices::data_streams(cluster, name),
         ("PUT", ["_data_stream", name]) => cluster.create_data_stream(name).map(|()| ApiReply::acknowledged()),
+        ("POST", [name, "_rollover"]) => {
+            let (old, new) = cluster.roll_over(name)?;
+            Ok(ApiReply::ok(json!({"acknowledged": true, "old_index": old, "new_index": new, "rolled_over": true})))
+        }
         ("DELETE", ["_data_stream", name]) => indices::delete_data_stream(cluster, name),
         ("GET", ["_ingest", "pipeline"]) => Ok(indices::pipelines(cluster, "*")),
         ("GET", ["_ingest", "pipeline", name]) => Ok(indices::pipelines(cluster, name)),
@@ -213,9 +222,9 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
         ("POST" | "GET", [index, "_refresh"]) => documents::refresh(cluster, index),
         ("POST" | "GET", ["_flush"]) => documents::flush(cluster, "*"),
         ("POST" | "GET", [index, "_flush"]) => documents::flush(cluster, index),
-        ("POST", [index, "_forcemerge"]) => documents::flush(cluster, index),
-        ("GET", ["_stats", ..]) => documents::stats(cluster, "*"),
-        ("GET", [index, "_stats", ..]) => documents::stats(cluster, index),
+        ("POST", [index, "_forcemerge"]) => documents::force_merge(cluster, index, request),
+        ("GET", ["_stats", ..]) => documents::stats(cluster, "*", request),
+        ("GET", [index, "_stats", ..]) => documents::stats(cluster, index, request),
         ("GET", ["_settings"]) => indices::settings(cluster, "*", None, request),
         ("GET", [index, "_settings"]) => indices::settings(cluster, index, None, request),
         ("GET", [index, "_settings", names]) => indices::settings(cluster, index, Some(names), request),

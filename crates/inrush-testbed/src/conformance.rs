@@ -6,6 +6,7 @@ mod guard;
 mod indices;
 mod items;
 mod reads;
+mod swap;
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -148,7 +149,7 @@ const DATA_STREAMS: &str = "data-streams";
 
 /// All cases.
 pub fn cases() -> Vec<Case> {
-    [bulk_body::CASES, items::CASES, indices::CASES, reads::CASES, guard::CASES].concat()
+    [bulk_body::CASES, items::CASES, indices::CASES, reads::CASES, guard::CASES, swap::CASES].concat()
 }
 
 /// Runs every case, one after the other.

@@ -3,6 +3,7 @@
 mod index;
 mod names;
 mod op;
+mod translog;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -62,6 +63,10 @@ pub struct Cluster {
     pub templates: BTreeMap<String, Value>,
     /// Ingest pipelines by name.
     pub pipelines: BTreeMap<String, Pipeline>,
+    /// Replies, status and body, by path without query: for what this cluster has no model of, or to say that it is not well.
+    pub canned: BTreeMap<String, (u16, Value)>,
+    /// What tasks answered that nobody waited for, by their ids.
+    pub task_results: BTreeMap<String, Value>,
     counter: u64,
 }
 
@@ -88,6 +93,8 @@ impl Cluster {
             data_streams: BTreeMap::new(),
             templates: BTreeMap::new(),
             pipelines: BTreeMap::new(),
+            canned: BTreeMap::new(),
+            task_results: BTreeMap::new(),
             counter: 0,
         };
         cluster.uuid = cluster.new_uuid();
@@ -181,6 +188,8 @@ impl Cluster {
             open: true,
             shards,
             docs: HashMap::new(),
+            unsynced: Vec::new(),
+            primary_terms: vec![1; shards as usize],
             next_seq_no: vec![0; shards as usize],
             searchable_seq_no: vec![0; shards as usize],
             searchable_count: 0,
@@ -227,10 +236,34 @@ impl Cluster {
                 "no matching index template found for data stream [{name}]"
             )));
         };
+        let backing = self.create_backing_index(name, 1, &body)?;
+        self.data_streams.insert(name.to_owned(), DataStream { indices: vec![backing], template });
+        Ok(())
+    }
+
+    /// Makes the next backing index of a data stream, which takes its documents from then on. Returns the old one and the new one.
+    ///
+    /// # Errors
+    ///
+    /// 400 where there is no such data stream.
+    pub fn roll_over(&mut self, name: &str) -> Result<(String, String), EsError> {
+        let missing = || EsError::illegal_argument(format!("rollover target [{name}] does not exist"));
+        let stream = self.data_streams.get(name).ok_or_else(missing)?;
+        let (template, generation) = (stream.template.clone(), stream.indices.len() + 1);
+        let old = stream.indices.last().cloned().ok_or_else(missing)?;
+        let body = self.templates.get(&template).cloned().unwrap_or_default();
+        let new = self.create_backing_index(name, generation, &body)?;
+        if let Some(stream) = self.data_streams.get_mut(name) {
+            stream.indices.push(new.clone());
+        }
+        Ok((old, new))
+    }
+
+    fn create_backing_index(&mut self, name: &str, generation: usize, body: &Value) -> Result<String, EsError> {
         let backing = if self.flavor.is_elasticsearch() {
-            format!(".ds-{name}-{}-000001", date_now())
+            format!(".ds-{name}-{}-{generation:06}", date_now())
         } else {
-            format!(".ds-{name}-000001")
+            format!(".ds-{name}-{generation:06}")
         };
         let template_body = body.get("template").cloned().unwrap_or_default();
         self.create_index(&backing, &template_body)?;
@@ -241,8 +274,7 @@ impl Cluster {
             }))?;
             index.settings.set("index.hidden", "true");
         }
-        self.data_streams.insert(name.to_owned(), DataStream { indices: vec![backing], template });
-        Ok(())
+        Ok(backing)
     }
 
     /// Counts documents that are not kept, for the null server; creates what is missing.

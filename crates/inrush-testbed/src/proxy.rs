@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -103,7 +103,8 @@ impl Proxy {
         let address = listener.local_addr()?;
         let shaped = !config.delay.is_zero() || config.bits_per_second.is_some();
         let link = shaped.then(|| Link::new(config.delay, config.bits_per_second));
-        let shared = Arc::new(Shared { config, upstream, link, counters: Counters::default() });
+        let shared =
+            Arc::new(Shared { config, upstream, link, counters: Counters::default(), refused: AtomicU16::new(0) });
         let accepting = tokio::spawn(accept(Arc::clone(&shared), listener));
         Ok(Proxy { address, shared, accepting })
     }
@@ -111,6 +112,12 @@ impl Proxy {
     /// `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// From now on every request is answered with this status instead of being passed on, as 401 when credentials have expired; passed
+    /// on again with `None`.
+    pub fn refuse(&self, status: Option<StatusCode>) {
+        self.shared.refused.store(status.map_or(0, |status| status.as_u16()), Ordering::Relaxed);
     }
 
     /// What it has seen and done so far.
@@ -138,6 +145,8 @@ struct Shared {
     upstream: String,
     link: Option<Link>,
     counters: Counters,
+    /// See [`Proxy::refuse`]; 0 for nothing.
+    refused: AtomicU16,
 }
 
 #[derive(Debug, Default)]
@@ -206,6 +215,13 @@ struct Upstream {
 
 impl Upstream {
     async fn exchange(&self, request: Request<Incoming>) -> Result<Response<ProxyBody>, Broken> {
+        if let Ok(status) = StatusCode::from_u16(self.shared.refused.load(Ordering::Relaxed)) {
+            // A client that is still sending would see a reset.
+            request.into_body().collect().await.map_err(|_| Broken)?;
+            let mut answer = json_response(HeaderMap::new(), refusal(status), None);
+            *answer.status_mut() = status;
+            return Ok(answer);
+        }
         let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
         let api = ApiRequest::new(request.method().clone(), target, Bytes::new());
         let Some(defaults) = api.bulk_defaults() else {
@@ -307,6 +323,12 @@ impl Upstream {
         tokio::spawn(connection);
         Ok(sender)
     }
+}
+
+/// As Elasticsearch words it.
+fn refusal(status: StatusCode) -> Value {
+    let error = serde_json::json!({"type": "security_exception", "reason": "unable to authenticate: token expired"});
+    serde_json::json!({"error": error, "status": status.as_u16()})
 }
 
 fn json_response(headers: HeaderMap, reply: Value, filter_path: Option<&str>) -> Response<ProxyBody> {

@@ -26,7 +26,7 @@ pub(crate) struct SimulateArgs {
     /// Every scenario of the directory, as a table
     #[arg(long)]
     all: bool,
-    /// Who decides: auto, fixed:BYTES:N, or a baseline such as vector, gradient2, esbulk, go-elasticsearch
+    /// Who decides: auto, gentle, fixed:BYTES:N, or a baseline such as vector, gradient2, esbulk, go-elasticsearch
     #[arg(long, default_value = "auto", conflicts_with = "controllers")]
     controller: String,
     /// Several of them, with commas
@@ -165,6 +165,9 @@ fn line(j: &Judgement) -> String {
         j.p99_latency_ms,
         j.best_p99_latency_ms,
     );
+    if let Some(tenant) = j.tenant_rejected_ratio {
+        line += &format!(" tenant_rejected_ratio={tenant:.4}");
+    }
     if let Some(settle) = j.settle_seconds {
         line += &format!(" settle_seconds={settle:.1}");
     }

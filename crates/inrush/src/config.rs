@@ -10,6 +10,7 @@ use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Plan, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate};
 pub use inrush_core::{MaxErrors, OnConflict};
 
+pub use crate::finish::{FinishConfig, OldWrites, SwapConfig, WaitFor};
 use crate::transport::{Credentials, TlsOptions};
 
 /// What to load where, and how.
@@ -21,7 +22,7 @@ pub struct LoadConfig {
     pub credentials: Credentials,
     /// Certificates. Default: the system's roots.
     pub tls: TlsOptions,
-    /// Index, alias or data stream; may hold `{field}` placeholders.
+    /// Index, alias or data stream; may hold `{field}` placeholders. With a swap, the new index ([`SwapConfig`]).
     pub index: IndexTemplate,
     /// What happens with each document. Default `index`; a data stream gets `create`.
     pub action: Action,
@@ -53,8 +54,14 @@ pub struct LoadConfig {
     pub verify: bool,
     /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
     pub replies: Replies,
+    /// When documents count as in. Default: when the cluster acknowledges them.
+    pub durability: Durability,
     /// What is changed on the index for the time of the load.
     pub guard: GuardConfig,
+    /// What follows the last document.
+    pub finish: FinishConfig,
+    /// Go on although a policy (ILM, ISM) of the index is about to make it read-only, shrink or delete it. Default: refuse.
+    pub under_policy: bool,
     /// Where checkpoints are kept. Default: nowhere, and a load that was cut off cannot be resumed.
     pub state: Option<StateFolder>,
     /// Go on with the load that was cut off. Needs `state`, a checkpoint there, and the same options and sources. Default: no.
@@ -84,7 +91,10 @@ impl LoadConfig {
             trace: None,
             verify: true,
             replies: Replies::Items,
+            durability: Durability::Request,
             guard: GuardConfig::default(),
+            finish: FinishConfig::default(),
+            under_policy: false,
             state: None,
             resume: false,
         }
@@ -108,10 +118,15 @@ impl LoadConfig {
         }
         let (batch, in_flight) = (limits.batch_bytes.unwrap_or(1), limits.in_flight.unwrap_or(1));
         let needed = (batch as u64).saturating_mul(u64::from(in_flight));
-        if needed > limits.memory as u64 {
+        let memory = self.sending_limits().memory;
+        if needed > memory as u64 {
             return Err(format!(
-                "{in_flight} requests of {batch} bytes in flight need {needed} bytes of memory, more than the {} allowed; raise --memory, or lower --batch-bytes or --in-flight",
-                limits.memory
+                "{in_flight} requests of {batch} bytes in flight need {needed} bytes of memory, more than the {memory} allowed{}; raise --memory, or lower --batch-bytes or --in-flight",
+                if memory < limits.memory {
+                    " (half of --memory, the other half is for documents that wait for a flush)"
+                } else {
+                    ""
+                }
             ));
         }
         if limits.document_bytes_max > 1 << 30 {
@@ -152,8 +167,36 @@ impl LoadConfig {
         if self.guard.leave_settings && self.guard.replicas_off {
             return Err("--replicas-off changes a setting, and --leave-settings leaves them all; choose one".to_owned());
         }
+        if self.durability == Durability::Async {
+            if self.index.fixed().is_none() {
+                return Err("--durability async needs one index, and --index has placeholders".to_owned());
+            }
+            if self.guard.leave_settings {
+                return Err(
+                    "--durability async changes a setting, and --leave-settings leaves them all; choose one".to_owned()
+                );
+            }
+            if self.replies == Replies::Summary {
+                return Err(
+                    "--durability async has to see in which index each document is; leave --replies summary out"
+                        .to_owned(),
+                );
+            }
+        }
         if self.guard.replicas_off && self.index.fixed().is_none() {
             return Err("--replicas-off needs one index, and --index has placeholders".to_owned());
+        }
+        if let Some(swap) = &self.finish.swap {
+            swap.check()?;
+            if self.index.fixed().is_none() {
+                return Err("--alias stands for one index, and --index has placeholders".to_owned());
+            }
+            if self.create.recreate {
+                return Err("--alias loads into a new index, so there is nothing to --recreate".to_owned());
+            }
+        }
+        if self.finish.force_merge == Some(0) {
+            return Err("--force-merge needs at least 1 segment".to_owned());
         }
         if self.replies == Replies::Summary
             && (!matches!(self.action, Action::Index | Action::Create)
@@ -172,11 +215,43 @@ impl LoadConfig {
         }
         Ok(())
     }
+
+    /// The limits of what is sent: documents that wait for a flush get half of the memory.
+    pub(crate) fn sending_limits(&self) -> Limits {
+        let mut limits = self.limits.clone();
+        if self.durability == Durability::Async {
+            limits.memory /= 2;
+        }
+        limits
+    }
+}
+
+/// When a document counts as in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When the cluster acknowledges it: with the servers' default, `index.translog.durability: request`, it is on the disks of all
+    /// copies then. The index's own setting is left as it is.
+    #[default]
+    Request,
+    /// When a flush has made it durable on all copies. The index is set to `async` for the time of the load, so that the cluster
+    /// acknowledges before it syncs. What was acknowledged and not flushed when a shard started again is sent again, so its bytes are
+    /// kept: a flush is sent when they are a quarter of `memory`, and every 5 s. For one index; not for data streams.
+    Async,
+}
+
+impl Durability {
+    /// As it is given to `--durability`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Durability::Request => "request",
+            Durability::Async => "async",
+        }
+    }
 }
 
 /// What is changed on the index for the time of the load, written down before and put back afterwards. By default that depends
 /// on the size of the job: see `inrush_core::guard::policy::wanted`. Only where all documents go to one index; of a data
-/// stream, the backing index that is written to when the load begins.
+/// stream or an alias that rolls over, each index that is written to.
 #[derive(Clone, Debug, Default)]
 pub struct GuardConfig {
     /// Change nothing.
@@ -248,8 +323,13 @@ pub struct Limits {
     pub retries: u32,
     /// How long to wait before a batch is sent again for the first time; doubled each further time, up to 30 s. Default 100 ms.
     pub retry_wait: Duration,
-    /// How long to wait for a condition of the whole index or cluster (write block, flood stage) to pass. Default 60 s.
+    /// How long to wait for a condition of the indices that are written to to pass: a write block, the flood stage, a primary shard
+    /// that is missing, a disk above its high watermark. Then the load stops and can be resumed. Default 10 min, as long as a
+    /// batch is tried again. A pause by hand has no end of its own.
     pub pause_max: Duration,
+    /// How often it is looked whether those indices lack a primary shard or a disk below them is above its high watermark.
+    /// Default 10 s.
+    pub health_every: Duration,
     /// How long to wait for requests under way after an interrupt, and then as long again for the verification. Default 30 s.
     pub drain_max: Duration,
     /// Threads that read and encode. Default: the number of cores, at most 8.
@@ -271,7 +351,8 @@ impl Default for Limits {
             retry_for: Duration::from_secs(600),
             retries: 20,
             retry_wait: Duration::from_millis(100),
-            pause_max: Duration::from_secs(60),
+            pause_max: Duration::from_secs(600),
+            health_every: Duration::from_secs(10),
             drain_max: Duration::from_secs(30),
             workers: std::thread::available_parallelism().map_or(2, usize::from).min(8),
         }

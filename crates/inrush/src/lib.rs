@@ -52,6 +52,7 @@ pub mod config;
 mod dead_letter;
 pub mod doctor;
 mod error;
+mod finish;
 mod guard;
 mod ids;
 pub mod infer;
@@ -63,18 +64,20 @@ mod report;
 mod run;
 mod send;
 pub mod source;
+mod targets;
 mod trace;
 pub mod transport;
 mod verify;
 
 pub use dead_letter::Failure;
 pub use error::LoadError;
+pub use finish::{FinishReport, OldIndex, OldWritesReport, Step, StepReport, SwapReport};
 pub use guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
 pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
-pub use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, Position};
-pub use loader::{Loader, LoaderBuilder, PushLoad, RunningLoad, StopHandle};
+pub use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position};
+pub use loader::{Loader, LoaderBuilder, PauseHandle, PushLoad, RunningLoad, StopHandle};
 pub use progress::{Phase, Progress};
 pub use report::{
-    PlanReport, Report, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified,
-    VerifiedState,
+    IndexSizes, PlanReport, Report, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun,
+    Verified, VerifiedState,
 };

@@ -1,5 +1,7 @@
 //! How far a load has come, for whoever watches it.
 
+use crate::finish::Step;
+
 /// A snapshot of a running load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
@@ -47,6 +49,13 @@ pub enum Phase {
     PuttingBack,
     /// Counting what is in the index.
     Verifying,
+    /// What follows the verification, and how far it is.
+    Finishing {
+        /// Which step.
+        step: Step,
+        /// In words.
+        detail: String,
+    },
     /// The report is there.
     Done,
 }

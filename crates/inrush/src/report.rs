@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use inrush_core::PauseTotal;
 use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 use serde::Serialize;
+
+use crate::cluster::stats::IndexStats;
+use crate::finish::{FinishReport, SwapReport};
 
 /// What a load did. As JSON, the counts stand at the top level.
 #[derive(Clone, Debug, Serialize)]
@@ -17,9 +21,9 @@ pub struct Report {
     /// The sums. `docs_read` is the sum of the buckets. Of a load that was resumed, those of all its runs: each document once.
     #[serde(flatten)]
     pub counts: Counts,
-    /// From the first look at the cluster to the end of the verification; of earlier runs up to their last checkpoint.
+    /// From the first look at the cluster to the end; of earlier runs up to their last checkpoint.
     pub seconds: f64,
-    /// Documents that this run read for each second between its first document and its last reply.
+    /// Documents that this run read for each second between its first document and its last reply, pauses left out.
     pub docs_per_second: f64,
     /// What this run did, where the load was resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,8 +37,17 @@ pub struct Report {
     pub verified: Verified,
     /// What was changed on the index for the load, and whether it was put back.
     pub settings: SettingsReport,
+    /// What followed the last document.
+    pub finish: FinishReport,
+    /// How the alias was moved, where one was to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swap: Option<SwapReport>,
     /// By index that took documents.
     pub indices: BTreeMap<String, IndexCounts>,
+    /// By index that took documents, of earlier runs as well: how large it was, and is. Absent where that may not be asked.
+    pub sizes: BTreeMap<String, IndexSizes>,
+    /// When nothing was sent, by reason; part of `seconds`, and not of what `docs_per_second` divides by. Of this run only.
+    pub pauses: Vec<PauseTotal>,
     /// Errors of dead letters by kind, the most frequent first.
     pub errors: Vec<ErrorCount>,
     /// The dead-letter file, if there were any.
@@ -55,6 +68,15 @@ pub struct ThisRun {
     pub counts: Counts,
     /// How long it took.
     pub seconds: f64,
+}
+
+/// How large an index was and is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct IndexSizes {
+    /// Before the first document; null where that was not seen, as of an index that came by a rollover.
+    pub before: Option<IndexStats>,
+    /// After the verification.
+    pub after: Option<IndexStats>,
 }
 
 /// How a load ended.

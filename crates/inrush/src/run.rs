@@ -6,20 +6,22 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use inrush_core::flow::{Comparison, Item};
+use inrush_core::flow::{Comparison, Flushed, Item};
 use inrush_core::outcome::Attempt;
 use inrush_core::tune::Decision;
-use inrush_core::{Command, Flow, ItemBlock, Note, Stop, Time};
+use inrush_core::{Command, Flow, ItemBlock, Note, Pause, PauseTotal, Stop, Time};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{Checkpointer, Written};
-use crate::cluster::{ClusterError, Created, index, stats};
+use crate::cluster::stats::IndexStats;
+use crate::cluster::{ClusterError, Created, index, life, stats};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
 use crate::progress::{Phase, Progress};
 use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
 use crate::source::SourceError;
+use crate::targets::{self, Targets};
 use crate::trace::TraceWriter;
 use crate::transport::Transport;
 
@@ -40,12 +42,28 @@ pub(crate) enum Event {
     Gone { request: u64 },
     /// Documents were compared.
     Compared { request: u64, results: Vec<Comparison> },
+    /// What became of a flush.
+    Flushed { request: u64, flushed: Flushed },
     /// An index of a placeholder is there, with so many documents in it before where they were counted, or cannot be made.
     Index { name: String, result: Result<Option<u64>, String> },
     /// A checkpoint was written, or could not be.
     Checkpoint(Written),
+    /// What an index of a placeholder was like before the load.
+    Size { name: String, size: IndexStats },
+    /// Why this is no time to send; nothing any more with `None`.
+    Trouble(Option<Pause>),
+    /// Somebody wants nothing to be sent, or that to end.
+    Hold(Hold),
     /// Somebody wants the load to end.
     Stop,
+}
+
+/// What somebody wants who has the load in hand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Hold {
+    Pause,
+    Resume,
+    Toggle,
 }
 
 /// What the loop works with.
@@ -71,6 +89,11 @@ pub(crate) struct Run {
     pub(crate) counts_before: BTreeMap<String, Option<u64>>,
     /// An index to refresh beside the last requests, because it is refreshed rarely during the load.
     pub(crate) refresh_early: Option<String>,
+    pub(crate) targets: Targets,
+    /// How often the health of the indices is looked at.
+    pub(crate) health_every: Duration,
+    /// What indices were like before the load, by their names.
+    pub(crate) sizes_before: BTreeMap<String, IndexStats>,
 }
 
 /// What the loop leaves behind.
@@ -84,6 +107,10 @@ pub(crate) struct Finished {
     pub(crate) checkpoint_failure: Option<String>,
     pub(crate) first_block: Option<Instant>,
     pub(crate) ended: Instant,
+    pub(crate) pauses: Vec<PauseTotal>,
+    pub(crate) sizes_before: BTreeMap<String, IndexStats>,
+    /// Whoever stops the load still does so here.
+    pub(crate) events: mpsc::UnboundedReceiver<Event>,
 }
 
 /// Blocks on their way into the flow: put in order, and held until their indices are there.
@@ -95,6 +122,8 @@ struct Intake {
     ready: BTreeMap<String, Option<u64>>,
     /// How many blocks there are in all, once that is known.
     blocks: Option<u64>,
+    /// Why the source ended before its end. What was read is loaded first.
+    broken: Option<String>,
     first_block: Option<Instant>,
 }
 
@@ -116,6 +145,8 @@ impl Run {
         let mut intake = Intake { ready: std::mem::take(&mut self.counts_before), ..Intake::default() };
         let mut tick = tokio::time::interval(PROGRESS_EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let (transport, names) = (Arc::clone(&self.transport), self.targets.subscribe());
+        tokio::spawn(targets::observe(transport, names, self.health_every, self.sender.clone()));
         loop {
             let now = self.now();
             while let Some(command) = self.flow.poll(now) {
@@ -123,6 +154,9 @@ impl Run {
             }
             self.gate.set_room(self.flow.input_room().saturating_sub(intake.waiting_bytes()));
             if self.flow.is_done() {
+                if let Some(why) = intake.broken.take() {
+                    self.fail(now, why);
+                }
                 break;
             }
             self.keep_checkpoint(&intake);
@@ -143,6 +177,7 @@ impl Run {
         }
         self.gate.close();
         self.show_progress();
+        let pauses = self.flow.pauses(self.now());
         let checkpoint_failure = self.keep_last_checkpoint().await;
         Finished {
             checkpointer: self.checkpointer,
@@ -152,6 +187,9 @@ impl Run {
             counts_before: intake.ready,
             first_block: intake.first_block,
             ended: Instant::now(),
+            pauses,
+            sizes_before: self.sizes_before,
+            events: self.events,
         }
     }
 
@@ -174,9 +212,7 @@ impl Run {
             Event::SourceEnd { blocks, result } => {
                 intake.blocks = Some(blocks);
                 self.refresh_early();
-                if let Err(error) = result {
-                    self.fail(now, format!("cannot read on: {error}"));
-                }
+                intake.broken = result.err().map(|error| format!("cannot read on: {error}"));
                 self.admit(now, intake);
             }
             Event::ReaderDied => self.fail(now, "a reader stopped in the middle; please report this".to_owned()),
@@ -185,6 +221,7 @@ impl Run {
             }
             Event::Gone { request } => self.flow.handle_gone(now, request),
             Event::Compared { request, results } => self.flow.handle_compared(now, request, &results),
+            Event::Flushed { request, flushed } => self.flow.handle_flushed(now, request, flushed),
             Event::Checkpoint(written) => {
                 let Some(checkpointer) = &mut self.checkpointer else { return };
                 match checkpointer.ended(written) {
@@ -204,6 +241,23 @@ impl Run {
             }
             Event::Index { name, result: Err(why) } => {
                 self.fail(now, format!("cannot prepare the index {name}: {why}"))
+            }
+            Event::Size { name, size } => {
+                if let Some(checkpointer) = &mut self.checkpointer {
+                    checkpointer.sized(&name, size);
+                }
+                self.sizes_before.entry(name).or_insert(size);
+            }
+            Event::Trouble(trouble) => self.flow.handle_trouble(now, trouble),
+            Event::Hold(hold) => {
+                let hold = match hold {
+                    Hold::Pause => true,
+                    Hold::Resume => false,
+                    Hold::Toggle => !self.flow.is_held_by_hand(),
+                };
+                self.flow.handle_hold(now, hold);
+                // Whoever asked wants to see it.
+                self.show_progress();
             }
             Event::Stop => {
                 self.flow.handle_stop(now, Stop::Interrupted);
@@ -303,6 +357,13 @@ impl Run {
                 });
             }
             Command::Compare { request, items } => self.compare(request, items),
+            Command::Flush { request, index } => {
+                let (transport, sender) = (Arc::clone(&self.transport), self.sender.clone());
+                tokio::spawn(async move {
+                    let flushed = life::flush(&transport, &index).await;
+                    let _ = sender.send(Event::Flushed { request, flushed });
+                });
+            }
             Command::DeadLetter(letter) => {
                 if let Err(e) = self.dead_letters.write(&letter) {
                     self.dead_letters_failed(&e);
@@ -325,7 +386,13 @@ impl Run {
     fn make_index(&self, name: String) {
         let (transport, create, sender) = (Arc::clone(&self.transport), Arc::clone(&self.create), self.sender.clone());
         let count = self.count_before;
+        let sized = self.sizes_before.contains_key(&name);
         tokio::spawn(async move {
+            if !sized {
+                // None yet, if it is missing.
+                let size = stats::stats(&transport, &name).await.unwrap_or_default();
+                let _ = sender.send(Event::Size { name: name.clone(), size });
+            }
             let result = ensure_index(&transport, &create, &name, count).await.map_err(|e| e.to_string());
             let _ = sender.send(Event::Index { name, result });
         });
@@ -352,7 +419,7 @@ impl Run {
         let phase = match (self.flow.stopped(), self.flow.paused()) {
             (Some(Stop::Interrupted), _) => Phase::Draining("interrupted".to_owned()),
             (Some(Stop::Failed(why)), _) => Phase::Draining(why.clone()),
-            (None, Some(condition)) => Phase::Paused(condition.advice().to_owned()),
+            (None, Some(pause)) => Phase::Paused(pause.why.clone()),
             (None, None) => Phase::Loading,
         };
         let counts = self.flow.counts();
@@ -373,6 +440,7 @@ impl Run {
             phase,
         };
         self.progress.send_replace(progress);
+        self.targets.update(&self.flow.tally().indices);
         if let Some(trace) = &mut self.trace {
             trace.flush();
         }
@@ -413,8 +481,8 @@ async fn sleep_until(due: Option<tokio::time::Instant>) {
 
 fn tell(note: &Note) {
     match note {
-        Note::Paused(condition) => tracing::warn!("paused: {}", condition.advice()),
-        Note::Resumed => tracing::info!("resumed: the cluster takes documents again"),
+        Note::Paused(pause) => tracing::warn!("paused: {}", pause.why),
+        Note::Resumed => tracing::warn!("resumed"),
         Note::BodyLimit(bytes) => {
             tracing::warn!("the server refused a request as too large; batches stay below {bytes} bytes from now on");
         }
@@ -426,6 +494,11 @@ fn tell(note: &Note) {
             from.in_flight,
             from.batch_bytes
         ),
+        Note::SentAgain(docs) => {
+            tracing::warn!(
+                "a shard started again, or another copy took over: {docs} documents that no flush had made durable are sent again"
+            );
+        }
         Note::Trouble(why) => tracing::info!("a request will be sent again: {why}"),
     }
 }

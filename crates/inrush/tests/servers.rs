@@ -9,11 +9,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use common::{documents, load};
+use inrush::cluster::life;
 use inrush::config::{DeadLetters, LoadConfig};
 use inrush::node::{Distribution, NodeSpec, OwnedNode};
 use inrush::source::{Format, FormatOptions, SourceSpec, Warnings, open};
 use inrush::transport::{Credentials, HttpOptions, Transport};
 use inrush::{Loader, Report, Status, VerifiedState};
+use inrush_core::flow::Flushed;
 use inrush_testbed::client::Client;
 use inrush_testbed::conformance::{Outcome, Target, run_all};
 use inrush_testbed::{Proxy, ProxyConfig};
@@ -49,7 +51,7 @@ async fn ids(node: &OwnedNode, index: &str) -> BTreeSet<String> {
 /// that are refused.
 async fn check(distribution: Distribution) {
     let title = distribution.title();
-    let (node, folder) = start(distribution).await;
+    let (mut node, folder) = start(distribution).await;
 
     let target = Target::connect(&node.url(), None).await.unwrap();
     let outcomes = run_all(&target).await;
@@ -88,6 +90,7 @@ async fn check(distribution: Distribution) {
     );
 
     diagnose(&node, &title).await;
+    begin_another_life(&mut node, &title).await;
 
     node.stop().await.unwrap();
     std::fs::remove_dir_all(folder).unwrap();
@@ -96,16 +99,38 @@ async fn check(distribution: Distribution) {
     );
 }
 
+/// A flush proves what is durable, and a primary that starts again is in another term.
+async fn begin_another_life(node: &mut OwnedNode, title: &str) {
+    let transport = Transport::new(&[node.url()], Credentials::None, &HttpOptions::default()).unwrap();
+    let index = "without-ids";
+    let zero = serde_json::json!({"index": {"number_of_replicas": 0}});
+    assert_eq!(transport.put_json(&format!("/{index}/_settings"), &zero).await.unwrap().0, 200);
+    let before = life::life(&transport, index).await.unwrap();
+    assert_eq!(life::flush(&transport, index).await, Flushed::Done(before.clone()), "{title}");
+    node.restart().await.unwrap();
+    let after = life::life(&transport, index).await.unwrap();
+    assert_eq!((&after.index, &after.uuid), (&before.index, &before.uuid), "{title}");
+    assert!(
+        before.terms.iter().zip(&after.terms).all(|(before, after)| before < after),
+        "{title}: {before:?} {after:?}"
+    );
+    assert_eq!(life::flush(&transport, index).await, Flushed::Done(after), "{title}");
+}
+
 /// The doctor gets all its questions answered, and finds what a crashed loader would have left on an index.
 async fn diagnose(node: &OwnedNode, title: &str) {
     let transport = Transport::new(&[node.url()], Credentials::None, &HttpOptions::default()).unwrap();
     let left = serde_json::json!({"index": {"refresh_interval": "-1", "translog": {"durability": "async"}}});
     let (status, reply) = transport.put_json("/with-ids/_settings", &left).await.unwrap();
     assert_eq!(status, 200, "{title}: {reply}");
+    let allocation =
+        |to: serde_json::Value| serde_json::json!({"persistent": {"cluster.routing.allocation.enable": to}});
+    transport.put_json("/_cluster/settings", &allocation("none".into())).await.unwrap();
     let found = inrush::doctor::examine(&transport, Some("with-ids")).await.unwrap();
     assert_eq!(found.not_checked, Vec::<String>::new(), "{title}");
     let ids: Vec<&str> = found.findings.iter().map(|finding| finding.id).collect();
-    assert!(["refresh_off", "translog_async"].iter().all(|id| ids.contains(id)), "{title}: {ids:?}");
+    transport.put_json("/_cluster/settings", &allocation(serde_json::Value::Null)).await.unwrap();
+    assert!(["refresh_off", "translog_async", "allocation_off"].iter().all(|id| ids.contains(id)), "{title}: {ids:?}");
     let other = inrush::doctor::examine(&transport, Some("without-ids")).await.unwrap();
     assert!(other.findings.iter().all(|finding| finding.id != "refresh_off"), "{title}: {:?}", other.findings);
     let missing = inrush::doctor::examine(&transport, Some("nope")).await.unwrap_err();

@@ -327,3 +327,85 @@ async fn replicas_of_an_index_with_documents_go_only_if_that_is_meant_and_safe()
     let error = Loader::new(config).unwrap().run(large(1)).await.unwrap_err();
     assert!(error.to_string().contains("wants green"), "{error}");
 }
+
+/// A template that makes data streams of the name `stream`.
+fn stream_template(fake: &FakeCluster) {
+    let template = json!({"index_patterns": ["stream*"], "data_stream": {}, "template": {"settings": {REFRESH: "3s"}}});
+    fake.cluster().templates.insert("t".to_owned(), template);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_that_a_data_stream_rolls_over_to_is_looked_after_as_well() {
+    for exists in [true, false] {
+        let fake = fake().await;
+        stream_template(&fake);
+        if exists {
+            fake.cluster().create_data_stream("stream").unwrap();
+        }
+        let (mut config, folder) = config(fake.urls(), "stream");
+        config.guard.state = Some(folder.path().join("state"));
+        config.limits.max_rate = Some(inrush::config::Rate::Docs(1000));
+        let lines = (0..1_000).map(|n| format!("{{\"@timestamp\":\"2026-01-01T00:00:00Z\",\"n\":{n}}}"));
+        let load = Loader::new(config).unwrap().start(Box::new(Large(Lines::new(lines)))).await.unwrap();
+        let mut progress = load.progress();
+        let backing = |n: usize| fake.cluster().data_streams.get("stream").map(|s| s.indices[n].clone());
+        let refresh = |n| backing(n).and_then(|index| fake.setting(&index, REFRESH));
+        while refresh(0).as_deref() != Some("60s") {
+            progress.changed().await.unwrap();
+        }
+        let (_, new) = fake.cluster().roll_over("stream").unwrap();
+        while refresh(1).as_deref() != Some("60s") {
+            progress.changed().await.unwrap();
+        }
+        let of = |letter: inrush_testbed::StoredDocument| letter.json()["index"].as_str().unwrap().to_owned();
+        let held: Vec<String> = fake.documents(GUARD_INDEX).into_iter().map(of).collect();
+        assert!(held.len() == 2 && held.contains(&new), "each has a lease: {held:?}");
+        let report = load.finish().await;
+        assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 1000), "{report:?}");
+        assert_eq!(report.settings.restored, SettingsRestored::Yes, "{:?}", report.settings);
+        assert!(report.settings.detail.contains(&new), "{:?}", report.settings);
+        assert_eq!((refresh(0).as_deref(), refresh(1).as_deref()), (Some("3s"), Some("3s")));
+        assert_eq!((leases(&fake), fake.documents("stream").len()), (0, 1000));
+        assert_eq!(std::fs::read_dir(folder.path().join("state")).unwrap().count(), 0);
+        fake.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_after_a_rollover_is_recovered_for_both_indices() {
+    let fake = fake().await;
+    stream_template(&fake);
+    fake.cluster().create_data_stream("stream").unwrap();
+    let (mut config, folder) = replicas_off(&fake);
+    config.index = "stream".parse().unwrap();
+    let backing = |fake: &FakeCluster| fake.cluster().data_streams["stream"].indices.clone();
+    let replicas = |fake: &FakeCluster| backing(fake).iter().map(|i| fake.setting(i, REPLICAS)).collect::<Vec<_>>();
+    let fake = Arc::new(fake);
+    let shared = Arc::clone(&fake);
+    let crashed = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let load = runtime.block_on(async {
+            let document = || Document { body: "{\"@timestamp\":1}".into(), ..Document::default() };
+            let load = Loader::new(config).unwrap().sender().await.unwrap();
+            load.send(document()).await.unwrap();
+            load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
+            shared.cluster().roll_over("stream").unwrap();
+            load.send(document()).await.unwrap();
+            let mut progress = load.progress();
+            while shared.setting(&backing(&shared)[1], REPLICAS).as_deref() != Some("0") {
+                progress.changed().await.unwrap();
+            }
+            load
+        });
+        drop(runtime);
+        drop(load);
+    });
+    tokio::task::spawn_blocking(|| crashed.join().unwrap()).await.unwrap();
+    let off = Some("0".to_owned());
+    assert_eq!(replicas(&fake), [off.clone(), off]);
+    let recovered = put_back(&fake, &folder.path().join("state"), WATCH).await;
+    let states: Vec<RecoveredState> = recovered.iter().map(|one| one.state).collect();
+    assert_eq!(states, [RecoveredState::Restored, RecoveredState::Restored], "{recovered:?}");
+    let on = Some("1".to_owned());
+    assert_eq!(replicas(&fake), [on.clone(), on]);
+}

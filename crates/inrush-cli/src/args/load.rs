@@ -6,16 +6,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use inrush::config::{IdFrom, MaxErrors, OnConflict, Rate};
+use inrush::config::{Durability, IdFrom, MaxErrors, OnConflict, Rate};
+use inrush::source::{FixedColumn, LogFormat};
 use inrush::{Action, FieldPath, IndexTemplate};
 
-use super::OutputArgs;
+use super::{FinishArgs, OutputArgs};
 use crate::units::{parse_bytes_positive, parse_duration, parse_duration_positive, parse_max_errors};
 
 /// Load documents into an index, and account for each of them.
 #[derive(Clone, Debug, Default, Args)]
 #[command(after_help = "\
 Sizes are whole numbers with a unit: 64MiB, 2MB, 1g (1g = 1GiB) or plain bytes. Durations: 500ms, 1s, 10m, 2h.
+
+While it runs, p or space on its terminal, or SIGUSR1, pauses it, and lets it go on.
 
 Exit status:
   0    all documents are in, and verified
@@ -36,6 +39,8 @@ pub(crate) struct LoadArgs {
     #[command(flatten)]
     pub(crate) errors: ErrorArgs,
     #[command(flatten)]
+    pub(crate) finish: FinishArgs,
+    #[command(flatten)]
     pub(crate) resume: ResumeArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -45,7 +50,7 @@ pub(crate) struct LoadArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Source")]
 pub(crate) struct SourceArgs {
-    /// Files, globs in quotes ('logs/*.ndjson.zst'), or - for stdin; gzip, zstd, bzip2 and xz are recognised by
+    /// Files, folders, globs in quotes ('logs/*.ndjson.zst'), or - for stdin; gzip, zstd, bzip2 and xz are recognised by
     /// their content
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath)]
     pub(crate) sources: Vec<OsString>,
@@ -64,26 +69,44 @@ pub(crate) struct SourceArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Source")]
 pub(crate) struct FormatArgs {
-    /// Format of the sources. Default: told from each one's first character ({ is ndjson) and the ending of its name
+    /// Format of the sources. Default: told from the first bytes of each ({ is ndjson, [ a JSON array; Parquet, Arrow, Avro, workbooks) and the ending of its name
     /// (.ndjson, .jsonl, .json; .csv, .tsv, .psv; .txt, .log are text)
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
     /// Text: the field that holds each line. Default: message
     #[arg(long, value_name = "FIELD")]
     pub(crate) field: Option<String>,
+    /// Text: each line is one of a web server's access log, `combined` or `common`; its parts become fields. A line that is
+    /// something else is a dead letter
+    #[arg(long, value_name = "FORMAT", value_parser = str::parse::<LogFormat>, conflicts_with_all = ["parse_regex", "fixed_width"])]
+    pub(crate) parse: Option<LogFormat>,
+    /// Text: the named groups of a regular expression become fields, as in '^(?<level>\w+) (?<text>.*)'; types from --schema.
+    /// A line that does not match is a dead letter
+    #[arg(long, value_name = "REGEX", conflicts_with = "fixed_width")]
+    pub(crate) parse_regex: Option<String>,
+    /// Text: columns of fixed width, in characters from 1, as in id:1-8,name:9-40,rest:41-; types from --schema
+    #[arg(long, value_name = "NAME:FIRST-LAST,…", value_delimiter = ',')]
+    pub(crate) fixed_width: Vec<FixedColumn>,
     /// CSV: what separates cells, one ASCII character, or `tab`. Default: a comma, a tab with --format tsv
     #[arg(long, value_name = "CHAR", value_parser = parse_separator)]
     pub(crate) separator: Option<u8>,
     /// CSV: what encloses cells that hold separators, one ASCII character, or `none`. Default: "
     #[arg(long, value_name = "CHAR", value_parser = parse_quote)]
     pub(crate) quote: Option<Quote>,
-    /// CSV: the first row is data. Columns are named by --columns, else c1, c2, …
+    /// Workbooks: the sheet, by name or number from 1. Default: the first one that is not hidden
+    #[arg(long, value_name = "SHEET")]
+    pub(crate) sheet: Option<String>,
+    /// Workbooks: the row that has the names of the columns, from 1; what is above it is left out. Default: the first one that
+    /// is not empty
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) header_row: Option<u32>,
+    /// CSV, workbooks: the first row is data. Columns are named by --columns, else c1, c2, …
     #[arg(long)]
     pub(crate) no_header: bool,
-    /// CSV: names of the columns in order, for files without a header: the first row is data
+    /// CSV, workbooks: names of the columns in order, for files without a header: the first row is data
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
-    /// CSV: types of columns instead of the ones that are found, as in id:string,price:float
+    /// CSV, --parse-regex, --fixed-width: types of columns instead of the ones that are found, as in id:string,price:float
     #[arg(long, value_name = "COLUMN:TYPE,…", value_delimiter = ',')]
     pub(crate) schema: Vec<String>,
     /// CSV: every column is a string, but those that --schema names
@@ -92,6 +115,14 @@ pub(crate) struct FormatArgs {
     /// CSV: cells with this content count as empty, as in NA or \N: the field is absent; repeated for several
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
+    /// NDJSON, JSON arrays: check that every document is a JSON object before it is sent; others are dead letters. Costs about
+    /// a second of one core for a gigabyte. Default: the cluster finds out
+    #[arg(long)]
+    pub(crate) validate: bool,
+    /// Folders in a path such as year=2024 are no fields. By default they are those of the documents in Parquet, Arrow and Avro files,
+    /// as whole numbers or strings
+    #[arg(long)]
+    pub(crate) no_hive_partitions: bool,
     /// Character set of the sources, as in latin1 or windows-1252. Default: UTF-8, or what a byte order mark says
     #[arg(long, value_name = "NAME")]
     pub(crate) charset: Option<String>,
@@ -101,8 +132,8 @@ pub(crate) struct FormatArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct IndexArgs {
-    /// Index, alias or data stream; {field} stands for a field's value, as in 'logs-{tenant}'. Needed; with
-    /// --from-dead-letters the one of the first load
+    /// Index, alias or data stream; {field} stands for a field's value, as in 'logs-{tenant}'. Needed, but
+    /// with --alias; with --from-dead-letters the one of the first load
     #[arg(long, value_name = "NAME")]
     pub(crate) index: Option<IndexTemplate>,
     /// Nodes of the cluster, repeated or separated by commas; a URL without a port means 9200. `local`, the default, is the
@@ -157,10 +188,19 @@ pub(crate) struct IndexArgs {
     /// index has no replicas, and a very large one (1 GiB) refreshes, flushes and merges less; all of it is put back
     #[arg(long)]
     pub(crate) leave_settings: bool,
+    /// `request`: a document is in when the cluster acknowledges it. `async`: the cluster acknowledges before it syncs its
+    /// translog, and a document is in when a later flush has made it durable on all copies; what a node loses before is sent
+    /// again. Half of --memory is for documents that wait for a flush. [default: request]
+    #[arg(long, value_name = "WHEN", value_parser = parse_durability)]
+    pub(crate) durability: Option<Durability>,
     /// No replicas during the load, whatever its size; an index with documents has to be green, and asks, unless --yes
     /// is given
     #[arg(long)]
     pub(crate) replicas_off: bool,
+    /// Load although a policy (ILM, ISM) is about to make the index read-only, shrink or delete it, within a day. By default
+    /// that is refused, and what comes later is a warning
+    #[arg(long)]
+    pub(crate) under_policy: bool,
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
@@ -229,8 +269,8 @@ pub(crate) struct SizeArgs {
     /// Requests under way at once, those that wait to be tried again included. Default: tuned, 1 to 256
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) in_flight: Option<u32>,
-    /// Keep searches on the cluster fast: requests may take 1.3 times as long as on the idle cluster, and 0.1% of the
-    /// documents may be rejected, before less is sent
+    /// Hold back for the sake of searches: less is sent when requests take 1.3 times as long as on the idle cluster, or 0.1%
+    /// of the documents are rejected. An aim, not a guarantee: docs/tuner.md has what it reaches
     #[arg(long)]
     pub(crate) gentle: bool,
     /// The most that is sent a second, repetitions included: bytes before compression such as 20MiB, or documents
@@ -261,7 +301,8 @@ pub(crate) struct SizeArgs {
     /// How often in a row a batch is tried again without getting any of its documents in. Default 20
     #[arg(long, value_name = "N")]
     pub(crate) retries: Option<u32>,
-    /// How long to wait for a condition of the whole index or cluster to pass (write block, full disk). Default 60s
+    /// How long to wait for a condition of the index to pass: a write block, a primary shard that is missing (red), a disk
+    /// above its high watermark or the flood stage. Then the load stops, and --resume goes on. Default 10m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) pause_for: Option<Duration>,
     /// What is asked of the cluster for each request: items, one reply entry a document; or summary, only whether there
@@ -282,6 +323,9 @@ pub(crate) struct ErrorArgs {
     /// inrush-dead-letters-RUN.ndjson in the working directory, made when the first one comes
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) dead_letters: Option<PathBuf>,
+    /// Stop at the first document that cannot be indexed, as --max-errors 0
+    #[arg(long, conflicts_with = "max_errors")]
+    pub(crate) strict: bool,
     /// Stop when more than N documents, or more than N% of them, are dead letters; a percentage is judged from the
     /// 10,000th document on and at the end. Default 100%
     #[arg(long, value_name = "N|N%", value_parser = parse_max_errors)]
@@ -316,6 +360,16 @@ pub(crate) enum Format {
     Tsv,
     /// Every line is a document with one field, --field
     Text,
+    /// One JSON array, whose elements are the documents
+    JsonArray,
+    /// Parquet
+    Parquet,
+    /// Arrow IPC, stream or file, also Feather V2
+    Arrow,
+    /// Avro
+    Avro,
+    /// A sheet of a workbook: .xlsx, .xlsm, .xlsb, .xls or .ods
+    Excel,
 }
 
 impl Format {
@@ -323,7 +377,13 @@ impl Format {
     pub(crate) fn has_columns(self) -> bool {
         match self {
             Format::Csv | Format::Tsv => true,
-            Format::Ndjson | Format::Text => false,
+            Format::Ndjson
+            | Format::Text
+            | Format::JsonArray
+            | Format::Parquet
+            | Format::Arrow
+            | Format::Avro
+            | Format::Excel => false,
         }
     }
 
@@ -334,6 +394,11 @@ impl Format {
             Format::Csv => "csv",
             Format::Tsv => "tsv",
             Format::Text => "text",
+            Format::JsonArray => "json-array",
+            Format::Parquet => "parquet",
+            Format::Arrow => "arrow",
+            Format::Avro => "avro",
+            Format::Excel => "excel",
         }
     }
 }
@@ -397,6 +462,13 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
         Ok(Rate::Docs(0)) | Err(()) => Err("expected bytes such as 20MiB or documents such as 5000docs".to_owned()),
         Ok(rate) => Ok(rate),
     }
+}
+
+fn parse_durability(text: &str) -> Result<Durability, String> {
+    [Durability::Request, Durability::Async]
+        .into_iter()
+        .find(|durability| durability.name() == text)
+        .ok_or_else(|| "expected request or async".to_owned())
 }
 
 fn parse_id_from(text: &str) -> Result<IdFrom, String> {

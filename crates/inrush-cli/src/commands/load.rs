@@ -1,19 +1,21 @@
 //! `inrush load`.
 
 use std::io::{BufRead, IsTerminal, Write};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use inrush::cluster::ClusterError;
 use inrush::config::LoadConfig;
 use inrush::source::{Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
 use inrush::transport::HttpErrorKind;
-use inrush::{LoadError, Loader, Report, RunningLoad};
+use inrush::{LoadError, Loader, PauseHandle, Report, RunningLoad};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{IndexArgs, LoadArgs, OutputArgs, SourceArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, Hint, UsageError};
 use crate::job::{self, Job};
+use crate::keys::Keys;
 use crate::logging::{self, Stderr};
 use crate::progress::{self, Display};
 use crate::{options, summary};
@@ -29,11 +31,15 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     let mut config = options::config(&job, &Surroundings::of_process())?;
     let source = open_source(&job.args.source, config.limits.document_bytes_max)?;
     super::mapping::of_load(&job.args.source, &job.args.index, &mut config).await?;
+    let reads_stdin = job.args.source.sources.iter().any(|source| source == "-");
     confirm_recreate(&job.args.index, &config)?;
     confirm_replicas_off(&job.args.index, &mut config)?;
 
     // From here on a signal is ours; before, it ends the process as usual, prompts included.
     let mut signals = Signals::new()?;
+    // Only so that a file that may not grow is an error like any other, and does not end the process.
+    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
+    let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let load = tokio::select! {
         load = start(job, config, source, &stderr) => load?,
         () = signals.next() => {
@@ -43,8 +49,13 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     };
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(progress::show(load.progress(), display, stderr.clone()));
-    tokio::spawn(stop_on_signals(signals, load.stop_handle(), stderr.clone()));
+    tokio::spawn(pause_on_signals(pauses, load.pause_handle()));
+    let keys = listen_to_keys(&load, display, reads_stdin);
+    tokio::spawn(stop_on_signals(signals, load.stop_handle(), keys.clone(), stderr.clone()));
     let report = load.finish().await;
+    if let Some(keys) = keys {
+        keys.restore();
+    }
     // The progress line is cleared before the report is printed; how it fared does not matter any more.
     let _ = shown.await;
     print(&report, &output, stderr)?;
@@ -154,13 +165,52 @@ impl Signals {
 }
 
 /// The first signal ends the load in order, the second one at once.
-async fn stop_on_signals(mut signals: Signals, stop: inrush::StopHandle, mut stderr: Stderr) {
+async fn stop_on_signals(mut signals: Signals, stop: inrush::StopHandle, keys: Option<Arc<Keys>>, mut stderr: Stderr) {
     signals.next().await;
     let _ = writeln!(stderr, "interrupted: waiting for what is under way; once more to leave at once");
     stop.stop();
     signals.next().await;
+    if let Some(keys) = keys {
+        keys.restore();
+    }
     std::process::exit(i32::from(ExitStatus::Interrupted.code()));
 }
+
+/// SIGUSR1 pauses the load, the next one lets it go on.
+async fn pause_on_signals(mut signals: Signal, pause: PauseHandle) {
+    while signals.recv().await.is_some() {
+        pause.toggle();
+    }
+}
+
+/// `p` and space do the same, where somebody sits before a terminal that is not the source.
+fn listen_to_keys(load: &RunningLoad, display: Display, reads_stdin: bool) -> Option<Arc<Keys>> {
+    if display != Display::Terminal || reads_stdin {
+        return None;
+    }
+    let pause = load.pause_handle();
+    let keys = Arc::new(Keys::listen(move || pause.toggle())?);
+    // From now on these would leave the terminal changed.
+    let suspend = signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()));
+    if let (Ok(mut suspend), Ok(mut quit)) = (suspend, signal(SignalKind::quit())) {
+        let keys = Arc::clone(&keys);
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    _ = suspend.recv() => keys.suspend(),
+                    _ = quit.recv() => {
+                        keys.restore();
+                        std::process::exit(QUIT);
+                    }
+                }
+            }
+        });
+    }
+    Some(keys)
+}
+
+/// What shells show for a process that SIGQUIT has ended.
+const QUIT: i32 = 128 + 3;
 
 /// The report on stdout; a reader that has left is no error. Where nobody reads it there, stderr says what went wrong.
 fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {

@@ -59,6 +59,7 @@ pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
     match &progress.phase {
         Phase::Loading | Phase::Done => {}
         phase @ (Phase::Starting | Phase::PuttingBack | Phase::Verifying) => parts.push(phase_name(phase).to_owned()),
+        phase @ Phase::Finishing { .. } => parts.push(finishing(phase)),
         phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
     }
     parts.push(format!("{} docs", units::count(progress.docs_settled)));
@@ -93,7 +94,16 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
         Phase::Draining(_) => "stopping",
         Phase::PuttingBack => "putting settings back",
         Phase::Verifying => "verifying",
+        Phase::Finishing { step, .. } => step.name(),
         Phase::Done => "done",
+    }
+}
+
+/// A step at the end, and how far it is.
+pub(super) fn finishing(phase: &Phase) -> String {
+    match phase {
+        Phase::Finishing { step, detail } if !detail.is_empty() => format!("{}: {detail}", step.name()),
+        other => phase_name(other).to_owned(),
     }
 }
 

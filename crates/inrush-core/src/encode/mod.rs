@@ -2,5 +2,6 @@
 
 mod fields;
 mod json;
+pub mod smile;
 
 pub use json::Encoder;

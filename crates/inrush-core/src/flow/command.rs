@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
+use super::Pause;
 use crate::block::Position;
-use crate::outcome::Condition;
 use crate::tune::{Decision, Sample};
 
 /// What to do next.
@@ -23,6 +23,13 @@ pub enum Command {
         request: u64,
         /// Their action lines and contents.
         items: Vec<Item>,
+    },
+    /// Flush the index on all copies, look at it afterwards, and answer with [`super::Flow::handle_flushed`].
+    Flush {
+        /// The number to answer with.
+        request: u64,
+        /// The index itself, no alias.
+        index: String,
     },
     /// Write this down.
     DeadLetter(Box<DeadLetter>),
@@ -87,8 +94,8 @@ pub struct DeadLetter {
 /// Something a person should hear of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// Nothing is sent until the condition has passed.
-    Paused(Condition),
+    /// Nothing is sent until this has passed.
+    Paused(Pause),
     /// It has passed.
     Resumed,
     /// The server's limit on bodies was met; batches stay below so many bytes from now on.
@@ -97,6 +104,9 @@ pub enum Note {
     Lost(String),
     /// A request was refused or could not be sent and will be sent again, and why.
     Trouble(String),
+    /// A shard of the index started again, or another copy of it took over: so many documents that were acknowledged and not flushed
+    /// are sent again.
+    SentAgain(u64),
     /// The tuner has changed the plan.
     Plan(Decision),
 }

@@ -73,16 +73,16 @@ impl Flow {
     }
 
     pub(super) fn give_up_if_due(&mut self, now: Time) {
-        if let Some(paused) = self.paused
-            && self.stop.is_none()
-            && now.since(paused.since) >= self.config.pause_max
+        if self.pauses.end(self.config.pause_max).is_some_and(|end| end <= now)
+            && let Some(pause) = self.paused()
         {
             let waited = self.config.pause_max.as_secs_f64();
-            let why = format!("stopped after a pause of {waited} s: {}", paused.condition.advice());
+            let why = format!("stopped after a pause of {waited} s: {}", pause.why);
             self.handle_stop(now, Stop::Failed(why));
         }
         let Some((_, stopped_at)) = self.stop else { return };
         let over = now.since(stopped_at) >= self.config.drain_max;
+        self.give_up_durable(now, over);
         let ids: Vec<u64> = self.slots.keys().copied().collect();
         for id in ids {
             let Some(slot) = self.slots.get(&id) else { continue };

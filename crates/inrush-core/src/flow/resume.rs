@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Flow;
+use super::durable::Durable;
 use super::slot::Slot;
 use crate::batch::{Segment, Tracked};
 use crate::checkpoint::Checkpoint;
@@ -97,7 +98,8 @@ impl Flow {
     fn repeats_wanted(&self) -> u64 {
         let parts = self.slots.values().flat_map(|slot| &slot.parts).filter(|part| part.last_uncertain);
         let slots: u64 = parts.map(|part| part.batch.without_id()).sum();
-        self.tally.counts.possible_duplicates + slots + self.pending.repeats()
+        let again = self.durable.as_ref().map_or(0, Durable::repeats);
+        self.tally.counts.possible_duplicates + slots + self.pending.repeats() + again
     }
 
     /// Whether the first part of a slot may be sent: it is no repetition, or it was written down.

@@ -52,6 +52,8 @@ pub(super) struct Part {
     pub(super) in_flight: u32,
     /// It was sent before it was full.
     pub(super) source_limited: bool,
+    /// In which life of the index it was sent last.
+    pub(super) epoch: u32,
 }
 
 impl Slot {
@@ -67,8 +69,16 @@ impl Slot {
             first_sent: now,
             in_flight: 0,
             source_limited,
+            epoch: 0,
         };
         Slot { id, parts: VecDeque::from([part]), state: SlotState::Waiting { until: now } }
+    }
+
+    /// What was sent before and may be there, or may be lost.
+    pub(super) fn again(id: u64, now: Time, batch: Batch) -> Self {
+        let mut slot = Slot::new(id, now, batch, true);
+        slot.parts.iter_mut().for_each(|part| (part.uncertain, part.last_uncertain) = (true, true));
+        slot
     }
 }
 
@@ -148,6 +158,7 @@ impl Flow {
             outcome: Outcome::Lost,
             in_flight: part.in_flight,
             source_limited: part.source_limited
+                || self.pauses.is_held()
                 || !self.pending.is_full(&self.plan())
                 || self.pace.as_ref().is_some_and(|pace| pace.next() > now),
             node,
@@ -274,7 +285,7 @@ impl Flow {
     fn replied(&mut self, now: Time, slot_id: u64, part: Part, reply: &BulkReply) -> (u32, u32) {
         let summary = self.config.summary_replies && !part.item_replies && reply.runs.is_empty();
         if summary && !reply.errors {
-            self.resume();
+            self.met(now, None);
             self.last_progress = now;
             let items = part.batch.items;
             self.settle_batch(now, &part.batch, Settled::Created, None, part.uncertain);
@@ -312,10 +323,7 @@ impl Flow {
             self.last_progress = now;
         }
         let Sorted { retry, smaller, compare, paused, last, accepted, rejected } = sorted;
-        match paused {
-            Some(condition) => self.pause(now, condition),
-            None => self.resume(),
-        }
+        self.met(now, paused);
         if !smaller.is_empty() {
             self.halve(now, slot_id, part.with(smaller), &last);
         }
@@ -359,9 +367,7 @@ impl Flow {
         match item_verdict(reply, context) {
             Verdict::Settle(settled) => {
                 sorted.accepted += items.len();
-                let uncertain = part.uncertain;
-                self.tally.settle(settled, u64::from(items.len()), reply.index.as_deref(), uncertain);
-                self.release(now, &items);
+                self.acknowledge(now, part, settled, reply.index.as_deref(), &items);
             }
             Verdict::Retry => {
                 sorted.rejected += items.len();
@@ -411,7 +417,7 @@ impl Flow {
                 self.halve(now, slot_id, part, last);
             }
             RequestVerdict::Pause(condition) => {
-                self.pause(now, condition);
+                self.met(now, Some(condition));
                 self.again(now, slot_id, part.paused(now), last);
             }
             RequestVerdict::Stop => {

@@ -1,5 +1,7 @@
 //! The flow against a cluster of a few lines that misbehaves on purpose, in virtual time.
 
+mod durable;
+mod pause;
 mod resume;
 
 use std::collections::BTreeMap;
@@ -10,7 +12,7 @@ use super::*;
 use crate::block::{DocBlock, Record, Reject};
 use crate::encode::Encoder;
 use crate::operation::{Action, Operations};
-use crate::outcome::Attempt;
+use crate::outcome::{Attempt, Condition};
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
 use crate::tune::{Fixed, Sample};
 
@@ -227,6 +229,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
                     assert!(!items.is_empty());
                     flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
                 }
+                Command::Flush { .. } => unreachable!("nobody waits for flushes"),
                 Command::DeadLetter(letter) => letters.push(*letter),
                 Command::Note(note) => notes.push(note),
                 Command::Sample(sample) => samples.push(sample),
@@ -350,7 +353,7 @@ fn no_more_is_sent_than_the_rate_allows() {
 #[test]
 fn a_flood_stage_pauses_and_passes() {
     let out = run(config(), Action::Index, 10, &[Fault::Flood, Fault::Flood]);
-    assert_eq!(out.notes, [Note::Paused(Condition::FloodStage), Note::Resumed]);
+    assert_eq!(out.notes, [Note::Paused(Condition::FloodStage.into()), Note::Resumed]);
     assert_eq!(out.flow.counts().docs_created, 10);
 }
 

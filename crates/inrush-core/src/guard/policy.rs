@@ -16,8 +16,12 @@ pub const AUTO_EXPAND: &str = "index.auto_expand_replicas";
 pub const WAIT_FOR_ACTIVE: &str = "index.write.wait_for_active_shards";
 /// `index.translog.flush_threshold_size`.
 pub const FLUSH_THRESHOLD: &str = "index.translog.flush_threshold_size";
+/// `index.translog.durability`.
+pub const DURABILITY: &str = "index.translog.durability";
 /// `index.merge.scheduler.auto_throttle`.
 pub const MERGE_THROTTLE: &str = "index.merge.scheduler.auto_throttle";
+/// `index.blocks.write`.
+pub const BLOCK_WRITES: &str = "index.blocks.write";
 
 /// From so many bytes of sources on, an empty index is filled without replicas: 256 MiB. Below it, copying the finished index
 /// to a replica afterwards has costs of its own (a recovery begins seconds later) and little is saved.
@@ -49,8 +53,12 @@ pub struct Job {
     pub empty: bool,
     /// Somebody said that replicas are to be off.
     pub replicas_off: bool,
+    /// Somebody said that the cluster is to acknowledge before it syncs; documents then settle by flushes.
+    pub async_translog: bool,
     /// Nodes that can hold replicas; with one, replicas have no place anyway.
     pub data_nodes: Option<u64>,
+    /// The index is not loaded into but replaced, and is to take no writes meanwhile.
+    pub block_writes: bool,
 }
 
 impl Job {
@@ -60,13 +68,17 @@ impl Job {
 
     /// Whether this load changes nothing, whatever the settings are.
     pub fn changes_nothing(&self) -> bool {
-        !self.replicas_off && !self.at_least(REPLICAS_BYTES_MIN.min(LARGE_BYTES_MIN))
+        let asked = self.replicas_off || self.async_translog || self.block_writes;
+        !asked && !self.at_least(REPLICAS_BYTES_MIN.min(LARGE_BYTES_MIN))
     }
 }
 
 /// The values that `job` is to run with, by setting, as far as they differ from what is set.
 pub fn wanted(job: &Job, settings: &Settings) -> BTreeMap<&'static str, String> {
     let mut wanted = BTreeMap::new();
+    if job.block_writes && settings.effective(BLOCK_WRITES) != Some("true") {
+        wanted.insert(BLOCK_WRITES, "true".to_owned());
+    }
     if job.at_least(LARGE_BYTES_MIN) {
         // What is longer already, or off, stays.
         if interval(settings.effective(REFRESH)).is_some_and(|now| now < Duration::from_secs(REFRESH_LARGE_SECONDS)) {
@@ -80,6 +92,9 @@ pub fn wanted(job: &Job, settings: &Settings) -> BTreeMap<&'static str, String> 
         if settings.effective(MERGE_THROTTLE) != Some("false") {
             wanted.insert(MERGE_THROTTLE, "false".to_owned());
         }
+    }
+    if job.async_translog && !settings.effective(DURABILITY).is_some_and(|now| now.eq_ignore_ascii_case("async")) {
+        wanted.insert(DURABILITY, "async".to_owned());
     }
     if replicas_off(job, settings) {
         if settings.set.get(AUTO_EXPAND).is_some_and(|on| on != "false") {
@@ -112,8 +127,8 @@ fn needs_replicas(copies: &str) -> bool {
 
 /// Settings that are only right together, in the order in which they are changed one by one where the server refuses them
 /// all at once.
-pub(super) const GROUPS: [&[&str]; 4] =
-    [&[AUTO_EXPAND, REPLICAS, WAIT_FOR_ACTIVE], &[REFRESH], &[FLUSH_THRESHOLD], &[MERGE_THROTTLE]];
+pub(super) const GROUPS: [&[&str]; 5] =
+    [&[AUTO_EXPAND, REPLICAS, WAIT_FOR_ACTIVE], &[REFRESH], &[FLUSH_THRESHOLD], &[MERGE_THROTTLE], &[DURABILITY]];
 
 /// An interval as the servers write it; `None` for none at all (`-1`, `0`) and for what cannot be read. Not set: 1 s.
 fn interval(text: Option<&str>) -> Option<Duration> {
@@ -154,8 +169,14 @@ fn bytes(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const LARGE: Job =
-        Job { bytes_total: Some(LARGE_BYTES_MIN), empty: false, replicas_off: false, data_nodes: Some(3) };
+    const LARGE: Job = Job {
+        bytes_total: Some(LARGE_BYTES_MIN),
+        empty: false,
+        replicas_off: false,
+        async_translog: false,
+        data_nodes: Some(3),
+        block_writes: false,
+    };
 
     fn check(job: Job, set: &[(&str, &str)], defaults: &[(&str, &str)], expected: &[(&str, &str)]) {
         let map = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -189,6 +210,25 @@ mod tests {
             check(LARGE, &[(FLUSH_THRESHOLD, size), (MERGE_THROTTLE, "false")], &flush, &all[1..2]);
         }
         check(LARGE, &[(REFRESH, "0")], &[(FLUSH_THRESHOLD, "10gb")], &all[..1]);
+    }
+
+    #[test]
+    fn the_translog_is_async_only_where_somebody_says_so() {
+        let job = Job { async_translog: true, ..Job::default() };
+        let on = [(DURABILITY, "async")];
+        assert!(!job.changes_nothing());
+        check(job, &[], &[(DURABILITY, "REQUEST")], &on);
+        check(job, &[(DURABILITY, "request")], &[], &on);
+        check(job, &[(DURABILITY, "ASYNC")], &[], &[]);
+        check(LARGE, &[(REFRESH, "-1"), (MERGE_THROTTLE, "false")], &[(FLUSH_THRESHOLD, "10gb")], &[]);
+    }
+
+    #[test]
+    fn an_index_that_is_replaced_takes_no_writes() {
+        let job = Job { block_writes: true, ..Job::default() };
+        assert!(!job.changes_nothing());
+        check(job, &[(REPLICAS, "1")], &[(BLOCK_WRITES, "false")], &[(BLOCK_WRITES, "true")]);
+        check(job, &[(BLOCK_WRITES, "true")], &[], &[]);
     }
 
     #[test]

@@ -7,7 +7,14 @@ use super::policy::{AUTO_EXPAND, LARGE_BYTES_MIN, REFRESH, REPLICAS};
 use super::*;
 use crate::time::Time;
 
-const LARGE: Job = Job { bytes_total: Some(LARGE_BYTES_MIN), empty: false, replicas_off: false, data_nodes: None };
+const LARGE: Job = Job {
+    bytes_total: Some(LARGE_BYTES_MIN),
+    empty: false,
+    replicas_off: false,
+    async_translog: false,
+    data_nodes: None,
+    block_writes: false,
+};
 const NOW: Time = Time::START;
 
 fn version(seq_no: u64) -> Version {

@@ -52,8 +52,8 @@ pub struct Auto {
     decisions: VecDeque<Decision>,
     phase: Phase,
     window: Window,
-    /// The window begins when the first request of this plan has returned: until then requests of the last plan are in the way.
-    settling: bool,
+    /// What of the last plan is still under way: the window begins when it has returned.
+    settling: Option<Settling>,
     /// What the plan's requests in flight become then.
     rest_in_flight: Option<u32>,
     delay: Option<Delay>,
@@ -138,11 +138,37 @@ impl Schedule {
     }
 }
 
+/// Requests that were sent under the last plan, which are no evidence for the present one but in its way.
+#[derive(Clone, Copy, Debug)]
+struct Settling {
+    since: Time,
+    /// How many may still be under way.
+    sent_before: u32,
+    /// When the first request of the present plan came back.
+    first_back: Option<Time>,
+}
+
+impl Settling {
+    /// Whether some may still be under way. A straggler is not waited for: when two requests that followed each other have come back, it is over.
+    fn goes_on(&mut self, now: Time, sample: &Sample) -> bool {
+        if sample.sent < self.since {
+            self.sent_before = self.sent_before.saturating_sub(1);
+        } else if self.first_back.is_some_and(|first| sample.sent >= first) {
+            return false;
+        } else {
+            self.first_back.get_or_insert(now);
+        }
+        self.sent_before > 0
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 struct Evidence {
     rate: f64,
     growth: f64,
     wall: f64,
+    /// The server's part of `wall`.
+    took: Option<f64>,
     size: Option<String>,
     loss: Option<String>,
 }
@@ -159,7 +185,7 @@ impl Auto {
             decisions: VecDeque::new(),
             phase: Phase::Start,
             window: Window::new(Time::START),
-            settling: false,
+            settling: None,
             rest_in_flight: None,
             delay: None,
             loss: Loss::new(tolerated),
@@ -194,16 +220,18 @@ impl Auto {
         // Many small requests in place of few large ones: the large ones have to come back first.
         let tight = self.under_way() * 1.5 > self.knobs.limit(self.loss.growth_limit(now));
         let smaller = to.batch_bytes < self.plan.batch_bytes && to.in_flight > self.plan.in_flight;
+        let sent_before = self.plan.in_flight;
         self.rest_in_flight = (tight && smaller).then(|| std::mem::replace(&mut to.in_flight, self.plan.in_flight));
         self.plan = to;
         (self.smooth, self.windows) = (None, 0);
         self.window = Window::new(now);
-        self.settling = !matches!(self.phase, Phase::Start | Phase::Drain { .. });
+        let at_once = matches!(self.phase, Phase::Start | Phase::Drain { .. });
+        self.settling = (!at_once).then_some(Settling { since: now, sent_before, first_back: None });
     }
 
     fn restart(&mut self, now: Time) {
         self.window = Window::new(now);
-        self.settling = false;
+        self.settling = None;
     }
 
     fn under_way(&self) -> f64 {
@@ -293,23 +321,28 @@ impl Tuner for Auto {
         if let Some(verdict) = self.loss.handle(now, sample, under_way, self.plan.in_flight) {
             return self.handle_loss(now, verdict);
         }
-        if !self.window.add(sample) {
-            return;
-        }
-        if self.settling {
+        if let Some(settling) = &mut self.settling {
+            if settling.goes_on(now, sample) {
+                return;
+            }
             if let Some(in_flight) = self.rest_in_flight.take() {
                 let from = self.plan;
                 self.plan.in_flight = in_flight;
                 let why = "the larger requests have come back".to_owned();
                 self.decisions.push_back(Decision { at: now, from, to: self.plan, why });
-                self.window = Window::new(now);
+                self.settling = Some(Settling { since: now, sent_before: from.in_flight, first_back: None });
                 return;
             }
             return self.restart(now);
         }
-        if self.window_is_complete() {
+        if self.window.add(sample) && self.window_is_complete() {
             self.handle_window(now);
         }
+    }
+
+    fn handle_break(&mut self, now: Time) {
+        self.last_end = now;
+        self.window = Window::new(now);
     }
 
     fn poll_decision(&mut self) -> Option<Decision> {
@@ -321,8 +354,9 @@ impl Tuner for Auto {
         if e.rate <= 0.0 {
             return "too short to learn anything: the values it starts with".to_owned();
         }
+        let took = e.took.map_or(String::new(), |took| format!(", {:.0} of them in the server", took * 1e3));
         let mut why = format!(
-            "{} bring {:.1} MB/s; a request takes {:.0} ms, {:.1} times as long as on the idle cluster",
+            "{} bring {:.1} MB/s; a request takes {:.0} ms{took}, {:.1} times as long as on the idle cluster",
             Knobs::words(&self.plan),
             e.rate / 1e6,
             e.wall * 1e3,

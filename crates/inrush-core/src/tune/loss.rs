@@ -22,7 +22,7 @@ const AMBIENT_HALF_LIFE: Duration = Duration::from_secs(60);
 pub(super) enum Verdict {
     /// Less under way; `ratio` of the documents did not get in.
     Cut { ratio: f64 },
-    /// Cutting did not help: others fill the queue, so back to so many bytes under way.
+    /// Cutting did not help: it was not our load, so back to so many bytes under way.
     Restore { under_way: f64, ratio: f64 },
 }
 
@@ -34,10 +34,11 @@ const ALARM: f64 = 5.0;
 const CLEAN_SAMPLES: u32 = 100;
 /// Attempts since the first cut that it takes to say that cuts do not help.
 const DOUBT_SAMPLES: u32 = 40;
-/// Above it whole requests that were refused or lost are never taken for bad luck, and items that found a queue full never for
-/// somebody else's doing, as a part of the documents.
+/// Cuts have helped if less than this part of the rejections at the first of them is left since then.
+const HELPED: f64 = 0.25;
+/// Above it requests that were refused or lost are never taken for bad luck, as a part of the documents. Items that found a queue full
+/// never are.
 const AMBIENT_MOST: f64 = 0.12;
-const AMBIENT_ITEMS_MOST: f64 = 0.03;
 
 #[derive(Debug)]
 pub(super) struct Loss {
@@ -93,6 +94,10 @@ impl Loss {
             Outcome::TooLarge => 0.0,
         };
         self.samples += 1;
+        if self.cuts > 0 {
+            self.since_first.0 += rejected;
+            self.since_first.1 += 1;
+        }
         let over = f64::from(self.samples.min((4 * in_flight).max(64)));
         self.ratio += (rejected - self.ratio) / over;
         let usual = self.tolerated.max(1.5 * self.ambient(now));
@@ -110,17 +115,14 @@ impl Loss {
             self.first = (under_way, ratio);
         }
         self.cuts += 1;
-        let (lost, attempts) = self.since_first;
-        let since_first = lost / f64::from(attempts.max(1));
-        let as_before = attempts >= DOUBT_SAMPLES && since_first > 0.4 * self.first.1;
-        // A third of what there was would have cured an overload.
-        let in_vain = as_before || (self.cuts > CUTS_UNTIL_DOUBT && attempts >= 2 * DOUBT_SAMPLES);
+        let (since_first, attempts) = (self.since_first(), self.since_first.1);
+        let in_vain = attempts >= DOUBT_SAMPLES && since_first > 0.4 * self.first.1;
         if self.cuts == 1 {
             self.since_first = (0.0, 0);
         }
         (self.from, self.score, self.ratio, self.samples) = (now, 0.0, 0.0, 0);
-        let most = if sample.outcome == Outcome::Answered { AMBIENT_ITEMS_MOST } else { AMBIENT_MOST };
-        if self.cuts > CUTS_UNTIL_DOUBT && in_vain && since_first < most {
+        let whole = sample.outcome != Outcome::Answered;
+        if whole && self.cuts > CUTS_UNTIL_DOUBT && in_vain && since_first < AMBIENT_MOST {
             self.cuts = 0;
             self.ceiling = None;
             self.ambient = Some((since_first, now));
@@ -162,9 +164,16 @@ impl Loss {
         ratio * 0.5_f64.powf(now.since(seen).as_secs_f64() / AMBIENT_HALF_LIFE.as_secs_f64())
     }
 
+    /// The rejected part since the first cut.
+    fn since_first(&self) -> f64 {
+        let (rejected, attempts) = self.since_first;
+        rejected / f64::from(attempts.max(1))
+    }
+
     /// A stretch without alarm.
     fn clean(&mut self, now: Time, under_way: f64) {
-        if self.ratio < 0.5 * self.first.1 || self.ratio < self.tolerated {
+        let since_first = self.since_first();
+        if since_first < HELPED * self.first.1 || since_first < self.tolerated {
             self.cuts = 0;
         }
         if self.ambient.is_some() && self.ratio > self.tolerated {

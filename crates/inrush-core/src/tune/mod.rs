@@ -49,8 +49,8 @@ pub struct Sample {
     pub sent: Time,
     /// From handing it over to the last byte of the reply, or to giving up on it.
     pub wall: Duration,
-    /// The part of `wall` that the server accounts for. Elasticsearch 8 answers in steps of 200 ms, and 0 is common: to be used where it
-    /// proves to mean something.
+    /// The part of `wall` that the server accounts for. Elasticsearch 8's clock goes in steps of 200 ms, and 0 is common: only means over
+    /// many say something.
     pub took: Option<Duration>,
     /// Bytes of its body, before compression.
     pub bytes: u64,
@@ -113,6 +113,9 @@ pub trait Tuner: Send {
 
     /// Learns from an attempt that has ended, in the order in which they end.
     fn handle_sample(&mut self, now: Time, sample: &Sample);
+
+    /// Nothing was sent for a while until now, on purpose: what would be measured across it says nothing of the cluster.
+    fn handle_break(&mut self, _now: Time) {}
 
     /// The next change that was made and not told yet.
     fn poll_decision(&mut self) -> Option<Decision>;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{ApiReply, ApiRequest, Surroundings, expand};
+use super::{ApiReply, ApiRequest, Surroundings, by_index, expand};
 use crate::error::EsError;
-use crate::model::{Cluster, millis_now};
+use crate::model::{Cluster, Index, millis_now};
 use crate::pattern;
 use crate::product::Product;
 use crate::settings::{flatten, nest};
@@ -54,20 +54,79 @@ pub(super) fn root(cluster: &Cluster, around: &Surroundings) -> ApiReply {
     }))
 }
 
-pub(super) fn health(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsError> {
-    let mut primaries = 0;
-    let mut unassigned = 0;
-    for index in expand(cluster, expression)?.iter().filter_map(|name| cluster.indices.get(name)) {
-        let shards = index.number_of_shards() as usize;
-        primaries += shards;
-        unassigned += shards * index.copies().saturating_sub(cluster.nodes);
+pub(super) fn health(cluster: &Cluster, expression: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
+    let names = expand(cluster, expression)?;
+    let mut sums = ShardSums::default();
+    for index in names.iter().filter_map(|name| cluster.indices.get(name)) {
+        sums.add(index, cluster.nodes);
     }
-    let status = if unassigned == 0 { "green" } else { "yellow" };
+    let mut body = json!({
+        "cluster_name": cluster.flavor.product.to_string(), "timed_out": false,
+        "number_of_nodes": cluster.nodes, "number_of_data_nodes": cluster.nodes, "number_of_pending_tasks": 0,
+    });
+    sums.show(&mut body);
+    if request.param("level") == Some("indices") {
+        body["indices"] = by_index(names, |name| {
+            let index = cluster.indices.get(name)?;
+            let mut shown =
+                json!({"number_of_shards": index.number_of_shards(), "number_of_replicas": index.copies() - 1});
+            let mut own = ShardSums::default();
+            own.add(index, cluster.nodes);
+            own.show(&mut shown);
+            Some(shown)
+        });
+    }
+    Ok(ApiReply::ok(body))
+}
+
+/// Copies of shards, as the health tells them.
+#[derive(Default)]
+struct ShardSums {
+    primaries: usize,
+    active: usize,
+    unassigned: usize,
+}
+
+impl ShardSums {
+    fn add(&mut self, index: &Index, nodes: usize) {
+        let shards = index.number_of_shards() as usize;
+        self.primaries += shards;
+        self.active += shards * index.copies().min(nodes);
+        self.unassigned += shards * index.copies().saturating_sub(nodes);
+    }
+
+    fn show(&self, body: &mut Value) {
+        body["status"] = json!(if self.unassigned == 0 { "green" } else { "yellow" });
+        body["active_primary_shards"] = json!(self.primaries);
+        body["active_shards"] = json!(self.active);
+        body["unassigned_shards"] = json!(self.unassigned);
+        body["relocating_shards"] = json!(0);
+        body["initializing_shards"] = json!(0);
+    }
+}
+
+/// Metadata and routing of indices, in the part that loaders read.
+pub(super) fn state(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsError> {
+    let names = expand(cluster, expression)?;
+    let by_shard = |terms: &[u64], value: &dyn Fn(u64) -> Value| -> Map<String, Value> {
+        terms.iter().enumerate().map(|(shard, term)| (shard.to_string(), value(*term))).collect()
+    };
+    let metadata = by_index(names.clone(), |name| {
+        let index = cluster.indices.get(name)?;
+        let terms = by_shard(index.primary_terms(), &|term| json!(term));
+        Some(json!({"state": "open", "settings": {"index": {"uuid": index.uuid}}, "primary_terms": terms}))
+    });
+    let routing = by_index(names, |name| {
+        let index = cluster.indices.get(name)?;
+        let copy =
+            |n: usize| json!({"state": if n < cluster.nodes { "STARTED" } else { "UNASSIGNED" }, "primary": n == 0});
+        let copies: Vec<Value> = (0..index.copies()).map(copy).collect();
+        Some(json!({"shards": by_shard(index.primary_terms(), &|_| json!(copies))}))
+    });
+    let name = cluster.flavor.product.to_string();
     Ok(ApiReply::ok(json!({
-        "cluster_name": cluster.flavor.product.to_string(), "status": status, "timed_out": false,
-        "number_of_nodes": cluster.nodes, "number_of_data_nodes": cluster.nodes,
-        "active_primary_shards": primaries, "active_shards": primaries, "relocating_shards": 0,
-        "initializing_shards": 0, "unassigned_shards": unassigned, "number_of_pending_tasks": 0,
+        "cluster_name": name, "cluster_uuid": cluster.uuid,
+        "metadata": {"indices": metadata}, "routing_table": {"indices": routing},
     })))
 }
 
@@ -206,6 +265,17 @@ pub(super) fn tasks(cluster: &Cluster, request: &ApiRequest, around: &Surroundin
         }
     }
     ApiReply::ok(json!({"nodes": nodes}))
+}
+
+/// A task that has ended and whose answer was kept. Those under way are only listed.
+pub(super) fn task(cluster: &Cluster, id: &str) -> Result<ApiReply, EsError> {
+    match cluster.task_results.get(id) {
+        Some(response) => Ok(ApiReply::ok(json!({"completed": true, "task": {"id": id}, "response": response}))),
+        None => {
+            let reason = format!("task [{id}] isn't running and hasn't stored its results");
+            Err(EsError::new(404, "resource_not_found_exception", reason))
+        }
+    }
 }
 
 pub(super) fn has_privileges(cluster: &Cluster, request: &ApiRequest) -> Result<ApiReply, EsError> {

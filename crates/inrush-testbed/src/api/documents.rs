@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ApiReply, ApiRequest, by_index, expand};
 use crate::error::EsError;
-use crate::model::{Action, Cluster, Op, StoredDocument, VersionType};
+use crate::model::{Action, Cluster, Index, Op, StoredDocument, VersionType};
 
 pub(super) fn get(cluster: &Cluster, name: &str, id: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let index = single(cluster, name)?;
@@ -114,7 +114,7 @@ pub(super) fn count(cluster: &Cluster, expression: &str, request: &ApiRequest) -
             Some(query) => {
                 let mut fitting = 0;
                 for document in index.searchable() {
-                    fitting += usize::from(fits(query, &document.id, &document.json())?);
+                    fitting += usize::from(fits(query, &document, &document.json())?);
                 }
                 fitting
             }
@@ -135,9 +135,32 @@ pub(super) fn refresh(cluster: &mut Cluster, expression: &str) -> Result<ApiRepl
     Ok(broadcast(cluster, &names))
 }
 
-pub(super) fn flush(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsError> {
+pub(super) fn flush(cluster: &mut Cluster, expression: &str) -> Result<ApiReply, EsError> {
     let names = expand(cluster, expression)?;
+    for name in &names {
+        if let Some(index) = cluster.indices.get_mut(name) {
+            index.flush();
+        }
+    }
     Ok(broadcast(cluster, &names))
+}
+
+/// There are no segments here, so nothing is to be done. Without waiting it is a task that has ended at once.
+pub(super) fn force_merge(cluster: &mut Cluster, expression: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
+    let names = expand(cluster, expression)?;
+    let merged = broadcast(cluster, &names);
+    match request.param("wait_for_completion") {
+        Some(_) if cluster.flavor.is_elasticsearch_7() => Err(EsError::illegal_argument(format!(
+            "request [{}] contains unrecognized parameter: [wait_for_completion]",
+            request.path
+        ))),
+        Some("false") => {
+            let id = format!("{}:{}", super::cluster::node_id(0), cluster.task_results.len() + 1);
+            cluster.task_results.insert(id.clone(), merged.body);
+            Ok(ApiReply::ok(json!({ "task": id })))
+        }
+        _ => Ok(merged),
+    }
 }
 
 fn broadcast(cluster: &Cluster, names: &[String]) -> ApiReply {
@@ -151,7 +174,7 @@ fn broadcast(cluster: &Cluster, names: &[String]) -> ApiReply {
     ApiReply::ok(json!({"_shards": {"total": total, "successful": successful, "failed": 0}}))
 }
 
-pub(super) fn stats(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsError> {
+pub(super) fn stats(cluster: &Cluster, expression: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let names = expand(cluster, expression)?;
     let mut total = (0, 0, 0);
     let indices = by_index(names, |name| {
@@ -159,10 +182,28 @@ pub(super) fn stats(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsE
         let own = (index.searchable_count(), index.store_bytes(), index.indexing_total);
         total = (total.0 + own.0, total.1 + own.1, total.2 + own.2);
         let primaries = stats_value(own);
-        Some(json!({"uuid": index.uuid, "primaries": primaries, "total": primaries}))
+        let mut shown = json!({"uuid": index.uuid, "primaries": primaries, "total": primaries});
+        if request.param("level") == Some("shards") {
+            shown["shards"] = shards_value(index, cluster.nodes);
+        }
+        Some(shown)
     });
     let all = stats_value(total);
     Ok(ApiReply::ok(json!({"_all": {"primaries": all, "total": all}, "indices": indices})))
+}
+
+/// The copies of each shard that have a node, and how far they are.
+fn shards_value(index: &Index, nodes: usize) -> Value {
+    let copies = index.copies().min(nodes.max(1));
+    let shards = index.next_seq_nos().iter().enumerate().map(|(shard, next)| {
+        let max = i64::try_from(*next).unwrap_or(i64::MAX) - 1;
+        let seq_no = json!({"max_seq_no": max, "local_checkpoint": max, "global_checkpoint": max});
+        let of = |copy: usize| {
+            json!({"routing": {"state": "STARTED", "primary": copy == 0, "node": super::cluster::node_id(copy)}, "seq_no": seq_no})
+        };
+        (shard.to_string(), (0..copies).map(of).collect())
+    });
+    Value::Object(shards.collect())
 }
 
 fn stats_value((docs, bytes, indexed): (usize, usize, u64)) -> Value {
@@ -254,6 +295,10 @@ pub(super) fn search_from(
         ));
     }
     let from = scrolled.unwrap_or(from);
+    let only_shards: Option<Vec<u32>> = request
+        .param("preference")
+        .and_then(|preference| preference.strip_prefix("_shards:"))
+        .map(|shards| shards.split(',').filter_map(|shard| shard.parse().ok()).collect());
     let everything = json!({"match_all": {}});
     let query = body.get("query").unwrap_or(&everything);
     let mut hits: Vec<(String, StoredDocument, Value)> = Vec::new();
@@ -264,8 +309,11 @@ pub(super) fn search_from(
         };
         shards += index.number_of_shards();
         for document in index.searchable() {
+            if only_shards.as_ref().is_some_and(|only| !only.contains(&index.shard_of(&document))) {
+                continue;
+            }
             let source = document.json();
-            if fits(query, &document.id, &source)? {
+            if fits(query, &document, &source)? {
                 hits.push((name.clone(), document, source));
             }
         }
@@ -280,6 +328,10 @@ pub(super) fn search_from(
             let mut hit = json!({"_index": index, "_id": document.id, "_score": 1.0});
             if let Some(routing) = &document.routing {
                 hit["_routing"] = json!(routing);
+            }
+            if body.get("seq_no_primary_term") == Some(&json!(true)) {
+                hit["_seq_no"] = json!(document.seq_no);
+                hit["_primary_term"] = json!(1);
             }
             if with_source {
                 hit["_source"] = source.clone();
@@ -320,6 +372,7 @@ fn sort(hits: &mut [(String, StoredDocument, Value)], by: Option<&Value>) {
         let ordering = match field.as_str() {
             "_doc" => std::cmp::Ordering::Equal,
             "_id" => a.id.cmp(&b.id),
+            "_seq_no" => a.seq_no.cmp(&b.seq_no),
             field => {
                 let (a, b) = (value_of(a_source, field), value_of(b_source, field));
                 match (a.and_then(Value::as_f64), b.and_then(Value::as_f64)) {
@@ -356,8 +409,9 @@ fn as_text(value: &Value) -> String {
     }
 }
 
-/// `match_all`, `ids`, `term`, `terms`, `exists`, `match` on whole values, and `bool` of these.
-fn fits(query: &Value, id: &str, source: &Value) -> Result<bool, EsError> {
+/// `match_all`, `ids`, `term`, `terms`, `exists`, `match` on whole values, `range` of `_seq_no`, and `bool` of these.
+fn fits(query: &Value, document: &StoredDocument, source: &Value) -> Result<bool, EsError> {
+    let id = document.id.as_str();
     let unknown = |name: &str| EsError::new(400, "parsing_exception", format!("unknown query [{name}]"));
     let Some((name, options)) = query.as_object().and_then(|object| object.iter().next()) else {
         return Err(unknown(""));
@@ -368,6 +422,14 @@ fn fits(query: &Value, id: &str, source: &Value) -> Result<bool, EsError> {
         "match_all" => true,
         "match_none" => false,
         "ids" => list(options.get("values")).iter().any(|one| as_text(one) == id),
+        "range" => match field_and_value() {
+            Some((field, range)) if field == "_seq_no" => {
+                let bound = |name: &str| range.get(name).and_then(Value::as_i64);
+                let seq_no = i64::try_from(document.seq_no).unwrap_or(i64::MAX);
+                bound("gt").is_none_or(|bound| seq_no > bound) && bound("gte").is_none_or(|bound| seq_no >= bound)
+            }
+            _ => return Err(unknown("range of anything but _seq_no")),
+        },
         "exists" => {
             options.get("field").and_then(Value::as_str).is_some_and(|field| !values_of(source, field).is_empty())
         }
@@ -394,19 +456,19 @@ fn fits(query: &Value, id: &str, source: &Value) -> Result<bool, EsError> {
                 None => Vec::new(),
             };
             for clause in clauses("must").iter().chain(&clauses("filter")) {
-                if !fits(clause, id, source)? {
+                if !fits(clause, document, source)? {
                     return Ok(false);
                 }
             }
             for clause in &clauses("must_not") {
-                if fits(clause, id, source)? {
+                if fits(clause, document, source)? {
                     return Ok(false);
                 }
             }
             let should = clauses("should");
             let mut any = should.is_empty();
             for clause in &should {
-                any |= fits(clause, id, source)?;
+                any |= fits(clause, document, source)?;
             }
             any
         }

@@ -216,6 +216,8 @@ type AliasChange = (String, String, Option<Map<String, Value>>);
 fn apply_aliases(cluster: &mut Cluster, actions: &[Value]) -> Result<ApiReply, EsError> {
     let mut changed: Vec<AliasChange> = Vec::new();
     let mut removed_indices = Vec::new();
+    // Passed over where another action has an effect.
+    let mut missing = None;
     for action in actions {
         let Some((verb, options)) = action.as_object().and_then(|object| object.iter().next()) else {
             return Err(EsError::illegal_argument("malformed alias action"));
@@ -271,15 +273,13 @@ fn apply_aliases(cluster: &mut Cluster, actions: &[Value]) -> Result<ApiReply, E
                         let reason = format!("required alias [{alias}] does not exist");
                         return Err(EsError::new(404, "resource_not_found_exception", reason));
                     }
-                    // Without `must_exist: false` a missing alias refuses the whole request.
-                    if carriers.is_empty() && options.get("must_exist") != Some(&json!(false)) {
-                        return Err(EsError::new(
-                            404,
-                            "aliases_not_found_exception",
-                            format!("aliases [{alias}] missing"),
-                        )
+                    let error = EsError::new(404, "aliases_not_found_exception", format!("aliases [{alias}] missing"))
                         .with("resource.type", "aliases")
-                        .with("resource.id", alias));
+                        .with("resource.id", alias.clone());
+                    match options.get("must_exist") {
+                        Some(Value::Bool(true)) if carriers.is_empty() => return Err(error),
+                        None if carriers.is_empty() => missing = missing.or(Some(error)),
+                        _ => {}
                     }
                     for index in carriers {
                         changed.push((index.clone(), alias.clone(), None));
@@ -294,6 +294,9 @@ fn apply_aliases(cluster: &mut Cluster, actions: &[Value]) -> Result<ApiReply, E
                 }
             }
         }
+    }
+    if let (Some(error), true) = (missing, changed.is_empty() && removed_indices.is_empty()) {
+        return Err(error);
     }
     let before: Vec<_> = cluster.indices.iter().map(|(name, index)| (name.clone(), index.aliases.clone())).collect();
     for name in &removed_indices {

@@ -14,6 +14,7 @@ case_table! {
     opaque_id "X-Opaque-Id comes back with the reply";
     flush "_flush answers total, successful and failed copies";
     flush_missing_copies "with a replica that has no node, _flush succeeds on fewer copies than there are, and fails on none";
+    primary_terms "_cluster/state tells an index's UUID, the primary term of each shard, and in which state its copies are; items carry the term";
     cluster_health "_cluster/health answers status and nodes";
     disk_space "_nodes/stats/fs and _cat/allocation tell the free bytes of each data node";
     wrong_method "GET on _bulk answers 405";
@@ -123,6 +124,21 @@ async fn flush_missing_copies(t: &Target) -> Check {
     let reply = t.json("POST", &format!("/{name}/_flush"), json!(null)).await?.json();
     equal("total and failed", &json!([reply["_shards"]["total"], reply["_shards"]["failed"]]), json!([nodes + 1, 0]))?;
     holds("successful", reply["_shards"]["successful"].as_u64() <= Some(nodes), &reply)
+}
+
+async fn primary_terms(t: &Target) -> Check {
+    let settings = json!({"number_of_shards": 2, "number_of_replicas": 0});
+    let name = t.create_with("terms", settings, json!({})).await?;
+    let items = t.items(&format!("/{name}/_bulk"), "{\"index\":{}}\n{\"n\":1}\n").await?;
+    equal("of an item", &items[0]["_primary_term"], json!(1))?;
+    let filter = "metadata.indices.*.settings.index.uuid,metadata.indices.*.primary_terms,routing_table.indices.*.shards.*.state,routing_table.indices.*.shards.*.primary";
+    let state = t.get(&format!("/_cluster/state/metadata,routing_table/{name}?filter_path={filter}")).await?;
+    let index = &state["metadata"]["indices"][&name];
+    equal("of the shards", &index["primary_terms"], json!({"0": 1, "1": 1}))?;
+    let uuid = t.get(&format!("/{name}/_settings")).await?[&name]["settings"]["index"]["uuid"].clone();
+    equal("uuid", &index["settings"]["index"]["uuid"], uuid)?;
+    let copy = json!([{"state": "STARTED", "primary": true}]);
+    equal("copies", &state["routing_table"]["indices"][&name]["shards"], json!({"0": copy, "1": copy}))
 }
 
 async fn cluster_health(t: &Target) -> Check {

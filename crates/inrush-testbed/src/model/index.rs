@@ -6,8 +6,10 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::op::{Action, Op, VersionType};
+use super::translog::Unsynced;
 use crate::error::EsError;
 use crate::mapping::Mapping;
+use crate::routing::shard_of;
 use crate::settings::Settings;
 
 /// A document as it is kept, or the trace of a deleted one.
@@ -56,6 +58,8 @@ pub struct Index {
     pub open: bool,
     pub(super) shards: u32,
     pub(super) docs: HashMap<(u32, String), Doc>,
+    pub(super) unsynced: Vec<Unsynced>,
+    pub(super) primary_terms: Vec<u64>,
     pub(super) next_seq_no: Vec<u64>,
     pub(super) searchable_seq_no: Vec<u64>,
     pub(super) searchable_count: usize,
@@ -99,6 +103,16 @@ impl Index {
     pub fn refresh(&mut self) {
         self.searchable_count = self.live_count;
         self.searchable_seq_no.clone_from(&self.next_seq_no);
+    }
+
+    /// The sequence number that the next operation gets, by shard.
+    pub fn next_seq_nos(&self) -> &[u64] {
+        &self.next_seq_no
+    }
+
+    /// The shard that holds a document.
+    pub fn shard_of(&self, document: &StoredDocument) -> u32 {
+        shard_of(document.routing.as_deref().unwrap_or(&document.id), self.shards)
     }
 
     /// Primary shards.

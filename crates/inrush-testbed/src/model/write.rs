@@ -236,8 +236,9 @@ impl Cluster {
                         // A noop is only answered for a document that is there.
                         let (version, seq_no) = live.map_or((1, 0), |doc| (doc.version, doc.seq_no));
                         let shards = index.shards_value(copies);
+                        let at = (seq_no, index.primary_terms[shard as usize]);
                         return Ok(self.item(op, name, Some(id), |item| {
-                            success(item, version, "noop", shards, seq_no, 200);
+                            success(item, version, "noop", shards, at, 200);
                         }));
                     }
                     Updated::Document(document) => {
@@ -263,9 +264,10 @@ impl Cluster {
         let seq_no = index.next_seq_no[shard as usize];
         index.next_seq_no[shard as usize] += 1;
         index.indexing_total += 1;
-        index.docs.insert(key, Doc { source, version, seq_no, routing: op.routing.clone() });
+        index.put(key, Doc { source, version, seq_no, routing: op.routing.clone() });
         let shards = index.shards_value(copies);
-        Ok(self.item(op, name, Some(id), |item| success(item, version, result, shards, seq_no, status)))
+        let at = (seq_no, index.primary_terms[shard as usize]);
+        Ok(self.item(op, name, Some(id), |item| success(item, version, result, shards, at, status)))
     }
 
     /// Elasticsearch's failure store: the document goes aside, the item is a success that says so.
@@ -290,10 +292,10 @@ impl Cluster {
             index.live_count += 1;
             shards = index.shards_value(copies);
             let source = Some(Bytes::from(document.to_string()));
-            index.docs.insert((0, id.clone()), Doc { source, version: 1, seq_no, routing: None });
+            index.put((0, id.clone()), Doc { source, version: 1, seq_no, routing: None });
         }
         self.item(op, &name, Some(&id), |item| {
-            success(item, 1, "created", shards, seq_no, 201);
+            success(item, 1, "created", shards, (seq_no, 1), 201);
             item.insert("failure_store".into(), json!("used"));
         })
     }
@@ -319,12 +321,13 @@ impl Cluster {
     }
 }
 
-fn success(item: &mut Map<String, Value>, version: i64, result: &str, shards: Value, seq_no: u64, status: u16) {
+/// `at`: sequence number and primary term.
+fn success(item: &mut Map<String, Value>, version: i64, result: &str, shards: Value, at: (u64, u64), status: u16) {
     item.insert("_version".into(), json!(version));
     item.insert("result".into(), json!(result));
     item.insert("_shards".into(), shards);
-    item.insert("_seq_no".into(), json!(seq_no));
-    item.insert("_primary_term".into(), json!(1));
+    item.insert("_seq_no".into(), json!(at.0));
+    item.insert("_primary_term".into(), json!(at.1));
     item.insert("status".into(), json!(status));
 }
 

@@ -5,6 +5,7 @@ use super::node::{Node, Rates, Task};
 use super::request::{Fate, RequestId, Requests};
 use super::rng::Rng;
 use super::scenario::{Faults, Merges, Pauses, Scenario, Step, Tenant};
+use super::yardstick::START_SECONDS;
 
 /// How often speeds drift, seconds.
 const DRIFT_EVERY: f64 = 0.5;
@@ -31,6 +32,8 @@ pub(super) struct Cluster {
     arriving: Vec<Rng>,
     /// The shard that gets the first document of what does not divide evenly.
     next_shard: usize,
+    /// Tasks of tenants after the first 10 s, and those of them that found a queue full.
+    pub(super) tenant_tasks: (u64, u64),
     /// Requests whose fate is sealed, for the engine to answer.
     pub(super) finished: Vec<RequestId>,
 }
@@ -44,7 +47,12 @@ impl Cluster {
         };
         Cluster {
             nodes: (0..config.nodes).map(|node| Node::new(node, config.threads, speed(node), seed)).collect(),
-            rates: Rates { costs: scenario.costs, noise: scenario.noise, warm_up: scenario.warm_up },
+            rates: Rates {
+                costs: scenario.costs,
+                noise: scenario.noise,
+                warm_up: scenario.warm_up,
+                heap_bytes: scenario.heap_gib() * f64::from(1 << 30),
+            },
             queue: config.queue,
             memory_bytes: config.memory_mib.map_or(f64::INFINITY, mib),
             max_body_bytes: mib(config.max_body_mib),
@@ -61,6 +69,7 @@ impl Cluster {
             pausing: (0..config.nodes).map(|node| Rng::new(seed, "pause", node)).collect(),
             arriving: (0..config.nodes).map(|node| Rng::new(seed, "tenant", node)).collect(),
             next_shard: 0,
+            tenant_tasks: (0, 0),
             finished: Vec::new(),
         }
     }
@@ -97,7 +106,7 @@ impl Cluster {
     pub(super) fn arrived(&mut self, now: Nanos, id: RequestId, requests: &mut Requests, agenda: &mut Agenda) {
         let request = requests.get(id);
         request.arrived = now.max(1);
-        let node = &mut self.nodes[request.node];
+        let node = &mut self.nodes[request.pick.node];
         let bytes = request.batch.bytes as f64;
         let chance = if self.faults.lost + self.faults.refused > 0.0 { self.failing.unit() } else { 1.0 };
         let fate = match () {
@@ -199,10 +208,14 @@ impl Cluster {
         }
         let wait = self.arriving[node].exponential(tenant.burst as f64 / tenant.tasks_per_second);
         agenda.at(now + nanos(wait), Event::Tenant { tenant: number, node });
+        let counts = u64::from(now >= nanos(START_SECONDS));
         for _ in 0..tenant.burst {
+            self.tenant_tasks.0 += counts;
             if self.nodes[node].alive && !self.nodes[node].is_full(self.queue) {
                 self.nodes[node].push(Task::Tenant { seconds: tenant.task_ms / 1000.0 });
                 self.nodes[node].dispatch(now, &self.rates, agenda);
+            } else {
+                self.tenant_tasks.1 += counts;
             }
         }
     }
@@ -276,7 +289,7 @@ impl Cluster {
         }
         if request.fate == Fate::Items {
             request.finished = now;
-            let node = &mut self.nodes[request.node];
+            let node = &mut self.nodes[request.pick.node];
             node.bytes = (node.bytes - request.batch.bytes as f64).max(0.0);
             self.finished.push(id);
         } else {

@@ -1,14 +1,14 @@
 //! Controllers by name.
 
 use anyhow::{Context, bail};
-use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Plan, Tuner};
+use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Gentle, Plan, Tuner};
 
 use super::baselines;
 use super::scenario::Scenario;
 
-/// Names that [`controller`] knows, beside `fixed:BYTES:N`: the tuner, and the baselines.
+/// Names that [`controller`] knows, beside `fixed:BYTES:N`: the tuner, without and with `--gentle`, and the baselines.
 pub fn controller_names() -> Vec<&'static str> {
-    std::iter::once("auto").chain(baselines::names()).collect()
+    ["auto", "gentle"].into_iter().chain(baselines::names()).collect()
 }
 
 /// The controller of that name for a scenario.
@@ -24,8 +24,11 @@ pub fn controller(name: &str, scenario: &Scenario) -> anyhow::Result<Box<dyn Tun
 /// # Errors
 /// As [`controller`].
 pub fn controller_within(name: &str, bounds: Bounds, client_cpus: u32) -> anyhow::Result<Box<dyn Tuner>> {
-    if name == "auto" {
-        return Ok(Box::new(Auto::new(AutoConfig { bounds, gentle: None })));
+    let auto = |gentle| -> Box<dyn Tuner> { Box::new(Auto::new(AutoConfig { bounds, gentle })) };
+    match name {
+        "auto" => return Ok(auto(None)),
+        "gentle" => return Ok(auto(Some(Gentle::default()))),
+        _ => {}
     }
     if let Some(rest) = name.strip_prefix("fixed:") {
         return fixed(rest, &bounds).with_context(|| format!("{name} is not fixed:BYTES:N, such as fixed:1048576:8"));

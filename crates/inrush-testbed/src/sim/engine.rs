@@ -80,6 +80,7 @@ impl Engine<'_> {
         for loader in &self.loaders {
             self.record.plans.push((loader.plan(), loader.tuner.why()));
         }
+        self.record.tenant_tasks = self.cluster.tenant_tasks;
         self.record
     }
 
@@ -136,7 +137,7 @@ impl Engine<'_> {
             self.record.under_way += 1;
             let refused = self.cluster.refuses_length(request.batch.bytes);
             let bytes = if refused { SHORT_BYTES.min(request.batch.bytes) } else { request.batch.bytes };
-            let reachable = self.cluster.is_alive(request.node);
+            let reachable = self.cluster.is_alive(request.pick.node);
             let id = self.requests.add(request);
             if !reachable {
                 // Nobody accepts the connection.

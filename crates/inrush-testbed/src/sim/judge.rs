@@ -37,6 +37,8 @@ pub struct Judgement {
     pub best_rejected_ratio: f64,
     /// The longest that it took after a change until throughput was 90 % of what the best cell of the phase reaches.
     pub settle_seconds: Option<f64>,
+    /// The part of the tenants' tasks that was rejected after the first 10 s, where there are tenants.
+    pub tenant_rejected_ratio: Option<f64>,
     /// The 99th percentile after the first 10 s, milliseconds.
     pub p99_latency_ms: f64,
     /// The same of the best cell.
@@ -92,6 +94,7 @@ pub fn judge(
         whole_run_ratio: run.whole_run() / reference.whole_run,
         rejected_ratio: run.rejected_ratio(START_SECONDS),
         best_rejected_ratio: reference.rejected,
+        tenant_rejected_ratio: (!scenario.tenants.is_empty()).then(|| run.tenant_rejected_ratio()),
         settle_seconds: phases.iter().skip(1).map(|phase| phase.settle_seconds).reduce(f64::max),
         p99_latency_ms: run.latency(0.99, START_SECONDS) * 1000.0,
         best_p99_latency_ms: reference.p99_latency * 1000.0,

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use inrush_core::nodes::{NodePool, NodeSays};
 use inrush_core::retry::{Jitter, RetryPolicy};
 use inrush_core::time::Time;
 use inrush_core::tune::{Outcome, Plan, Sample, Tuner};
@@ -11,7 +12,6 @@ use inrush_core::tune::{Outcome, Plan, Sample, Tuner};
 use super::agenda::{Nanos, nanos, seconds};
 use super::documents::{Batch, Source};
 use super::link::Link;
-use super::pool::Pool;
 use super::request::{Fate, Request};
 use super::rng::Rng;
 use super::scenario::{LoaderConfig, Scenario};
@@ -47,7 +47,7 @@ pub(super) struct Loader {
     number: usize,
     pub(super) tuner: Box<dyn Tuner>,
     pub(super) link: Link,
-    pub(super) pool: Pool,
+    pool: NodePool,
     starts: Nanos,
     ends: Nanos,
     source: Source,
@@ -80,7 +80,7 @@ impl Loader {
             number,
             tuner,
             link: Link::new(&scenario.link, config.cpu_mb_per_second),
-            pool: Pool::new(scenario.cluster.nodes),
+            pool: NodePool::new(scenario.cluster.nodes),
             starts: nanos(config.start_seconds),
             ends: nanos(config.end_seconds.unwrap_or(scenario.seconds).min(scenario.seconds)),
             source: Source::new(&scenario.documents, &mut rng),
@@ -162,7 +162,7 @@ impl Loader {
     /// Takes an answer, or that there is none.
     pub(super) fn handle_answer(&mut self, now: Nanos, request: &Request) -> Option<Learnt> {
         self.read(now);
-        self.pool.finished(now, request.node, request.fate != Fate::Lost);
+        self.pool.finished(request.pick, says(request), time(now));
         let permit = self.permits.get_mut(&request.permit)?;
         let piece = permit.pieces.pop_front()?;
         let (outcome, rejected, accepted) = match request.fate {
@@ -214,7 +214,7 @@ impl Loader {
             outcome,
             in_flight: request.in_flight,
             source_limited: piece.source_limited || !self.is_full(&self.plan()),
-            node: request.node as u16,
+            node: request.pick.node as u16,
         };
         Some(Learnt { sample, accepted_bytes })
     }
@@ -234,7 +234,7 @@ impl Loader {
         Some(Request {
             loader: self.number,
             permit: permit_id,
-            node: self.pool.pick(now),
+            pick: self.pool.pick(time(now)),
             batch,
             sent: now,
             arrived: 0,
@@ -247,14 +247,14 @@ impl Loader {
         })
     }
 
-    /// As the server tells it: rounded down to its steps.
+    /// As the server tells it, whose clock goes in steps.
     fn took(&self, request: &Request) -> Option<Duration> {
         if request.fate != Fate::Items || self.took_step.is_zero() {
             return None;
         }
-        let took = u128::from(request.finished.saturating_sub(request.arrived));
-        let step = self.took_step.as_nanos();
-        Some(Duration::from_nanos((took / step * step) as u64))
+        let step = self.took_step.as_nanos() as Nanos;
+        let steps = |at: Nanos| at / step * step;
+        Some(Duration::from_nanos(steps(request.finished).saturating_sub(steps(request.arrived))))
     }
 
     /// Whether there is a permit, and memory for a full batch: the bound on memory holds whatever the plan.
@@ -286,6 +286,16 @@ impl Loader {
 /// [`Nanos`] as the tuner is told.
 pub(super) fn time(now: Nanos) -> Time {
     Time::from_start(Duration::from_nanos(now))
+}
+
+/// What the transport would tell the pool.
+fn says(request: &Request) -> NodeSays {
+    match request.fate {
+        Fate::Items | Fate::TooLarge => NodeSays::Works,
+        Fate::Refused => NodeSays::Refuses,
+        Fate::Lost if request.arrived == 0 => NodeSays::Fails,
+        Fate::Lost => NodeSays::Nothing,
+    }
 }
 
 fn halves(batch: Batch) -> (Batch, Batch) {

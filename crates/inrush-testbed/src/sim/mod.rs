@@ -12,7 +12,6 @@ mod link;
 mod loader;
 mod node;
 pub mod parallel;
-mod pool;
 mod record;
 mod request;
 mod rng;

@@ -59,6 +59,8 @@ pub(super) struct Rates {
     pub(super) costs: Costs,
     pub(super) noise: Noise,
     pub(super) warm_up: Option<WarmUp>,
+    /// Of each node.
+    pub(super) heap_bytes: f64,
 }
 
 impl Node {
@@ -170,7 +172,7 @@ impl Node {
         let others = others as f64 / (self.threads.len().max(2) - 1) as f64;
         let cold =
             rates.warm_up.map_or(1.0, |w| 1.0 + (w.factor - 1.0) * (-seconds(self.worked) / w.cpu_seconds).exp());
-        let heap = 1.0 + costs.heap_slowdown * (self.bytes / f64::from(1 << 30)).powi(2);
+        let heap = 1.0 + costs.heap_slowdown * (self.bytes / rates.heap_bytes).powi(2);
         let slower = (1.0 + costs.contention * others) * cold * heap * self.noise.lognormal(rates.noise.task);
         nanos(base * slower / (self.speed * self.capacity * self.drift)).max(1)
     }

@@ -29,6 +29,8 @@ pub struct Record {
     seconds: f64,
     pub(super) reply_bytes: f64,
     pub(super) under_way: usize,
+    /// Tasks of tenants after the first 10 s, and those of them that found a queue full.
+    pub(super) tenant_tasks: (u64, u64),
     /// Changes of plans.
     pub decisions: usize,
     /// What each controller ended on, and why.
@@ -47,6 +49,7 @@ impl Record {
             seconds: scenario.seconds,
             reply_bytes: scenario.costs.reply_bytes,
             under_way: 0,
+            tenant_tasks: (0, 0),
             decisions: 0,
             plans: Vec::new(),
             docs: 0,
@@ -96,6 +99,12 @@ impl Record {
         let late = self.attempts.iter().filter(|a| f64::from(a.0) >= from);
         let (docs, rejected) = late.fold((0u64, 0u64), |sum, a| (sum.0 + u64::from(a.2), sum.1 + u64::from(a.3)));
         if docs == 0 { 0.0 } else { rejected as f64 / docs as f64 }
+    }
+
+    /// The part of the tenants' tasks that was rejected after the first 10 s.
+    pub fn tenant_rejected_ratio(&self) -> f64 {
+        let (tasks, rejected) = self.tenant_tasks;
+        if tasks == 0 { 0.0 } else { rejected as f64 / tasks as f64 }
     }
 
     /// The latency that so many of 1 (0.99: 99 %) of the attempts answered after `from` seconds stayed below, seconds.

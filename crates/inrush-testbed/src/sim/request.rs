@@ -1,5 +1,7 @@
 //! Requests under way.
 
+use inrush_core::nodes::Pick;
+
 use super::agenda::Nanos;
 use super::documents::Batch;
 
@@ -25,7 +27,8 @@ pub(super) struct Request {
     pub(super) loader: usize,
     /// The loader's permit.
     pub(super) permit: u64,
-    pub(super) node: usize,
+    /// The node that it goes to, as the loader's pool chose it.
+    pub(super) pick: Pick,
     pub(super) batch: Batch,
     pub(super) sent: Nanos,
     /// At its node; 0 while it is on its way.
@@ -74,7 +77,7 @@ impl Requests {
     pub(super) fn under_way_at(&self, node: usize) -> Vec<RequestId> {
         let under_way = |id: &RequestId| {
             let request = &self.all[*id];
-            request.node == node && request.arrived > 0 && request.finished == 0 && !request.answered
+            request.pick.node == node && request.arrived > 0 && request.finished == 0 && !request.answered
         };
         (0..self.all.len()).filter(under_way).collect()
     }

@@ -104,6 +104,8 @@ pub struct ClusterConfig {
     /// Step of the `took` that replies carry, milliseconds; 0 leaves it out. Default 1.
     #[serde(default = "one")]
     pub took_step_ms: f64,
+    /// Heap of a node, GiB. Default: 1 for each write thread.
+    pub heap_gib: Option<f64>,
     /// How fast each node is; repeated where there are more nodes. Default 1.
     #[serde(default)]
     pub speeds: Vec<f64>,
@@ -129,7 +131,7 @@ pub struct Costs {
     pub hop_us: f64,
     /// Bytes of a reply for each document.
     pub reply_bytes: f64,
-    /// How much slower a node gets with 1 GiB of bodies under way, growing with the square: pressure on the heap.
+    /// How much slower a node is whose heap is full of bodies under way, falling with the square of the part that they take.
     pub heap_slowdown: f64,
 }
 
@@ -144,7 +146,7 @@ impl Default for Costs {
             contention: 0.2,
             hop_us: 200.0,
             reply_bytes: 45.0,
-            heap_slowdown: 0.0,
+            heap_slowdown: 100.0,
         }
     }
 }
@@ -229,6 +231,9 @@ pub struct Tenant {
     /// Tasks that come at once. Default 1.
     #[serde(default = "one_thread")]
     pub burst: usize,
+    /// Fixed settings that have a larger part of the tenants' tasks rejected, 0 to 1, are no yardstick. Default 1: whatever becomes of them.
+    #[serde(default = "one")]
+    pub rejected_most: f64,
 }
 
 /// Sizes of documents, their action lines included.
@@ -350,6 +355,11 @@ impl Scenario {
         self.cluster.shards.unwrap_or(self.cluster.nodes)
     }
 
+    /// Heap of a node, GiB.
+    pub fn heap_gib(&self) -> f64 {
+        self.cluster.heap_gib.unwrap_or(self.cluster.threads as f64)
+    }
+
     /// From change to change, seconds.
     pub fn phases(&self) -> Vec<(f64, f64)> {
         let mut edges = vec![0.0];
@@ -357,6 +367,11 @@ impl Scenario {
         edges.push(self.seconds);
         edges.dedup();
         edges.windows(2).map(|edge| (edge[0], edge[1])).collect()
+    }
+
+    /// The part of the tenants' tasks that a setting may have rejected, 0 to 1, to be a yardstick.
+    pub fn tenants_rejected_most(&self) -> f64 {
+        self.tenants.iter().map(|tenant| tenant.rejected_most).fold(1.0, f64::min)
     }
 
     /// The same with the first loader only, there from the start.
@@ -370,6 +385,7 @@ impl Scenario {
         ensure!(self.intent.len() >= 20, "`intent` has to be a sentence");
         ensure!(self.seconds > 10.0, "`seconds` has to be more than 10, which are left out of `ratio`");
         ensure!(self.cluster.nodes > 0 && self.cluster.threads > 0, "`cluster` needs nodes and threads");
+        ensure!(self.heap_gib() > 0.0, "`cluster.heap_gib` has to be positive");
         ensure!(self.shards() > 0, "`cluster.shards` has to be at least 1");
         ensure!(
             0 < b.batch_bytes.0 && b.batch_bytes.0 <= b.batch_bytes.1 && b.batch_docs > 0,

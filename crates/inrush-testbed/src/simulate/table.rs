@@ -74,13 +74,13 @@ pub(crate) fn summary(controllers: &[String], judgements: &[Judgement]) -> Vec<S
 pub(crate) fn csv(judgements: &[Judgement]) -> String {
     let mut text =
         "scenario,controller,seed,throughput,best_fixed,best_batch_bytes,best_in_flight,ratio,whole_run_ratio,\
-                    rejected_ratio,best_rejected_ratio,settle_seconds,p99_latency_ms,best_p99_latency_ms,fairness,\
+                    rejected_ratio,best_rejected_ratio,tenant_rejected_ratio,settle_seconds,p99_latency_ms,best_p99_latency_ms,fairness,\
                     total_to_one,decisions,batch_bytes,in_flight\n"
             .to_owned();
     let optional = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.4}"));
     for j in judgements {
         text += &format!(
-            "{},{},{},{:.0},{:.0},{},{},{:.4},{:.4},{:.5},{:.5},{},{:.1},{:.1},{},{},{},{},{}\n",
+            "{},{},{},{:.0},{:.0},{},{},{:.4},{:.4},{:.5},{:.5},{},{},{:.1},{:.1},{},{},{},{},{}\n",
             j.scenario,
             j.controller,
             j.seed,
@@ -92,6 +92,7 @@ pub(crate) fn csv(judgements: &[Judgement]) -> String {
             j.whole_run_ratio,
             j.rejected_ratio,
             j.best_rejected_ratio,
+            optional(j.tenant_rejected_ratio),
             optional(j.settle_seconds),
             j.p99_latency_ms,
             j.best_p99_latency_ms,

@@ -53,7 +53,11 @@ impl Job {
         }
         Ok(Job {
             cluster,
-            index: config.index.as_str().to_owned(),
+            index: match &config.finish.swap {
+                // Not the name of the new index where that is made of the time.
+                Some(swap) => format!("{} for the alias {}", config.index.as_str(), swap.alias),
+                None => config.index.as_str().to_owned(),
+            },
             action: config.action,
             id,
             sources: source.fingerprints()?,

@@ -11,9 +11,11 @@ use super::job::Job;
 use super::state::{Saved, State, StateError};
 use super::{Checkpointer, uuid, write};
 use crate::cluster::index;
+use crate::cluster::stats::IndexStats;
 use crate::config::LoadConfig;
 use crate::dead_letter::SyncPoint;
 use crate::error::LoadError;
+use crate::finish::Noted;
 use crate::run::Event;
 use crate::source::{Repeats, Source};
 use crate::transport::Transport;
@@ -56,10 +58,14 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
     if !config.resume {
         match found {
             Ok(None) => {}
-            Ok(Some(saved)) => tracing::warn!(
-                "an earlier run of this load was cut off after {} documents; this one starts from the beginning, --resume would go on",
-                saved.progress.counts.docs_read
-            ),
+            Ok(Some(saved)) => {
+                let index = saved.swap.map(|noted| format!("; its index {} is left as it is", noted.index()));
+                tracing::warn!(
+                    "an earlier run of this load was cut off after {} documents; this one starts from the beginning, --resume would go on{}",
+                    saved.progress.counts.docs_read,
+                    index.unwrap_or_default()
+                );
+            }
             Err(why) => tracing::warn!("{why}; it is replaced"),
         }
         return Ok(Some(Opened { state, job, saved: None }));
@@ -116,7 +122,10 @@ pub(crate) struct Beginning<'a> {
     pub(crate) before: Option<u64>,
     /// The index that takes documents, where it is known.
     pub(crate) index: Option<&'a str>,
+    /// What it is like.
+    pub(crate) sizes_before: BTreeMap<String, IndexStats>,
     pub(crate) letters: SyncPoint,
+    pub(crate) swap: Option<Noted>,
 }
 
 impl Opened {
@@ -129,15 +138,17 @@ impl Opened {
         beginning: Beginning<'_>,
     ) -> Result<Option<Checkpointer>, LoadError> {
         let Opened { state, job, saved } = self;
-        let Beginning { run_id, started, before, index, letters } = beginning;
+        let Beginning { run_id, started, before, index, sizes_before, letters, swap } = beginning;
         let mut saved = saved.unwrap_or_else(|| Saved {
             job: job.clone(),
             runs: Vec::new(),
             seconds: 0.0,
             before,
             before_each: BTreeMap::new(),
+            sizes_before,
             indices: BTreeMap::new(),
             dead_letters: letters.saved.clone(),
+            swap,
             progress: Checkpoint::default(),
         });
         saved.job = job;

@@ -10,6 +10,8 @@ use inrush_core::Checkpoint;
 use serde::{Deserialize, Serialize};
 
 use super::job::Job;
+use crate::cluster::stats::IndexStats;
+use crate::finish::Noted;
 
 /// The form of the file. Another number: another version of this program, which may count documents otherwise.
 const FORMAT: u32 = 1;
@@ -26,9 +28,15 @@ pub(crate) struct Saved {
     pub(crate) before: Option<u64>,
     /// The same for each index that a placeholder named.
     pub(crate) before_each: BTreeMap<String, Option<u64>>,
+    /// What indices were like before the first run, where that could be seen.
+    #[serde(default)]
+    pub(crate) sizes_before: BTreeMap<String, IndexStats>,
     /// The indices that took documents, with what tells them from later ones of the same name, where that may be seen.
     pub(crate) indices: BTreeMap<String, Option<String>>,
     pub(crate) dead_letters: SavedLetters,
+    /// Of a load that swaps an alias.
+    #[serde(default)]
+    pub(crate) swap: Option<Noted>,
     pub(crate) progress: Checkpoint,
 }
 

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::state::{Saved, State};
 use super::{uuid, write};
+use crate::cluster::stats::IndexStats;
 use crate::config::LoadConfig;
 use crate::dead_letter::SyncPoint;
 use crate::run::Event;
@@ -88,6 +89,11 @@ impl Checkpointer {
     /// An index that a placeholder named was counted.
     pub(crate) fn counted(&mut self, index: &str, before: Option<u64>) {
         self.saved.before_each.insert(index.to_owned(), before);
+    }
+
+    /// What an index of a placeholder was like before the load.
+    pub(crate) fn sized(&mut self, index: &str, size: IndexStats) {
+        self.saved.sizes_before.entry(index.to_owned()).or_insert(size);
     }
 
     /// Whether one is to be written now. `waiting`: blocks that are to be admitted next.

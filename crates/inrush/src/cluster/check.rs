@@ -11,6 +11,7 @@ use super::disk;
 use super::error::ClusterError;
 use super::index::{self, Block, IndexInfo, Target, TargetKind};
 use super::limits;
+use super::policy::{self, Outlook};
 use super::product::{self, ClusterInfo};
 use crate::transport::{Transport, path_segment};
 
@@ -31,6 +32,8 @@ pub struct Needs {
     pub bytes_expected: Option<u64>,
     /// What is done with the documents.
     pub action: Action,
+    /// Go on where a policy will keep documents out during the load.
+    pub under_policy: bool,
 }
 
 /// What was found.
@@ -68,7 +71,7 @@ pub async fn preflight(transport: &Transport, needs: &Needs) -> Result<Preflight
         check_action(target, needs)?;
         check_privileges(target, needs, &privileges, &mut warnings)?;
         check_cluster_blocks(target, &cluster_blocks)?;
-        check_target(transport, target, needs, &mut warnings).await?;
+        check_target(transport, &info, target, needs, &mut warnings).await?;
     }
     pipeline?;
     if let (Some(bytes), Some(disks)) = (needs.bytes_expected, disks) {
@@ -109,6 +112,7 @@ fn check_action(target: &Target, needs: &Needs) -> Result<(), ClusterError> {
 /// What is asked about the index itself: closed, blocked, its pipelines, room for fields.
 async fn check_target(
     transport: &Transport,
+    info: &ClusterInfo,
     target: &Target,
     needs: &Needs,
     warnings: &mut Vec<String>,
@@ -123,8 +127,15 @@ async fn check_target(
         Some(index) => {
             check_open(index)?;
             warnings.extend(fields_warning(index));
-            // That a data stream rolls over is what it is for.
-            warnings.extend(policy_warning(index).filter(|_| !target.is_data_stream()));
+            let rolls_over = target.is_data_stream() || matches!(target.kind, TargetKind::Alias { .. });
+            match policy::outlook(transport, info.product, index, rolls_over).await {
+                Some(Outlook::Bad(problem)) if !needs.under_policy => {
+                    return Err(ClusterError::Target { name: index.name.clone(), problem });
+                }
+                Some(Outlook::Bad(problem)) => warnings.push(format!("{}: {problem}", index.name)),
+                Some(Outlook::Warning(warning)) => warnings.push(warning),
+                None => {}
+            }
             (&index.name, index.default_pipeline.clone(), index.final_pipeline.clone())
         }
         None if needs.recreate || matches!(target.kind, TargetKind::Missing { .. }) => {
@@ -194,13 +205,6 @@ fn fields_warning(index: &IndexInfo) -> Option<String> {
             if full { "documents with a new field will fail" } else { "documents with many new fields will fail" };
         format!("{name} has {fields} of {limit} fields (index.mapping.total_fields.limit): {consequence}")
     })
-}
-
-fn policy_warning(index: &IndexInfo) -> Option<String> {
-    let (name, policy) = (&index.name, index.policy.as_ref()?);
-    Some(format!(
-        "the policy {policy} manages {name}: if it rolls over, shrinks or deletes it during the load, documents fail or are lost; pause it first: POST {name}/_ilm/remove (OpenSearch: POST _plugins/_ism/remove/{name}), and add it again afterwards"
-    ))
 }
 
 /// An error if the pipeline is surely not there.
@@ -334,13 +338,6 @@ mod tests {
         assert_eq!(warning(899), None);
         assert!(warning(900).unwrap().contains("many new fields"));
         assert!(warning(1000).unwrap().contains("a new field will fail"));
-    }
-
-    #[test]
-    fn a_policy_that_may_act_during_the_load_is_warned_of() {
-        assert_eq!(policy_warning(&index()), None);
-        let warning = policy_warning(&IndexInfo { policy: Some("hot-warm".into()), ..index() }).unwrap();
-        assert!(warning.contains("the policy hot-warm manages trips"), "{warning}");
     }
 
     #[test]

@@ -51,6 +51,27 @@ impl Disks {
     }
 }
 
+/// Whether a disk is fuller than a watermark: a percentage or ratio of use, of which no more than `headroom` has to stay free
+/// (Elasticsearch 8.5 and newer), or an amount that must stay free.
+pub(crate) fn watermark_passed(mark: &str, headroom: Option<&str>, total: f64, free: f64) -> bool {
+    let percent = mark.strip_suffix('%').and_then(|text| text.parse::<f64>().ok()).map(|percent| percent / 100.0);
+    match percent.or_else(|| mark.parse::<f64>().ok()) {
+        Some(used) => {
+            let reserve = (1.0 - used) * total;
+            free < headroom.and_then(setting_bytes).map_or(reserve, |most| reserve.min(most))
+        }
+        None => setting_bytes(mark).is_some_and(|reserve| free < reserve),
+    }
+}
+
+/// A size as settings are written: `512mb`.
+pub(crate) fn setting_bytes(text: &str) -> Option<f64> {
+    let text = text.trim().to_ascii_lowercase();
+    let units = [("pb", 50), ("tb", 40), ("gb", 30), ("mb", 20), ("kb", 10), ("b", 0)];
+    let (unit, shift) = units.into_iter().find(|(unit, _)| text.ends_with(unit))?;
+    text[..text.len() - unit.len()].trim().parse::<f64>().ok().map(|number| number * (1u64 << shift) as f64)
+}
+
 fn parse(body: &Value) -> Option<Disks> {
     let nodes = body.get("nodes")?.as_object()?;
     let holds_data = |node: &&Value| match node.get("roles").and_then(Value::as_array) {
@@ -120,6 +141,20 @@ mod tests {
         assert!(error.contains("21.0 GB") && error.contains("free disk space"), "{error}");
         // With one node the replicas are nowhere.
         assert_eq!(Disks { data_nodes: 1, ..disks }.check(9 * GB, 2).unwrap(), None);
+    }
+
+    #[test]
+    fn watermarks_are_percentages_ratios_or_what_must_stay_free() {
+        let passes = |mark, total, free| watermark_passed(mark, None, total, free);
+        assert!(passes("90%", 100.0, 9.0) && !passes("90%", 100.0, 11.0));
+        assert!(passes("0.9", 100.0, 9.0) && !passes("0.9", 100.0, 11.0));
+        let gib = (1u64 << 30) as f64;
+        assert!(passes("50gb", 1000.0 * gib, 49.0 * gib) && !passes("50gb", 1000.0 * gib, 51.0 * gib));
+        assert_eq!(setting_bytes("1.5kb"), Some(1536.0));
+        assert_eq!(setting_bytes("lots"), None);
+        assert!(!watermark_passed("90%", Some("150GB"), 10_000.0 * gib, 200.0 * gib));
+        assert!(watermark_passed("90%", Some("150GB"), 10_000.0 * gib, 149.0 * gib));
+        assert!(watermark_passed("90%", Some("-1"), 10_000.0 * gib, 200.0 * gib));
     }
 
     #[test]

@@ -4,13 +4,20 @@
 //! Every question is one request (or a few, at once), repeated a bounded number of times where that is safe, and every
 //! answer is parsed here, once. Errors name the index, what was expected and what to do.
 
+pub mod aliases;
+pub mod changes;
 pub mod check;
-mod disk;
+pub mod copies;
+pub(crate) mod disk;
 pub mod documents;
 mod error;
+pub(crate) mod health;
 pub mod index;
+pub mod life;
 mod limits;
 pub mod lookup;
+pub mod merge;
+mod policy;
 pub mod product;
 mod rest;
 pub mod stats;

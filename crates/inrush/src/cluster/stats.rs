@@ -1,6 +1,9 @@
 //! How much is in an index, and making it visible and durable.
 
+use std::collections::BTreeMap;
+
 use http::Method;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::ClusterError;
@@ -18,7 +21,7 @@ pub struct Shards {
 }
 
 /// What an index holds, by its primary shards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexStats {
     /// Lucene documents, nested objects counted as documents of their own.
     pub docs: u64,
@@ -87,14 +90,37 @@ pub async fn stats(transport: &Transport, index: &str) -> Result<IndexStats, Clu
     let what = format!("asking for the size of {index}");
     let path = format!("/{}/_stats/docs,store?filter_path=_all", path_segment(index));
     let body = transport.demand(&what, Method::GET, &path, None).await?;
+    Ok(index_stats(&body["_all"]))
+}
+
+/// The same of each of several indices, by their own names, at most 20 at a time. What is not there is left out.
+///
+/// # Errors
+/// As every question.
+pub async fn stats_of(transport: &Transport, indices: &[&str]) -> Result<BTreeMap<String, IndexStats>, ClusterError> {
+    let mut found = BTreeMap::new();
+    for names in indices.chunks(NAMES_AT_ONCE) {
+        let filter = "filter_path=indices.*.*.docs,indices.*.*.store&ignore_unavailable=true";
+        let path = format!("/{}/_stats/docs,store?{filter}", path_segment(&names.join(",")));
+        let body = transport.demand("asking for the sizes of indices", Method::GET, &path, None).await?;
+        let indices = body["indices"].as_object().into_iter().flatten();
+        found.extend(indices.map(|(name, stats)| (name.clone(), index_stats(stats))));
+    }
+    Ok(found)
+}
+
+/// A URL has its limits, and a name has at most 255 bytes.
+const NAMES_AT_ONCE: usize = 20;
+
+fn index_stats(stats: &Value) -> IndexStats {
     // An index whose primary shards are not assigned has no docs and no store.
-    let number = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-    Ok(IndexStats {
-        docs: number("/_all/primaries/docs/count"),
-        docs_deleted: number("/_all/primaries/docs/deleted"),
-        primary_bytes: number("/_all/primaries/store/size_in_bytes"),
-        total_bytes: number("/_all/total/store/size_in_bytes"),
-    })
+    let number = |pointer: &str| stats.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    IndexStats {
+        docs: number("/primaries/docs/count"),
+        docs_deleted: number("/primaries/docs/deleted"),
+        primary_bytes: number("/primaries/store/size_in_bytes"),
+        total_bytes: number("/total/store/size_in_bytes"),
+    }
 }
 
 async fn on_shards(transport: &Transport, index: &str, doing: &str, verb: &str) -> Result<Shards, ClusterError> {

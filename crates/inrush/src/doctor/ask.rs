@@ -49,8 +49,8 @@ pub(super) async fn ask(transport: &Transport, index: Option<&str>) -> Result<An
     let mappings = format!("{prefix}/_mapping");
     let shards =
         format!("/_cat/shards{prefix}?format=json&bytes=b&h=index,shard,prirep,state,docs,store,node,segments.count");
-    let cluster_settings = "/_cluster/settings?include_defaults=true&flat_settings=true&filter_path=*.cluster.routing.allocation.disk*,\
-*.cluster.routing.allocation.enable,*.indices.recovery.max_bytes_per_sec,*.cluster.max_shards_per_node";
+    // Without a filter: it would match no flat name, for it takes their dots for levels.
+    let cluster_settings = "/_cluster/settings?include_defaults=true&flat_settings=true";
     let get = |what: &'static str, path: String| async move {
         (what, transport.demand(what, Method::GET, &path, None).await)
     };

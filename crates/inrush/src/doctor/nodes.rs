@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::ask::Answers;
 use super::{Confidence, Finding, Group, at, entries, finding, number, size};
+use crate::cluster::disk::watermark_passed;
 
 /// Old-generation collections beyond this part of a node's time slow everything down.
 const GC_PART: f64 = 0.05;
@@ -132,7 +133,7 @@ fn disks(nodes: &Value, settings: &Value, findings: &mut Vec<Finding>) {
         else {
             continue;
         };
-        let passed = [&flood, &high, &low].into_iter().position(|mark| passes(mark, total, free));
+        let passed = [&flood, &high, &low].into_iter().position(|mark| watermark_passed(mark, None, total, free));
         if let Some(place) = passed {
             groups[place].add(format!(
                 "{}: {} free of {} (flood stage {flood}, high {high}, low {low})",
@@ -150,26 +151,6 @@ fn disks(nodes: &Value, settings: &Value, findings: &mut Vec<Finding>) {
     over_high.tell(findings, finding("disk_high", Confidence::Sure, "a disk is above the high watermark", why, mend));
     let why = "no new shard is assigned to the node, so a new index gets fewer nodes or stays yellow";
     over_low.tell(findings, finding("disk_low", Confidence::Sure, "a disk is above the low watermark", why, mend));
-}
-
-/// Whether a disk is fuller than a watermark: a percentage or ratio of use, or an amount that must stay free.
-fn passes(mark: &str, total: f64, free: f64) -> bool {
-    let used = 1.0 - free / total.max(1.0);
-    if let Some(percent) = mark.strip_suffix('%').and_then(|text| text.parse::<f64>().ok()) {
-        return used > percent / 100.0;
-    }
-    match mark.parse::<f64>() {
-        Ok(ratio) => used > ratio,
-        Err(_) => bytes(mark).is_some_and(|reserve| free < reserve),
-    }
-}
-
-/// A size as settings are written: `512mb`.
-pub(super) fn bytes(text: &str) -> Option<f64> {
-    let text = text.trim().to_ascii_lowercase();
-    let units = [("pb", 50), ("tb", 40), ("gb", 30), ("mb", 20), ("kb", 10), ("b", 0)];
-    let (unit, shift) = units.into_iter().find(|(unit, _)| text.ends_with(unit))?;
-    text[..text.len() - unit.len()].trim().parse::<f64>().ok().map(|number| number * (1u64 << shift) as f64)
 }
 
 fn write_pool(nodes: &Value, findings: &mut Vec<Finding>) {
@@ -353,15 +334,5 @@ mod tests {
             "snapshot",
         ];
         assert_eq!(ids(&answers), expected);
-    }
-
-    #[test]
-    fn watermarks_are_percentages_ratios_or_what_must_stay_free() {
-        assert!(passes("90%", 100.0, 9.0) && !passes("90%", 100.0, 11.0));
-        assert!(passes("0.9", 100.0, 9.0) && !passes("0.9", 100.0, 11.0));
-        let gib = (1u64 << 30) as f64;
-        assert!(passes("50gb", 1000.0 * gib, 49.0 * gib) && !passes("50gb", 1000.0 * gib, 51.0 * gib));
-        assert_eq!(bytes("1.5kb"), Some(1536.0));
-        assert_eq!(bytes("lots"), None);
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::ask::Answers;
-use super::nodes::bytes;
 use super::{Confidence, Finding, Group, entries, finding, number, size};
+use crate::cluster::disk::setting_bytes;
 
 /// `index.mapping.total_fields.limit` where it is not set.
 const FIELDS_LIMIT: f64 = 1000.0;
@@ -40,7 +40,7 @@ pub(super) fn judge(answers: &Answers, findings: &mut Vec<Finding>) {
             lossy.add(format!("{index}: translog.durability async"));
         }
         if let Some(threshold) = get("translog.flush_threshold_size")
-            && bytes(threshold).is_some_and(|bytes| bytes < TRANSLOG_MIN)
+            && setting_bytes(threshold).is_some_and(|bytes| bytes < TRANSLOG_MIN)
         {
             translog.add(format!("{index}: {threshold}"));
         }

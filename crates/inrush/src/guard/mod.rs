@@ -1,6 +1,7 @@
 //! The settings guard of a load: the task that asks the cluster what [`inrush_core::guard::Guard`] decides, and shows a sign
 //! of life while the load runs.
 
+mod follow;
 mod plan;
 mod recover;
 mod state;
@@ -16,7 +17,8 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-pub(crate) use plan::{Plan, plan};
+pub(crate) use follow::{Guards, Next, Plans};
+pub(crate) use plan::{Plan, plan, plan_write_block};
 pub use recover::{RecoverOptions, Recovered, RecoveredState, recover};
 pub use store::GUARD_INDEX;
 
@@ -31,12 +33,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// As [`PATIENCE`], for putting back.
 const PATIENCE_AT_THE_END: Duration = Duration::from_secs(60);
 
-/// The guard of a load that runs.
+/// The guard of one index of a load that runs.
 pub(crate) struct Running {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Driver>,
     /// Refreshes were made rare: one beside the last requests saves a long one after them.
-    pub(crate) refresh_early: Option<String>,
+    refresh_early: Option<String>,
 }
 
 struct Driver {

@@ -6,9 +6,9 @@ use http::Method;
 use inrush_core::guard::Job;
 use serde_json::Value;
 
-use super::state;
-use crate::cluster::{ClusterError, IndexInfo, Target, index, stats};
-use crate::config::LoadConfig;
+use super::{Next, Plans, state};
+use crate::cluster::{ClusterError, IndexInfo, Target, TargetKind, index, stats};
+use crate::config::{Durability, GuardConfig, LoadConfig};
 use crate::error::LoadError;
 use crate::transport::{Transport, path_segment};
 
@@ -32,13 +32,15 @@ pub(crate) async fn plan(
     target: Option<&Target>,
     created: bool,
     bytes_total: Option<u64>,
-) -> Result<Option<Plan>, LoadError> {
+) -> Result<Option<Plans>, LoadError> {
     let guard = &config.guard;
-    let mut job = Job { bytes_total, replicas_off: guard.replicas_off, ..Job::default() };
+    let async_translog = config.durability == Durability::Async;
+    let mut job = Job { bytes_total, replicas_off: guard.replicas_off, async_translog, ..Job::default() };
     let (Some(name), Some(target)) = (config.index.fixed(), target) else { return Ok(None) };
     if guard.leave_settings || job.changes_nothing() {
         return Ok(None);
     }
+    let folder = guard.state.clone().or_else(state::default_folder);
     let made;
     let write = match target.write_index() {
         Some(write) => write,
@@ -47,19 +49,36 @@ pub(crate) async fn plan(
             let Some(write) = made.write_index() else { return Ok(None) };
             write
         }
+        // Its first document makes it, and then it is as empty as can be.
+        None if target.is_data_stream() => {
+            job.empty = true;
+            job.data_nodes = data_nodes(transport).await;
+            return Ok(Some(Plans { first: None, next: Some(Next { name: name.to_owned(), job, folder }) }));
+        }
         None => {
             tracing::warn!("{name} cannot be looked at yet, so its settings are left as they are during the load");
             return Ok(None);
         }
     };
     job.data_nodes = data_nodes(transport).await;
-    let documents = if created { 0 } else { documents(transport, write).await? };
+    // What is in an index that no alias shows yet is ours, from a run that was cut off.
+    let ours = created || config.finish.swap.is_some();
+    let documents = if ours { 0 } else { documents(transport, write).await? };
     job.empty = documents == 0;
     if guard.replicas_off && documents > 0 && write.replicas > 0 {
         check_replicas_off(transport, write, documents, guard.replicas_off_confirmed).await?;
     }
-    let folder = guard.state.clone().or_else(state::default_folder);
-    Ok(Some(Plan { index: write.name.clone(), uuid: write.uuid.clone(), job, folder }))
+    let rolls_over = matches!(target.kind, TargetKind::DataStream { .. } | TargetKind::Alias { .. });
+    let next = rolls_over.then(|| Next { name: name.to_owned(), job, folder: folder.clone() });
+    let first = Plan { index: write.name.clone(), uuid: write.uuid.clone(), job, folder };
+    Ok(Some(Plans { first: Some(first), next }))
+}
+
+/// Keeps writes from an index that is being replaced.
+pub(crate) fn plan_write_block(config: &GuardConfig, index: &str, uuid: &str) -> Plan {
+    let job = Job { block_writes: true, ..Job::default() };
+    let folder = config.state.clone().or_else(state::default_folder);
+    Plan { index: index.to_owned(), uuid: uuid.to_owned(), job, folder }
 }
 
 async fn documents(transport: &Transport, index: &IndexInfo) -> Result<u64, ClusterError> {

@@ -1,19 +1,27 @@
 //! What follows the last document: the check and the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_core::Stop;
+use inrush_core::report::IndexCounts;
 use tokio::sync::watch;
 
 use super::prepare::Prepared;
+use crate::cluster::stats::{self, IndexStats};
+use crate::finish::Finishing;
 use crate::progress::{Phase, Progress};
-use crate::report::{PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified};
+use crate::report::{
+    IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified,
+};
 use crate::run::Finished;
 use crate::source::Warnings;
 use crate::transport::Transport;
 use crate::verify::{self, Expectation};
+
+/// How long the sizes of the indices are waited for.
+const SIZES_MAX: Duration = Duration::from_secs(10);
 
 /// What is needed after the loop.
 pub(super) struct End {
@@ -31,9 +39,19 @@ pub(super) struct End {
 }
 
 impl End {
-    pub(super) async fn report(self, finished: Finished) -> Report {
-        let Finished { mut flow, dead_letters, counts_before, checkpointer, checkpoint_failure, first_block, ended } =
-            finished;
+    pub(super) async fn report(self, finished: Finished, mut finishing: Finishing) -> Report {
+        let Finished {
+            mut flow,
+            dead_letters,
+            counts_before,
+            checkpointer,
+            checkpoint_failure,
+            first_block,
+            ended,
+            pauses,
+            sizes_before,
+            mut events,
+        } = finished;
         let mut failure = None;
         let mut status = match flow.stopped() {
             None => Status::Complete,
@@ -65,11 +83,17 @@ impl End {
             status = fail(flow.max_errors_message());
         }
         let resumed = checkpointer.as_ref().is_some_and(|c| c.is_resumed());
-        let verified = if self.verify && resumed && !settled {
+        let names = self.prepared.names(&tally);
+        if settled {
+            finishing.searchable(&names).await;
+        }
+        let verified = if self.verify && finishing.was_swapped() {
+            verify::not_provable("an earlier run has moved the alias, so that others may have written since".to_owned())
+        } else if self.verify && resumed && !settled {
             verify::not_provable("documents that an earlier run may have sent were not sent again yet".to_owned())
         } else if self.verify {
             self.progress.send_modify(|p| p.phase = Phase::Verifying);
-            let verification = self.verify(&tally.counts, &tally.indices, &counts_before);
+            let verification = self.verify(&tally.counts, &tally.indices, &counts_before, resumed);
             if status == Status::Interrupted {
                 // Whoever has stopped it waits for its end.
                 let why = "the cluster did not count within the time for an interrupted load";
@@ -81,6 +105,7 @@ impl End {
         } else {
             verify::off()
         };
+        let sizes = self.sizes(sizes_before, &tally.indices).await;
         if status == Status::Complete {
             status = if tally.counts.docs_not_in() > 0 {
                 Status::Incomplete
@@ -92,14 +117,28 @@ impl End {
                 Status::Complete
             };
         }
+        let mut why_not = match status {
+            Status::Complete => String::new(),
+            Status::CheckFailed if verified.state == crate::report::VerifiedState::No => verified.detail.clone(),
+            Status::CheckFailed => self.settings.detail.clone(),
+            Status::Incomplete => format!("{} documents are not in", tally.counts.docs_not_in()),
+            Status::Failed | Status::Interrupted => "the load did not come to its end".to_owned(),
+        };
+        if status == Status::Complete && self.settings.restored == SettingsRestored::PassedOn && finishing.swaps() {
+            (status, why_not) = (Status::CheckFailed, self.settings.detail.clone());
+        }
+        let status = finishing.run(&names, status, why_not, &mut events).await;
+        let resumable = checkpointer.is_some() && (!settled || finishing.is_resumable(status));
         let seconds = self.started.elapsed().as_secs_f64();
         let this_run = flow.counts_of_this_run();
         let seconds_before = checkpointer.as_ref().map_or(0.0, |c| c.seconds_before());
-        if let (Some(checkpointer), true) = (&checkpointer, settled) {
+        if let (Some(checkpointer), false) = (&checkpointer, resumable) {
             checkpointer.remove();
         }
-        let checkpoint = checkpointer.filter(|_| !settled).map(|checkpointer| checkpointer.path());
-        let loading = ended.duration_since(first_block.unwrap_or(ended)).max(Duration::from_millis(1));
+        let checkpoint = checkpointer.filter(|_| resumable).map(|checkpointer| checkpointer.path());
+        let paused = Duration::try_from_secs_f64(pauses.iter().map(|pause| pause.seconds).sum()).unwrap_or_default();
+        let loading = ended.duration_since(first_block.unwrap_or(ended)).saturating_sub(paused);
+        let loading = loading.max(Duration::from_millis(1));
         let mut warnings = self.prepared.preflight.warnings;
         warnings.extend(checkpoint_failure.filter(|_| !settled));
         warnings.extend(self.warnings.iter().flat_map(Warnings::list).map(|w| w.to_string()));
@@ -112,6 +151,8 @@ impl End {
             let docs_settled = settled.get(&(at as u32)).copied().unwrap_or(0);
             SourceReport { name, docs_settled }
         });
+        warnings.extend(finishing.warnings());
+        let (finish, swap) = finishing.reports(status, resumable);
         self.progress.send_modify(|p| p.phase = Phase::Done);
         Report {
             status,
@@ -128,6 +169,10 @@ impl End {
             },
             verified,
             settings: self.settings,
+            sizes,
+            pauses,
+            finish,
+            swap,
             errors: tally.errors(),
             indices: tally.indices,
             counts: tally.counts,
@@ -138,17 +183,36 @@ impl End {
         }
     }
 
+    /// How large the indices are now, beside what they were. A cluster that does not answer is not waited for.
+    async fn sizes(
+        &self,
+        before: BTreeMap<String, IndexStats>,
+        indices: &BTreeMap<String, IndexCounts>,
+    ) -> BTreeMap<String, IndexSizes> {
+        let names: BTreeSet<&str> = before.keys().chain(indices.keys()).map(String::as_str).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let asked = tokio::time::timeout(SIZES_MAX, stats::stats_of(&self.transport, &names)).await;
+        let after = asked.ok().and_then(Result::ok).unwrap_or_default();
+        let both = |name: &&str| {
+            let sizes = IndexSizes { before: before.get(*name).copied(), after: after.get(*name).copied() };
+            (sizes != IndexSizes::default()).then(|| ((*name).to_owned(), sizes))
+        };
+        names.iter().filter_map(both).collect()
+    }
+
     async fn verify(
         &self,
         counts: &inrush_core::report::Counts,
-        indices: &BTreeMap<String, inrush_core::report::IndexCounts>,
+        indices: &BTreeMap<String, IndexCounts>,
         before: &BTreeMap<String, Option<u64>>,
+        resumed: bool,
     ) -> Verified {
         let before_load = match &self.prepared.before {
             Ok(before) => *before,
             Err(why) => return verify::not_provable(format!("the index could not be counted before the load: {why}")),
         };
         let fixed = self.prepared.target.as_ref().map(|target| (target, before_load));
-        verify::verify(&self.transport, &Expectation { fixed, before, counts, indices }).await
+        let repeated = resumed || self.prepared.has_another_primary(&self.transport).await;
+        verify::verify(&self.transport, &Expectation { fixed, before, counts, indices, repeated }).await
     }
 }

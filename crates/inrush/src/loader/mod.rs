@@ -13,15 +13,16 @@ use end::End;
 use inrush_core::encode::Encoder;
 use inrush_core::retry::RetryPolicy;
 use inrush_core::trace::Header;
-use inrush_core::{Action, Flow, FlowConfig, Operations};
+use inrush_core::{Action, Flow, FlowConfig, Operations, Stop, Time};
 use prepare::prepare;
-pub use running::{PushLoad, RunningLoad, StopHandle};
+pub use running::{PauseHandle, PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Beginning};
-use crate::config::{IdFrom, LoadConfig, Replies};
+use crate::config::{Durability, IdFrom, LoadConfig, Replies};
 use crate::dead_letter::DeadLetterWriter;
 use crate::error::LoadError;
+use crate::finish::{self, Finishing};
 use crate::guard;
 use crate::ids::Ids;
 use crate::progress::{Phase, Progress};
@@ -31,6 +32,7 @@ use crate::run::Run;
 use crate::send::BulkEndpoint;
 use crate::source::push::{self, PushOptions};
 use crate::source::{Repeats, Source};
+use crate::targets::Targets;
 use crate::trace::TraceWriter;
 use crate::transport::{HttpOptions, Transport};
 
@@ -72,7 +74,7 @@ impl Loader {
         let (letters, failures) = mpsc::unbounded_channel();
         let names = source.names();
         let run_id = run_id();
-        let config = self.config;
+        let mut config = self.config;
         if config.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
             let why = "--id-from position needs documents that come in the same order each time, which these do not; give --id-from content";
             return Err(LoadError::Usage(why.to_owned()));
@@ -90,7 +92,9 @@ impl Loader {
         if let Some(earlier) = &earlier {
             checkpoint::check_indices(earlier, &transport).await?;
         }
-        let mut prepared = prepare(&transport, &config, source.bytes_total()).await?;
+        let swapping =
+            finish::begin(&transport, &mut config, earlier.as_ref().and_then(|earlier| earlier.swap.clone())).await?;
+        let mut prepared = prepare(&transport, &config, source.bytes_total(), swapping.as_ref()).await?;
         if let Some(earlier) = &earlier {
             prepared.before =
                 earlier.before.ok_or_else(|| "the run that was cut off could not count the index".to_owned());
@@ -129,9 +133,12 @@ impl Loader {
                 max_errors: config.max_errors,
                 seed: seed(),
             },
-            config.limits.tuner(prepared.preflight.body_bytes_max),
+            config.sending_limits().tuner(prepared.preflight.body_bytes_max),
         );
-        let bounds = config.limits.bounds(prepared.preflight.body_bytes_max);
+        if let (Durability::Async, Some(life)) = (config.durability, &prepared.life) {
+            flow.wait_for_flushes(life.clone());
+        }
+        let bounds = config.sending_limits().bounds(prepared.preflight.body_bytes_max);
         let trace = config
             .trace
             .as_deref()
@@ -148,7 +155,9 @@ impl Loader {
                 started,
                 before: prepared.before.as_ref().ok().copied().filter(|_| config.verify),
                 index: prepared.index(&config),
+                sizes_before: prepared.sizes_before.clone(),
                 letters,
+                swap: swapping.as_ref().map(|swapping| swapping.noted.clone()),
             };
             checkpointer = opened.begin(&config, Arc::clone(&transport), sender.clone(), beginning).await?;
         }
@@ -156,6 +165,11 @@ impl Loader {
             let progress = earlier.as_ref().map(|earlier| &earlier.progress);
             flow.keep_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
         }
+        let targets = Targets::new(prepared.index(&config), prepared.rolls_over(), flow.tally().indices.keys());
+        let sizes_before = match &earlier {
+            Some(earlier) => earlier.sizes_before.clone(),
+            None => prepared.sizes_before.clone(),
+        };
         let ids = config.id_from.map(|from| Ids::new(from, names.clone()));
         let (progress, watched) = watch::channel(Progress::default());
         let gate = Arc::new(Gate::default());
@@ -184,16 +198,30 @@ impl Loader {
             checkpointer,
             counts_before: earlier.map(|earlier| earlier.before_each).unwrap_or_default(),
             refresh_early: None,
+            targets,
+            health_every: config.limits.health_every,
+            sizes_before,
         };
         let (verify, drain_max) = (config.verify, config.limits.drain_max);
+        let mut finishing = Finishing::new(Arc::clone(&transport), progress.clone(), config.finish, swapping);
         let task = tokio::spawn(async move {
             let mut run = run;
+            if let Err(why) = finishing.block_old(&config.guard, &run_id).await {
+                run.flow.handle_stop(Time::from_start(started.elapsed()), Stop::Failed(why));
+            }
             let guard = match &prepared.guard {
-                Some(plan) => Some(guard::Running::start(Arc::clone(&transport), plan.clone(), &run_id).await),
+                Some(plans) => {
+                    let written = run.targets.subscribe();
+                    Some(guard::Guards::start(Arc::clone(&transport), plans.clone(), &run_id, written).await)
+                }
                 None => None,
             };
             run.refresh_early = guard.as_ref().and_then(|guard| guard.refresh_early.clone());
-            let finished = run.run().await;
+            let mut finished = run.run().await;
+            if finished.flow.stopped().is_none() {
+                let names = prepared.names(finished.flow.tally());
+                finishing.force_merge(&names, &mut finished.events).await;
+            }
             let settings = match guard {
                 Some(guard) => {
                     progress.send_modify(|p| p.phase = Phase::PuttingBack);
@@ -203,7 +231,7 @@ impl Loader {
             };
             let end =
                 End { transport, prepared, names, run_id, warnings, started, verify, drain_max, progress, settings };
-            end.report(finished).await
+            end.report(finished, finishing).await
         });
         Ok(RunningLoad::new(sender, watched, failures, task))
     }
@@ -228,7 +256,7 @@ impl Loader {
 fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,
-        idle_connections_max: config.limits.bounds(None).in_flight.1 as usize + 4,
+        idle_connections_max: config.sending_limits().bounds(None).in_flight.1 as usize + 4,
         tls: config.tls.clone(),
         ..HttpOptions::default()
     }

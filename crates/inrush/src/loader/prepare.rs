@@ -1,9 +1,16 @@
 //! What is found out and made before the first document.
 
+use std::collections::BTreeMap;
+
+use inrush_core::flow::Life;
+use inrush_core::report::Tally;
+
 use crate::cluster::check::{Needs, Preflight, preflight};
-use crate::cluster::{Created, Target, TargetKind, index, stats};
-use crate::config::{IndexCreation, LoadConfig};
+use crate::cluster::stats::IndexStats;
+use crate::cluster::{Created, Target, TargetKind, index, life, stats};
+use crate::config::{Durability, IndexCreation, LoadConfig};
 use crate::error::LoadError;
+use crate::finish::Swapping;
 use crate::guard;
 use crate::transport::Transport;
 
@@ -15,10 +22,26 @@ pub(super) struct Prepared {
     /// Documents that the index held, or why they could not be counted.
     pub(super) before: Result<u64, String>,
     /// What the settings guard looks after, if anything.
-    pub(super) guard: Option<guard::Plan>,
+    pub(super) guard: Option<guard::Plans>,
+    /// What the index was before the first document, where that matters and can be seen.
+    pub(super) life: Option<Life>,
+    /// How large the index was, by its own name, where that may be asked.
+    pub(super) sizes_before: BTreeMap<String, IndexStats>,
 }
 
 impl Prepared {
+    /// Whether a shard of the index has another primary than at the beginning, or its primary has started again.
+    pub(super) async fn has_another_primary(&self, transport: &Transport) -> bool {
+        let Some(first) = &self.life else { return false };
+        life::life(transport, &first.index).await.is_ok_and(|now| now.terms != first.terms)
+    }
+
+    /// Whether one index takes the place of another during the load: a data stream, or an alias as those of policies.
+    pub(super) fn rolls_over(&self) -> bool {
+        let alias = |target: &Target| matches!(target.kind, TargetKind::Alias { .. });
+        self.target.as_ref().is_some_and(|target| target.is_data_stream() || alias(target))
+    }
+
     /// The index that takes the documents, where one name stands for all of them.
     pub(super) fn index<'a>(&'a self, config: &'a LoadConfig) -> Option<&'a str> {
         let target = self.target.as_ref()?;
@@ -30,10 +53,21 @@ impl Prepared {
     }
 }
 
+impl Prepared {
+    /// The names that stand for everything that was loaded.
+    pub(super) fn names(&self, tally: &Tally) -> Vec<String> {
+        match &self.target {
+            Some(target) => vec![target.name.clone()],
+            None => tally.indices.keys().cloned().collect(),
+        }
+    }
+}
+
 pub(super) async fn prepare(
     transport: &Transport,
     config: &LoadConfig,
     bytes: Option<u64>,
+    swapping: Option<&Swapping>,
 ) -> Result<Prepared, LoadError> {
     let fixed = config.index.fixed();
     let needs = Needs {
@@ -44,9 +78,13 @@ pub(super) async fn prepare(
         pipeline: config.pipeline.clone(),
         bytes_expected: bytes,
         action: config.action,
+        under_policy: config.under_policy,
     };
     let preflight = preflight(transport, &needs).await?;
     let mut target = preflight.target.clone();
+    if let Some(swapping) = swapping {
+        swapping.check_new(target.as_ref())?;
+    }
     // Only now, when nothing stands in the way of a load.
     if let (true, Some(name)) = (config.create.recreate, fixed)
         && index::delete(transport, name).await?
@@ -62,6 +100,10 @@ pub(super) async fn prepare(
                 made = created == Created::New;
                 if created == Created::Existing {
                     target = Some(index::resolve(transport, name).await?);
+                }
+                if let Some(swapping) = swapping {
+                    swapping.check_new(target.as_ref())?;
+                    swapping.check_made(transport).await?;
                 }
             }
             TargetKind::Missing { .. } => {}
@@ -83,7 +125,38 @@ pub(super) async fn prepare(
         }
     }
     let guard = guard::plan(transport, config, target.as_ref(), made, bytes).await?;
-    Ok(Prepared { preflight, target, before, guard })
+    let mut prepared = Prepared { preflight, target, before, guard, life: None, sizes_before: BTreeMap::new() };
+    if config.durability == Durability::Async {
+        prepared.life = Some(first_life(transport, config, &prepared).await?);
+    } else if let (true, Some(index)) = (config.id.is_some() || config.id_from.is_some(), prepared.index(config)) {
+        prepared.life = life::life(transport, index).await.ok();
+    }
+    if let Some(index) = prepared.index(config) {
+        let index = index.to_owned();
+        if let Ok(size) = stats::stats(transport, &index).await {
+            prepared.sizes_before.insert(index, size);
+        }
+    }
+    Ok(prepared)
+}
+
+/// What the index is before the first document, for a load that waits for flushes.
+async fn first_life(transport: &Transport, config: &LoadConfig, prepared: &Prepared) -> Result<Life, LoadError> {
+    if prepared.target.as_ref().is_some_and(Target::is_data_stream) {
+        let why =
+            "--durability async is for one index, and a data stream goes on to another one at any time; leave it out";
+        return Err(LoadError::Usage(why.to_owned()));
+    }
+    let Some(index) = prepared.index(config) else {
+        let why = "--durability async needs to see the index, and this user may not look at it; leave it out";
+        return Err(LoadError::Usage(why.to_owned()));
+    };
+    match life::life(transport, index).await {
+        Err(error) if error.status() == Some(403) => Err(LoadError::Usage(format!(
+            "--durability async needs to read the cluster state, which tells whether a shard has started again: {error}; grant it (cluster:monitor/state), or leave it out"
+        ))),
+        life => Ok(life?),
+    }
 }
 
 impl IndexCreation {

@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 use crate::dead_letter::Failure;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::run::Event;
+use crate::run::{Event, Hold};
 use crate::source::push::{self, Closed, Document};
 
 /// A load under way.
@@ -36,6 +36,11 @@ impl RunningLoad {
     /// What ends the load early.
     pub fn stop_handle(&self) -> StopHandle {
         self.stop.clone()
+    }
+
+    /// What pauses the load by hand.
+    pub fn pause_handle(&self) -> PauseHandle {
+        PauseHandle { events: self.stop.events.clone() }
     }
 
     /// The dead letters as they come; they are in the file as well. The first call takes them.
@@ -75,6 +80,35 @@ impl StopHandle {
     }
 }
 
+/// Pauses a load by hand. Meanwhile nothing new is sent; what is under way ends, checkpoints and the lease of the settings go on, a
+/// stop still ends the load. It lasts until somebody ends it, and spends no retries.
+#[derive(Clone, Debug)]
+pub struct PauseHandle {
+    events: mpsc::UnboundedSender<Event>,
+}
+
+impl PauseHandle {
+    /// Pauses it. Further calls do nothing.
+    pub fn pause(&self) {
+        self.hold(Hold::Pause);
+    }
+
+    /// Goes on. Does nothing where it is not paused by hand.
+    pub fn resume(&self) {
+        self.hold(Hold::Resume);
+    }
+
+    /// The one or the other.
+    pub fn toggle(&self) {
+        self.hold(Hold::Toggle);
+    }
+
+    fn hold(&self, hold: Hold) {
+        // A load that has ended needs no pause.
+        let _ = self.events.send(Event::Hold(hold));
+    }
+}
+
 /// A load that a program feeds.
 pub struct PushLoad {
     sender: push::Sender,
@@ -107,6 +141,16 @@ impl PushLoad {
     /// The progress, renewed ten times a second.
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.load.progress()
+    }
+
+    /// What ends the load early.
+    pub fn stop_handle(&self) -> StopHandle {
+        self.load.stop_handle()
+    }
+
+    /// What pauses the load by hand; then [`PushLoad::send`] waits once memory is full.
+    pub fn pause_handle(&self) -> PauseHandle {
+        self.load.pause_handle()
     }
 
     /// Sends what is left and waits for the end. Every clone of the sender has to be gone, or this waits for it.

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use super::charset::Charset;
 use super::csv::CsvOptions;
+use super::parse::Parse;
 
 /// How records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,16 @@ pub enum Format {
     Tsv,
     /// Lines of text; each becomes a document with one field (`text`).
     Text,
+    /// One JSON array, whose elements are the documents (`json-array`).
+    JsonArray,
+    /// Parquet (`parquet`).
+    Parquet,
+    /// Arrow IPC, stream or file, which is also Feather V2 (`arrow`).
+    Arrow,
+    /// Avro object container files (`avro`).
+    Avro,
+    /// A sheet of a workbook: `.xlsx`, `.xlsm`, `.xlsb`, `.xls` or `.ods` (`excel`).
+    Excel,
     /// The dead letters of an earlier load (`dead-letters`): one JSON object a line, with the `document`, or else its
     /// `text` or `base64`, and the `action` it was sent with.
     DeadLetters,
@@ -29,6 +40,11 @@ impl Format {
             Format::Csv => "csv",
             Format::Tsv => "tsv",
             Format::Text => "text",
+            Format::JsonArray => "json-array",
+            Format::Parquet => "parquet",
+            Format::Arrow => "arrow",
+            Format::Avro => "avro",
+            Format::Excel => "excel",
             Format::DeadLetters => "dead-letters",
         }
     }
@@ -43,28 +59,58 @@ impl FromStr for Format {
             "csv" => Ok(Format::Csv),
             "tsv" => Ok(Format::Tsv),
             "text" => Ok(Format::Text),
+            "json-array" => Ok(Format::JsonArray),
+            "parquet" => Ok(Format::Parquet),
+            "arrow" => Ok(Format::Arrow),
+            "avro" => Ok(Format::Avro),
+            "excel" => Ok(Format::Excel),
             "dead-letters" => Ok(Format::DeadLetters),
-            _ => Err(format!("unknown format {name:?}; expected ndjson, csv, tsv, text or dead-letters")),
+            _ => Err(format!(
+                "unknown format {name:?}; expected ndjson, json-array, csv, tsv, text, parquet, arrow, avro, excel or dead-letters"
+            )),
         }
     }
+}
+
+/// Which part of a workbook is read.
+#[derive(Clone, Debug, Default)]
+pub struct SheetOptions {
+    /// The sheet, by its name or its number from 1. Default: the first one that is not hidden, with a warning if there are others.
+    pub sheet: Option<String>,
+    /// The row that has the names of the columns, from 1, as [`super::Header::FirstRow`] wants it; what is above it is left out.
+    /// Default: the first row that is not empty.
+    pub header_row: Option<u32>,
 }
 
 /// How to read the sources of a job; the same for all of them.
 #[derive(Clone, Debug)]
 pub struct FormatOptions {
     /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`, `.csv`, `.tsv`,
-    /// `.psv`, `.txt`, `.log`, before a compression suffix) and from its first character: `{` is NDJSON.
+    /// `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`, `.ods`, before a compression suffix) and from its first bytes: `{` is NDJSON, `[` a
+    /// JSON array, and Parquet, Arrow, Avro and workbooks have magic numbers.
     pub format: Option<Format>,
     /// How text is encoded. A byte order mark wins over it. Default UTF-8, passed through unchecked where the format
     /// does not need to look; naming `utf-8` here makes malformed bytes into replacement characters.
     pub charset: Option<Charset>,
     /// The field that takes the lines of text. Default `message`.
     pub text_field: String,
+    /// Lines of text have parts that become fields, instead of one field for the whole line. Without a `format`, all sources but
+    /// binary ones are lines of text then. Types of fields are those of [`CsvOptions::schema`]. Default: no.
+    pub parse: Option<Parse>,
     /// How CSV and the like are written.
     pub csv: CsvOptions,
+    /// Which part of workbooks is read. Where their columns get their names from is [`CsvOptions::header`].
+    pub sheet: SheetOptions,
     /// The largest record, bytes without its line end; a larger one is a reject of kind `too_large` and is never held in
     /// memory as a whole. Default 100 MiB, at most 1 GiB.
     pub document_bytes_max: usize,
+    /// Documents of NDJSON and JSON arrays have to be JSON objects (RFC 8259); others are rejects of kind `invalid_json` or
+    /// `not_an_object`. Default: no, servers find out, and what is no JSON can cost its request a second attempt. Costs about a second of one
+    /// core for a gigabyte.
+    pub validate: bool,
+    /// Folders such as `year=2024` in the path of a columnar file are fields of its documents, unless the file has a column of
+    /// that name: whole numbers where they are that in all files, else strings. Default: yes.
+    pub hive_partitions: bool,
 }
 
 impl Default for FormatOptions {
@@ -73,8 +119,23 @@ impl Default for FormatOptions {
             format: None,
             charset: None,
             text_field: "message".to_owned(),
+            parse: None,
             csv: CsvOptions::default(),
+            sheet: SheetOptions::default(),
             document_bytes_max: 100 << 20,
+            validate: false,
+            hive_partitions: true,
+        }
+    }
+}
+
+impl FormatOptions {
+    /// Whether the options contradict each other, in which no file can be read.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.csv.check()?;
+        match &self.parse {
+            Some(parse) => parse.parser(&self.csv.schema).map(drop),
+            None => Ok(()),
         }
     }
 }
@@ -93,13 +154,17 @@ fn by_name(name: &str) -> Option<Format> {
         "csv" | "psv" => Some(Format::Csv),
         "tsv" => Some(Format::Tsv),
         "txt" | "log" => Some(Format::Text),
+        "parquet" => Some(Format::Parquet),
+        "arrow" | "arrows" | "feather" => Some(Format::Arrow),
+        "avro" => Some(Format::Avro),
+        "xlsx" | "xlsm" | "xlsb" | "xls" | "ods" => Some(Format::Excel),
         _ => None,
     }
 }
 
 /// Whether a source is text only because of an ending that tables have as well.
 pub(super) fn may_be_a_table(options: &FormatOptions, name: &str, format: Format) -> bool {
-    options.format.is_none() && format == Format::Text && extension(name) == "txt"
+    options.format.is_none() && options.parse.is_none() && format == Format::Text && extension(name) == "txt"
 }
 
 /// The separator that the format or the name stands for.
@@ -111,14 +176,57 @@ pub(super) fn separator(format: Format, name: &str) -> u8 {
     }
 }
 
+impl Format {
+    /// Whether the format is no text, so that nothing may be decoded before it is read.
+    fn is_binary(self) -> bool {
+        match self {
+            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel => true,
+            Format::Ndjson | Format::JsonArray | Format::Csv | Format::Tsv | Format::Text | Format::DeadLetters => {
+                false
+            }
+        }
+    }
+}
+
+/// Whether a zip archive begins as those of workbooks do.
+fn is_workbook(head: &[u8]) -> bool {
+    let first = head.strip_prefix(b"PK\x03\x04").and_then(|head| head.get(26..)).unwrap_or_default();
+    [&b"[Content_Types].xml"[..], b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"]
+        .iter()
+        .any(|name| first.starts_with(name))
+}
+
+/// The binary format of a source that begins with `head`, if it has one that can be read.
+pub(super) fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) -> Option<Format> {
+    if let Some(format) = options.format {
+        return Some(format).filter(|format| format.is_binary());
+    }
+    // A text may begin with the letters of a magic number, but it has no such control characters.
+    let controls = head.iter().any(|&b| b < 9);
+    if controls && head.starts_with(b"PAR1") {
+        return Some(Format::Parquet);
+    }
+    if head.starts_with(b"Obj\x01") {
+        return Some(Format::Avro);
+    }
+    if controls && head.starts_with(b"\xD0\xCF\x11\xE0") || is_workbook(head) {
+        return Some(Format::Excel);
+    }
+    // A stream begins with a mark and the length of its schema, which is below 16 MiB.
+    let stream = matches!(head, [0xFF, 0xFF, 0xFF, 0xFF, _, _, _, 0, ..]);
+    if controls && (stream || head.starts_with(b"ARROW1")) {
+        return Some(Format::Arrow);
+    }
+    // A file that is damaged or empty is still what its name says, unless it is obviously something else.
+    let text = head.trim_ascii_start().first() == Some(&b'{');
+    by_name(name).filter(|format| format.is_binary() && !text)
+}
+
 /// Names a binary format that is not text, by its first bytes.
 fn binary(head: &[u8]) -> Option<&'static str> {
-    const MAGICS: [(&[u8], &str); 9] = [
-        (b"PAR1", "Parquet"),
-        (b"Obj\x01", "Avro"),
-        (b"ARROW1", "Arrow IPC"),
+    const MAGICS: [(&[u8], &str); 6] = [
         (b"ORC", "ORC"),
-        (b"PK\x03\x04", "a zip archive (or a spreadsheet)"),
+        (b"PK\x03\x04", "a zip archive"),
         (b":)\n", "SMILE"),
         (b"\x04\x22\x4D\x18", "lz4"),
         (b"\x1F\x9D", "compress (.Z)"),
@@ -137,9 +245,13 @@ pub(super) fn decide(options: &FormatOptions, name: &str, head: &[u8]) -> Result
     if let Some(binary) = binary(head) {
         return Err(format!("contents are {binary}, which cannot be read yet; convert the file to NDJSON or CSV"));
     }
+    if options.parse.is_some() {
+        return Ok(Format::Text);
+    }
     let text = head.trim_ascii_start();
     let format = match (by_name(name), text.first()) {
         (_, Some(b'{')) => Format::Ndjson,
+        (None | Some(Format::Ndjson), Some(b'[')) => Format::JsonArray,
         (Some(format), _) => format,
         // An empty source is empty in every format.
         (None, None) => Format::Ndjson,
@@ -153,11 +265,6 @@ pub(super) fn decide(options: &FormatOptions, name: &str, head: &[u8]) -> Result
     };
     if format == Format::Ndjson {
         let first_line = text.split(|&b| b == b'\n').next().unwrap_or_default().trim_ascii_end();
-        if text.first() == Some(&b'[') {
-            return Err("contents are a JSON array, which cannot be read yet; convert it to one document a line with \
-                        `jq -c '.[]'`"
-                .to_owned());
-        }
         if first_line == b"{" {
             return Err(
                 "contents are JSON over several lines, expected one document a line; convert it with `jq -c .`"
@@ -201,10 +308,31 @@ mod tests {
     }
 
     #[test]
+    fn a_bracket_begins_an_array_unless_the_name_says_otherwise() {
+        assert_eq!(check("a.json", " [\n{}"), Ok(Format::JsonArray));
+        assert_eq!(check("-", "[]"), Ok(Format::JsonArray));
+        assert_eq!(check("a.log", "[2024-01-01] started"), Ok(Format::Text));
+    }
+
+    #[test]
+    fn binary_formats_are_told_by_their_first_bytes_and_their_names() {
+        let check = |name: &str, head: &[u8]| decide_binary(&FormatOptions::default(), name, head);
+        assert_eq!(check("x", b"PAR1\x15\x04"), Some(Format::Parquet));
+        assert_eq!(check("x", b"ARROW1\0\0"), Some(Format::Arrow));
+        assert_eq!(check("x", b"\xFF\xFF\xFF\xFF\x10\x02\0\0"), Some(Format::Arrow));
+        assert_eq!(check("x", b"Obj\x01\x04"), Some(Format::Avro));
+        assert_eq!(check("x", b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1\0"), Some(Format::Excel));
+        assert_eq!(check("x.ods", b"PK\x03\x04"), Some(Format::Excel));
+        assert_eq!(check("x.zip", b"PK\x03\x04"), None);
+        assert_eq!(check("x.parquet", b""), Some(Format::Parquet));
+        assert_eq!(check("x.parquet", b" {}"), None);
+        assert_eq!(check("x.txt", b"PAR1 is a magic number"), None);
+    }
+
+    #[test]
     fn what_cannot_be_read_is_named() {
-        assert!(check("a.json", " [\n{}").unwrap_err().contains("jq -c '.[]'"));
         assert!(check("a.json", "{\n \"a\": 1}").unwrap_err().contains("jq -c ."));
-        assert!(check("a", "PAR1\x01").unwrap_err().contains("Parquet"));
+        assert!(check("a", "ORC\x01").unwrap_err().contains("ORC"));
         assert!(check("a.csv", "PK\x03\x04").unwrap_err().contains("zip"));
     }
 

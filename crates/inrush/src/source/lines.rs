@@ -1,4 +1,4 @@
-//! One record a line: NDJSON, which is passed on as it is, and plain text, which becomes one field.
+//! One record a line: NDJSON, which is passed on as it is, and plain text, which becomes one field, or several ([`super::parse`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,17 +9,18 @@ use memchr::memchr_iter;
 
 use super::buffer::BufferPool;
 use super::json_string::push_escaped;
-use super::{Decode, RawChunk, too_large, too_large_head};
+use super::{Decode, RawChunk, too_large, too_large_head, validate};
 
-/// Lines of JSON. Nothing is parsed: the block's bytes are the chunk's.
+/// Lines of JSON. Nothing is parsed unless it is to be validated: the block's bytes are the chunk's.
 pub(super) struct NdjsonDecode {
     record_bytes_max: usize,
+    validate: bool,
     records: RecordsHint,
 }
 
 impl NdjsonDecode {
-    pub(super) fn new(record_bytes_max: usize) -> Self {
-        NdjsonDecode { record_bytes_max, records: RecordsHint::default() }
+    pub(super) fn new(record_bytes_max: usize, validate: bool) -> Self {
+        NdjsonDecode { record_bytes_max, validate, records: RecordsHint::default() }
     }
 }
 
@@ -33,6 +34,8 @@ impl Decode for NdjsonDecode {
             if end - start > self.record_bytes_max {
                 rejects.push(too_large(records.len() as u32, (end - start) as u64, self.record_bytes_max));
                 record.end = (start + too_large_head(&data[start..end]).len()) as u32;
+            } else if self.validate {
+                rejects.extend(validate::reject(records.len() as u32, &data[start..end]));
             }
             records.push(record);
         });
@@ -49,23 +52,61 @@ impl Decode for NdjsonDecode {
     }
 }
 
-/// Lines of text: each becomes `{"field":"line"}`.
-pub(super) struct TextDecode {
+/// Makes a document of a line.
+pub(super) trait PushLine: Send + Sync {
+    /// About how many bytes a document has besides those of its line.
+    fn overhead(&self) -> usize;
+
+    /// Appends the document. What was appended before an error does not count.
+    fn push(&self, line: &str, out: &mut Vec<u8>) -> Result<(), NoDocument>;
+}
+
+/// Why a line is no document, as [`Reject`] says it.
+#[derive(Debug)]
+pub(super) struct NoDocument {
+    pub(super) kind: &'static str,
+    pub(super) reason: String,
+}
+
+/// Each line becomes `{"field":"line"}`.
+pub(super) struct OneField {
     /// `{"field":"`
     prefix: Vec<u8>,
+}
+
+impl OneField {
+    pub(super) fn new(field: &str) -> Self {
+        let mut prefix = b"{\"".to_vec();
+        push_escaped(&mut prefix, field.as_bytes());
+        prefix.extend_from_slice(b"\":\"");
+        OneField { prefix }
+    }
+}
+
+impl PushLine for OneField {
+    fn overhead(&self) -> usize {
+        self.prefix.len() + 2
+    }
+
+    fn push(&self, line: &str, out: &mut Vec<u8>) -> Result<(), NoDocument> {
+        out.extend_from_slice(&self.prefix);
+        push_escaped(out, line.as_bytes());
+        out.extend_from_slice(b"\"}");
+        Ok(())
+    }
+}
+
+/// Lines of text, of which each becomes a document.
+pub(super) struct TextDecode {
+    line: Box<dyn PushLine>,
     record_bytes_max: usize,
-    /// Whether the text is known to be UTF-8.
-    valid: bool,
     records: RecordsHint,
     pool: Arc<BufferPool>,
 }
 
 impl TextDecode {
-    pub(super) fn new(field: &str, record_bytes_max: usize, valid: bool, pool: Arc<BufferPool>) -> Self {
-        let mut prefix = b"{\"".to_vec();
-        push_escaped(&mut prefix, field.as_bytes());
-        prefix.extend_from_slice(b"\":\"");
-        TextDecode { prefix, record_bytes_max, valid, records: RecordsHint::default(), pool }
+    pub(super) fn new(line: Box<dyn PushLine>, record_bytes_max: usize, pool: Arc<BufferPool>) -> Self {
+        TextDecode { line, record_bytes_max, records: RecordsHint::default(), pool }
     }
 }
 
@@ -75,10 +116,11 @@ impl Decode for TextDecode {
         let mut records = Vec::with_capacity(expected);
         let mut rejects = Vec::new();
         let data = &chunk.data[..];
-        let valid = self.valid || std::str::from_utf8(data).is_ok();
+        // Of the whole at once, it costs next to nothing.
+        let whole = std::str::from_utf8(data).ok();
         let mut out = self.pool.take();
         out.clear();
-        out.reserve(data.len() + data.len() / 16 + expected * (self.prefix.len() + 2));
+        out.reserve(data.len() + data.len() / 16 + expected * self.line.overhead());
         let lines = for_each_line(data, self.record_bytes_max, |start, end, line| {
             let text = &data[start..end];
             let from = out.len() as u32;
@@ -86,13 +128,21 @@ impl Decode for TextDecode {
             if text.len() > self.record_bytes_max {
                 rejects.push(too_large(record, text.len() as u64, self.record_bytes_max));
                 out.extend_from_slice(too_large_head(text));
-            } else if let Some(reject) = (!valid).then(|| invalid_utf8(record, text)).flatten() {
-                rejects.push(reject);
-                out.extend_from_slice(text);
             } else {
-                out.extend_from_slice(&self.prefix);
-                push_escaped(&mut out, text);
-                out.extend_from_slice(b"\"}");
+                // Line ends are no part of a character.
+                let pushed = match whole
+                    .map_or_else(|| std::str::from_utf8(text).ok(), |whole| Some(&whole[start..end]))
+                {
+                    Some(text) => {
+                        self.line.push(text, &mut out).map_err(|no| Reject { record, kind: no.kind, reason: no.reason })
+                    }
+                    None => invalid_utf8(record, text).map_or(Ok(()), Err),
+                };
+                if let Err(reject) = pushed {
+                    rejects.push(reject);
+                    out.truncate(from as usize);
+                    out.extend_from_slice(text);
+                }
             }
             records.push(Record { start: from, end: out.len() as u32, byte: start as u32, line });
         });
@@ -193,12 +243,12 @@ mod tests {
     }
 
     fn text_decode() -> TextDecode {
-        TextDecode::new("a\"b", 20, false, BufferPool::new())
+        TextDecode::new(Box::new(OneField::new("a\"b")), 20, BufferPool::new())
     }
 
     #[test]
     fn lines_are_records_and_blank_lines_only_count() {
-        let block = decode(NdjsonDecode::new(100), b"{\"a\":1}\r\n\n \t\r\n{}\n  {} \n{\"b\":2}");
+        let block = decode(NdjsonDecode::new(100, false), b"{\"a\":1}\r\n\n \t\r\n{}\n  {} \n{\"b\":2}");
         let expected = [("{\"a\":1}", 0, 0), ("{}", 14, 3), ("  {} ", 17, 4), ("{\"b\":2}", 23, 5)];
         assert_eq!(records(&block), expected.map(|(t, b, l)| (t.to_owned(), b, l)));
         assert_eq!((block.lines, block.rejects.len(), block.bytes_read), (6, 0, 30));
@@ -207,11 +257,21 @@ mod tests {
     #[test]
     fn a_line_that_is_too_large_is_a_reject() {
         let line = "é".repeat(1000);
-        let block = decode(NdjsonDecode::new(1999), format!("{{}}\n{line}\n{{}}\n").as_bytes());
+        let block = decode(NdjsonDecode::new(1999, false), format!("{{}}\n{line}\n{{}}\n").as_bytes());
         assert_eq!(block.rejects.len(), 1);
         assert_eq!((block.rejects[0].record, block.rejects[0].kind), (1, "too_large"));
         assert_eq!(block.record(1), "é".repeat(512).as_bytes());
         assert_eq!(block.record(2), b"{}");
+    }
+
+    #[test]
+    fn lines_are_validated_on_request() {
+        let lines = b"{\"a\":1}\n{\"a\":}\n[]\n{}";
+        assert!(decode(NdjsonDecode::new(100, false), lines).rejects.is_empty());
+        let block = decode(NdjsonDecode::new(100, true), lines);
+        let kinds: Vec<_> = block.rejects.iter().map(|r| (r.record, r.kind)).collect();
+        assert_eq!(kinds, [(1, "invalid_json"), (2, "not_an_object")]);
+        assert_eq!(block.record(1), b"{\"a\":}");
     }
 
     #[test]

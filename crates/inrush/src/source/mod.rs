@@ -2,23 +2,35 @@
 //!
 //! Reading is split in two, so that two cores are enough for a gigabyte a second: a [`Source`] is read in order
 //! by one worker at a time and only cuts its bytes at places where a record ends; what costs time (parsing CSV,
-//! finding line ends, building JSON) happens in [`Decode`], in all workers side by side.
+//! finding line ends, building JSON) happens in [`Chunk::into_block`], in all workers side by side.
 //!
 //! [`open()`] makes a source of files and stdin, [`push::channel`] one that a program feeds.
 
+mod binary;
 mod buffer;
 mod charset;
+#[cfg(feature = "columns")]
+mod columns;
 mod compression;
 mod csv;
 mod cut;
+mod cut_file;
 mod dead_letters;
 mod format;
+#[cfg(any(feature = "columns", feature = "excel"))]
+mod guard;
 mod input;
+mod json_array;
 mod json_string;
 mod lines;
 mod open;
+mod parse;
+mod partitions;
 pub mod push;
 mod repeat;
+#[cfg(feature = "excel")]
+mod sheet;
+mod validate;
 mod warnings;
 
 use std::sync::Arc;
@@ -30,8 +42,9 @@ use inrush_core::{DocBlock, SourceId};
 pub(crate) use buffer::BufferPool;
 pub use charset::Charset;
 pub use csv::{ColumnType, CsvOptions, Header};
-pub use format::{Format, FormatOptions};
+pub use format::{Format, FormatOptions, SheetOptions};
 pub use open::{Files, SourceSpec, open};
+pub use parse::{FixedColumn, LogFormat, Parse};
 pub use repeat::{Fingerprint, Repeats};
 pub use warnings::{Warning, Warnings};
 
@@ -51,6 +64,8 @@ pub struct RawChunk {
 pub enum Chunk {
     /// Bytes to be decoded.
     Raw(RawChunk),
+    /// Work that makes documents, for sources that are not bytes: rows of a table, say.
+    Deferred(Box<dyn FnOnce() -> DocBlock + Send>),
     /// Documents as they are. The block may be without documents: then it only counts bytes and lines.
     Docs(DocBlock),
 }
@@ -63,6 +78,7 @@ impl Chunk {
                 let decoder = Arc::clone(&raw.decoder);
                 decoder.decode(raw)
             }
+            Chunk::Deferred(work) => work(),
             Chunk::Docs(block) => block,
         }
     }

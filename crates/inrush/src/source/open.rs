@@ -6,28 +6,33 @@ use std::fs::File;
 use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
-use bytes::Bytes;
-use inrush_core::block::{Origin, Record};
-use inrush_core::{DocBlock, SourceId};
+use inrush_core::SourceId;
 
+use super::binary::{self, BinaryFile};
 use super::buffer::BufferPool;
 use super::charset::read_text;
 use super::compression::{Codec, MAGIC_LEN};
 use super::csv::{self, ColumnType};
-use super::cut::{Boundary, CutError, Cutter, Piece};
+use super::cut::{Boundary, Cutter};
+use super::cut_file::{CutFile, ReadFile};
 use super::dead_letters::DeadLetterDecode;
-use super::format::{Format, FormatOptions, decide, may_be_a_table, separator};
+use super::format::{Format, FormatOptions, decide, decide_binary, may_be_a_table, separator};
 use super::input::{Input, RawFile};
-use super::lines::{NdjsonDecode, TextDecode};
+use super::json_array::{ArrayFile, Rules};
+use super::lines::{NdjsonDecode, OneField, PushLine, TextDecode};
+use super::partitions;
 use super::repeat::{Fingerprint, Repeats};
 use super::warnings::Warnings;
-use super::{Chunk, Decode, RawChunk, Source, SourceError, too_large};
+use super::{Chunk, Decode, Source, SourceError};
 
 /// The largest chunk and the largest record, bytes: positions in a block are 32 bits, and what is decoded can be
 /// longer than what was read.
 const CHUNK_BYTES_MAX: usize = 512 << 20;
+
+/// Bytes that tell a binary format: those of a workbook are the name of its first part.
+const BINARY_LEN: usize = 96;
 
 /// Text that is looked at to tell the format, bytes.
 const GUESS_LEN: usize = 4096;
@@ -37,7 +42,7 @@ const GUESS_LEN: usize = 4096;
 pub enum SourceSpec {
     /// `-`
     Stdin,
-    /// A path, or a glob pattern (`*`, `?`, `[…]`, `**`) if no file has that very name.
+    /// A file, a folder with all that is in it, or a glob pattern (`*`, `?`, `[…]`, `**`) if no file has that very name.
     Path(PathBuf),
 }
 
@@ -55,7 +60,7 @@ pub struct Files {
     locations: Vec<Location>,
     waiting: VecDeque<(SourceId, Location)>,
     bytes_total: Option<u64>,
-    current: Option<OpenFile>,
+    current: Option<Box<dyn ReadFile>>,
     shared: Shared,
 }
 
@@ -66,23 +71,25 @@ enum Location {
 }
 
 /// What all files of a job have in common.
-struct Shared {
-    options: FormatOptions,
-    warnings: Warnings,
+pub(super) struct Shared {
+    pub(super) options: FormatOptions,
+    pub(super) warnings: Warnings,
     /// The types that columns of CSV files have shown.
     column_types: HashMap<String, ColumnType>,
+    /// For each file, the fields that its folders stand for.
+    partitions: Vec<Vec<(String, String)>>,
     /// Buffers that are read into.
     chunks: Arc<BufferPool>,
     /// Buffers that documents are written into.
-    documents: Arc<BufferPool>,
+    pub(super) documents: Arc<BufferPool>,
 }
 
 /// Finds the files of `specs` (a glob's in the order of their names) without reading them yet.
 ///
-/// Fails if a file does not exist, is a directory, a glob matches nothing, or options
+/// Fails if a file does not exist, a folder is empty, a glob matches nothing, or options
 /// contradict each other.
 pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -> Result<Files, SourceError> {
-    options.csv.check().map_err(|message| SourceError::new("options", message))?;
+    options.check().map_err(|message| SourceError::new("options", message))?;
     let mut names = Vec::new();
     let mut waiting = VecDeque::new();
     let mut bytes_total = Some(0);
@@ -110,14 +117,20 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
         }
     }
     let options = FormatOptions { document_bytes_max: options.document_bytes_max.clamp(1, CHUNK_BYTES_MAX), ..options };
+    let locations: Vec<Location> = waiting.iter().map(|(_, location)| location.clone()).collect();
+    let paths = locations.iter().map(|location| match location {
+        Location::Path(path) => Some(path.as_path()),
+        Location::Stdin => None,
+    });
+    let partitions = if options.hive_partitions { partitions::fields(paths) } else { Vec::new() };
     let shared = Shared {
         options,
         warnings: warnings.clone(),
         column_types: HashMap::new(),
+        partitions,
         chunks: BufferPool::new(),
         documents: BufferPool::new(),
     };
-    let locations = waiting.iter().map(|(_, location)| location.clone()).collect();
     Ok(Files { names, locations, waiting, bytes_total, current: None, shared })
 }
 
@@ -126,6 +139,7 @@ fn expand(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let pattern = match path.to_str() {
         // What exists under this very name is meant, whatever characters are in it.
         Some(pattern) if pattern.contains(['*', '?', '[']) && path.symlink_metadata().is_err() => pattern,
+        _ if path.is_dir() => return folder(path),
         _ => return Ok(vec![path.to_owned()]),
     };
     let matches = glob::glob(pattern).map_err(|e| {
@@ -149,13 +163,37 @@ fn expand(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     Ok(paths)
 }
 
+/// The files of a folder and of those in it, in the order of their paths. Names that begin with `.` or `_` are left out: those of
+/// what is not data, such as `_SUCCESS`.
+fn folder(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let name = || path.display().to_string();
+    let mut paths = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let failed = |e| SourceError::io(folder.display().to_string(), "cannot be looked into", e);
+        for entry in folder.read_dir().map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let hidden = path.file_name().is_some_and(|name| {
+                name.as_encoded_bytes().starts_with(b".") || name.as_encoded_bytes().starts_with(b"_")
+            });
+            // A link to a folder is not followed: it may lead around in a circle.
+            if hidden || path.is_dir() && path.is_symlink() {
+                continue;
+            }
+            if path.is_dir() { folders.push(path) } else { paths.push(path) }
+        }
+    }
+    if paths.is_empty() {
+        return Err(SourceError::new(name(), "is a folder without files"));
+    }
+    paths.sort();
+    Ok(paths)
+}
+
 /// The size, where the path is a regular file.
 fn file_len(path: &Path) -> Result<Option<u64>, SourceError> {
     let name = || path.display().to_string();
     let meta = path.metadata().map_err(|e| SourceError::io(name(), "cannot be opened", e))?;
-    if meta.is_dir() {
-        return Err(SourceError::new(name(), "is a directory; name its files with a glob such as 'DIR/*.ndjson'"));
-    }
     Ok(meta.is_file().then_some(meta.len()))
 }
 
@@ -222,23 +260,8 @@ impl Files {
     }
 }
 
-/// A file that is being read.
-struct OpenFile {
-    id: SourceId,
-    name: String,
-    codec: Option<Codec>,
-    cutter: Cutter,
-    decoder: Arc<dyn Decode>,
-    /// Bytes used of the file, and how many of them chunks have reported.
-    consumed: Arc<AtomicU64>,
-    reported: u64,
-    record_bytes_max: usize,
-    /// Bytes of documents for a byte of text, so that blocks are as large as they were asked for.
-    growth: f64,
-}
-
 impl Shared {
-    fn open(&mut self, id: SourceId, name: &str, location: &Location) -> Result<OpenFile, SourceError> {
+    fn open(&mut self, id: SourceId, name: &str, location: &Location) -> Result<Box<dyn ReadFile>, SourceError> {
         let (file, regular) = match location {
             Location::Stdin => stdin().map_err(|e| SourceError::io(name, "cannot be opened", e))?,
             Location::Path(path) => {
@@ -249,9 +272,10 @@ impl Shared {
         };
         let consumed = Arc::new(AtomicU64::new(0));
         let read = Arc::new(AtomicU64::new(0));
+        let same = file.try_clone().map_err(|e| SourceError::io(name, "cannot be opened", e))?;
         let mut raw = Input::new(RawFile::new(file, regular, Arc::clone(&read)));
         let codec = Codec::detect(raw.peek(MAGIC_LEN, |head| head.contains(&b'\n')));
-        let (contents, consumed) = match codec {
+        let (mut contents, consumed) = match codec {
             None => (raw, read),
             Some(codec) => {
                 let contents = codec
@@ -260,6 +284,12 @@ impl Shared {
                 (Input::new(contents), consumed)
             }
         };
+        let head = contents.peek(BINARY_LEN, |head| head.contains(&b'\n'));
+        if let Some(format) = decide_binary(&self.options, name, head) {
+            let seekable = (codec.is_none() && regular).then_some(same);
+            let constants = self.partitions.get(id.0 as usize).map_or(&[][..], Vec::as_slice);
+            return binary::open(self, format, BinaryFile { id, name, seekable, contents, consumed, constants });
+        }
         let text = read_text(contents, self.options.charset, name, &self.warnings)
             .map_err(|message| SourceError::new(name, message))?;
         let mut input = text.input;
@@ -271,16 +301,15 @@ impl Shared {
                 format!("each line became a document with the field {field}, because of the file's name; if it has columns, give --format csv and --separator")
             });
         }
-        let record_bytes_max = match format {
+        let record_bytes_max = if format == Format::DeadLetters {
             // An entry holds more than its document, which may be escaped as text besides.
-            Format::DeadLetters => {
-                self.options.document_bytes_max.saturating_mul(6).saturating_add(64 << 10).min(CHUNK_BYTES_MAX)
-            }
-            Format::Ndjson | Format::Csv | Format::Tsv | Format::Text => self.options.document_bytes_max,
+            self.options.document_bytes_max.saturating_mul(6).saturating_add(64 << 10).min(CHUNK_BYTES_MAX)
+        } else {
+            self.options.document_bytes_max
         };
         let mut growth = 1.0;
         let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
-            Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max))),
+            Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max, self.options.validate))),
             Format::DeadLetters => (Boundary::Line, Arc::new(DeadLetterDecode { record_bytes_max })),
             Format::Csv | Format::Tsv => {
                 let context = csv::Context {
@@ -299,22 +328,28 @@ impl Shared {
                 (table.boundary, table.decoder)
             }
             Format::Text => {
-                let (field, pool) = (&self.options.text_field, Arc::clone(&self.documents));
-                (Boundary::Line, Arc::new(TextDecode::new(field, record_bytes_max, text.valid, pool)))
+                let parser: Box<dyn PushLine> = match &self.options.parse {
+                    None => Box::new(OneField::new(&self.options.text_field)),
+                    Some(parse) => {
+                        parse.parser(&self.options.csv.schema).map_err(|message| SourceError::new(name, message))?
+                    }
+                };
+                let documents = Arc::clone(&self.documents);
+                (Boundary::Line, Arc::new(TextDecode::new(parser, record_bytes_max, documents)))
+            }
+            Format::JsonArray => {
+                let chunks = Arc::clone(&self.chunks);
+                let rules = Rules { record_bytes_max, validate: self.options.validate };
+                let array = ArrayFile::new(id, name, input, text.bom_len, rules, consumed, chunks);
+                return Ok(Box::new(array));
+            }
+            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel => {
+                return Err(SourceError::new(name, format!("contents are no {}", format.name())));
             }
         };
         let cutter = Cutter::new(input, boundary, text.bom_len, record_bytes_max, Arc::clone(&self.chunks));
-        Ok(OpenFile {
-            id,
-            name: name.to_owned(),
-            codec,
-            cutter,
-            decoder,
-            consumed,
-            reported: 0,
-            record_bytes_max,
-            growth,
-        })
+        let name = name.to_owned();
+        Ok(Box::new(CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth }))
     }
 }
 
@@ -333,64 +368,4 @@ fn stdin_len() -> Option<u64> {
     // The copy shares its place in the file with stdin.
     let read = regular.then(|| file.stream_position().ok())??;
     Some(file.metadata().ok()?.len().saturating_sub(read))
-}
-
-impl OpenFile {
-    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
-        let piece = self.cutter.next((bytes as f64 / self.growth) as usize);
-        let consumed = self.consumed.load(Ordering::Relaxed);
-        let bytes_read = consumed - std::mem::replace(&mut self.reported, consumed);
-        let origin = |first_byte| Origin { source: self.id, first_byte, ..Origin::default() };
-        match piece {
-            Ok(Some(Piece::Records { first_byte, data })) => {
-                let decoder = Arc::clone(&self.decoder);
-                Ok(Some(Chunk::Raw(RawChunk { origin: origin(first_byte), data, bytes_read, decoder })))
-            }
-            Ok(Some(Piece::TooLarge { first_byte, head, bytes, lines })) => Ok(Some(Chunk::Docs(DocBlock {
-                origin: origin(first_byte),
-                lines,
-                records: vec![Record { start: 0, end: head.len() as u32, byte: 0, line: 0 }],
-                data: Bytes::from(head),
-                rejects: vec![too_large(0, bytes, self.record_bytes_max)],
-                meta: Vec::new(),
-                bytes_read,
-            }))),
-            // The end of a compressed file can be read after its last record.
-            Ok(None) if bytes_read > 0 => {
-                let origin = origin(self.cutter.offset());
-                Ok(Some(Chunk::Docs(DocBlock { origin, bytes_read, ..DocBlock::default() })))
-            }
-            Ok(None) => Ok(None),
-            Err(error) => Err(self.explain(error, consumed).of(self.id)),
-        }
-    }
-
-    fn explain(&self, error: CutError, consumed: u64) -> SourceError {
-        let (error, content_bytes, dropped_bytes) = match error {
-            CutError::UnclosedQuote { first_byte, bytes } => {
-                return SourceError::new(
-                    &self.name,
-                    format!(
-                        "the record at byte {first_byte} has a quote that is not closed in the {bytes} bytes up to the \
-                         end; give --quote none if quotes have no meaning in this file"
-                    ),
-                );
-            }
-            CutError::Io { error, content_bytes, dropped_bytes } => (error, content_bytes, dropped_bytes),
-        };
-        let mut what = match self.codec {
-            Some(codec) if error.raw_os_error().is_none() => {
-                let codec = codec.name();
-                let state = if error.kind() == std::io::ErrorKind::UnexpectedEof { "is cut off" } else { "is damaged" };
-                format!(
-                    "the {codec} stream {state} at byte {consumed} of the file, after {content_bytes} bytes of content"
-                )
-            }
-            _ => format!("reading failed at byte {consumed}"),
-        };
-        if dropped_bytes > 0 {
-            what.push_str(&format!(" (the last {dropped_bytes} of them are part of a record and were left out)"));
-        }
-        SourceError::io(&self.name, &what, error)
-    }
 }

@@ -296,7 +296,7 @@ mod tests {
                 assert_eq!(block.lines, block.records.len() as u64);
                 Some((0..block.records.len()).map(|i| String::from_utf8(block.record(i).to_vec()).unwrap()).collect())
             }
-            Chunk::Raw(_) => None,
+            Chunk::Raw(_) | Chunk::Deferred(_) => None,
         }
     }
 

@@ -12,6 +12,7 @@ pub mod auth;
 pub mod aws;
 mod body;
 mod error;
+pub mod gzip;
 mod http;
 pub mod pool;
 pub mod sigv4;

@@ -55,14 +55,14 @@ pub fn drain(source: &mut dyn Source, bytes: usize) -> Outcome {
                 assert!(matches!(source.next_chunk(bytes), Ok(None)), "a source is read after an error");
                 return outcome;
             }
-            Ok(Some(Chunk::Docs(block))) => block,
             Ok(Some(Chunk::Raw(chunk))) => {
                 outcome.largest = outcome.largest.max(chunk.data.len());
                 let origin = chunk.origin;
-                let block = chunk.decoder.clone().decode(chunk);
+                let block = Chunk::Raw(chunk).into_block();
                 assert_eq!(block.origin, origin);
                 block
             }
+            Ok(Some(chunk)) => chunk.into_block(),
         };
         outcome.largest = outcome.largest.max(block.data.len());
         if block.origin.source.0 != place.0 {

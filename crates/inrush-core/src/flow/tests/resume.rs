@@ -96,6 +96,7 @@ impl World {
                         flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
                     }
                     Command::DeadLetter(letter) => self.letters.push(*letter),
+                    Command::Flush { .. } => unreachable!("nobody waits for flushes"),
                     Command::Note(_) | Command::Sample(_) => {}
                 }
             }

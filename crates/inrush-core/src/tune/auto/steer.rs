@@ -65,7 +65,7 @@ impl Auto {
         let growth = delay.growth(wall, body);
         let comparable = delay.comparable_growth(wall, body);
         let rate = window.rate();
-        self.evidence = Evidence { rate, growth, wall, ..self.evidence.clone() };
+        self.evidence = Evidence { rate, growth, wall, took: window.took(), ..self.evidence.clone() };
         if window.source_was_the_limit() {
             return self.restart(now);
         }

@@ -107,7 +107,7 @@ impl RowSink for Observe<'_> {
 
 /// Names for the columns of a header: an empty one is named after its place (`c1`), one that was there already gets
 /// the next free number (`name_2`). The second list holds the names that were changed because they were there already.
-pub(super) fn column_names(header: &[String]) -> (Vec<String>, Vec<String>) {
+pub(in crate::source) fn column_names(header: &[String]) -> (Vec<String>, Vec<String>) {
     let given: HashSet<&str> = header.iter().map(String::as_str).collect();
     let mut seen = HashSet::new();
     let mut duplicates = Vec::new();

@@ -8,10 +8,15 @@ mod value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+#[cfg(any(feature = "columns", feature = "excel"))]
+pub(super) use self::infer::column_names;
 pub use self::value::ColumnType;
+pub(super) use self::value::push_value;
 
 use self::decode::{Column, CsvDecode};
-use self::infer::{FirstRow, column_names, first_row, infer};
+#[cfg(not(any(feature = "columns", feature = "excel")))]
+use self::infer::column_names;
+use self::infer::{FirstRow, first_row, infer};
 use self::scan::Dialect;
 use super::Decode;
 use super::buffer::BufferPool;

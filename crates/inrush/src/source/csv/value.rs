@@ -90,7 +90,7 @@ pub(super) fn narrowest(cell: &[u8]) -> ColumnType {
 /// Appends the cell as a value of the type; `false` if it does not fit, and then nothing is appended. `declared` types
 /// also take a plus sign and leading zeros before numbers, which JSON does not.
 #[inline]
-pub(super) fn push_value(out: &mut Vec<u8>, column_type: ColumnType, declared: bool, cell: &[u8]) -> bool {
+pub(in crate::source) fn push_value(out: &mut Vec<u8>, column_type: ColumnType, declared: bool, cell: &[u8]) -> bool {
     match column_type {
         ColumnType::String => push_string(out, cell),
         ColumnType::Integer => {

@@ -1,0 +1,85 @@
+//! What followed the last document, for people.
+
+use inrush::{OldIndex, Report};
+
+use super::Rows;
+use crate::units::seconds;
+
+pub(super) fn rows(report: &Report, rows: &mut Rows) {
+    for (at, step) in report.finish.steps.iter().enumerate() {
+        let name = if at == 0 { "at the end" } else { "" };
+        rows.add(name, format!("{} {}: {}", step.step.name(), seconds(step.seconds), step.detail));
+    }
+    if let Some(failure) = &report.finish.failure {
+        rows.add("not done", failure);
+    }
+    let Some(swap) = &report.swap else { return };
+    rows.add("alias", format!("{}: {}", if swap.swapped { "moved" } else { "NOT moved" }, swap.detail));
+    if let Some(old) = &swap.old_index {
+        let became = match swap.old {
+            OldIndex::None => return,
+            OldIndex::Untouched => "as it was",
+            OldIndex::Kept => "kept",
+            OldIndex::Deleted => "deleted",
+        };
+        rows.add("old index", format!("{old}: {became}"));
+    }
+    if let Some(writes) = &swap.old_writes {
+        rows.add("old writes", &writes.detail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush::config::OldWrites;
+    use inrush::{OldIndex, OldWritesReport, Status, Step, StepReport, SwapReport};
+
+    use super::super::tests::report;
+    use super::super::{problem, text};
+
+    #[test]
+    fn a_swap_is_told_with_what_became_of_the_old_index() {
+        let mut report = report(Status::Complete);
+        let step = |step, seconds, detail: &str| StepReport { step, seconds, detail: detail.into() };
+        report.finish.steps = vec![step(Step::Green, 12.0, "green"), step(Step::Swap, 0.25, "moved")];
+        report.swap = Some(SwapReport {
+            alias: "trips".into(),
+            index: "trips-2".into(),
+            old_index: Some("trips-1".into()),
+            swapped: true,
+            old: OldIndex::Kept,
+            detail: "the alias trips was moved from trips-1 to trips-2".into(),
+            what_next: None,
+            old_writes: Some(OldWritesReport {
+                policy: OldWrites::Report,
+                operations: Some(0),
+                operations_not_in: Some(0),
+                docs_copied: 0,
+                ids: Vec::new(),
+                detail: "nothing was written to trips-1 during the load".into(),
+            }),
+        });
+        let all = text(&report);
+        let end = &all[all.find("at the end").unwrap()..];
+        assert_eq!(
+            end,
+            "\
+at the end      green 12.0 s: green
+                swap 0.2 s: moved
+alias           moved: the alias trips was moved from trips-1 to trips-2
+old index       trips-1: kept
+old writes      nothing was written to trips-1 during the load
+"
+        );
+
+        report.status = Status::CheckFailed;
+        report.finish.failure = Some("warm: search 1 of 1 failed".into());
+        let swap = report.swap.as_mut().unwrap();
+        (swap.swapped, swap.old, swap.what_next) = (false, OldIndex::Untouched, Some("DELETE /trips-2".into()));
+        let all = text(&report);
+        assert!(all.contains("not done        warm: search 1 of 1 failed"), "{all}");
+        assert!(all.contains("alias           NOT moved") && all.contains("trips-1: as it was"), "{all}");
+        assert!(all.contains("what next       DELETE /trips-2"), "{all}");
+        assert!(problem(&report).unwrap().ends_with("warm: search 1 of 1 failed"));
+    }
+}

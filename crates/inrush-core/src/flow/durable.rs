@@ -1,0 +1,287 @@
+//! Where an index answers before it syncs its translog (`index.translog.durability: async`), an acknowledged document can still be lost
+//! with a node. So it waits here, its bytes kept and its id held, and is settled by a flush that was sent later and succeeded on all
+//! assigned copies, if the index is still in the life in which the document was sent: the same UUID and primary terms. In another life
+//! everything that waits, and every request of the old one, is sent again as something that may be there.
+
+use std::collections::VecDeque;
+use std::mem::take;
+use std::time::Duration;
+
+use super::slot::{Part, Slot};
+use super::{Command, Flow, Note, Stop};
+use crate::batch::{Batch, Segment};
+use crate::outcome::Settled;
+use crate::time::Time;
+
+/// The longest that an acknowledged document waits for a flush to be sent: the servers' own default of
+/// `index.translog.sync_interval`.
+const FLUSH_EVERY: Duration = Duration::from_secs(5);
+
+/// This part of the memory may be acknowledged and not flushed before a flush is sent: half of what requests under way leave free, so
+/// that the other half takes what is acknowledged while the flush lasts.
+const FLUSH_PART: u64 = 4;
+
+/// What tells that no shard of an index has lost anything it acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// The index.
+    pub index: String,
+    /// Another one after the index was made anew.
+    pub uuid: String,
+    /// The primary term of each shard. It rises when another copy becomes the primary, and when the primary starts again.
+    pub terms: Vec<u64>,
+}
+
+/// What became of a flush.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Flushed {
+    /// It succeeded on all assigned copies of all shards, and this was read afterwards.
+    Done(Life),
+    /// It did not, or that is not known, and why.
+    Failed(String),
+}
+
+#[derive(Debug)]
+pub(super) struct Durable {
+    life: Life,
+    /// Rises with every change of `life`.
+    pub(super) epoch: u32,
+    flush_bytes: u64,
+    /// In the order of the acknowledgements.
+    acked: VecDeque<Acked>,
+    acked_bytes: u64,
+    under_way: Option<UnderWay>,
+    /// No flush is sent before, because the last one failed.
+    not_before: Time,
+    failing: Option<Failing>,
+    /// What was sent in an earlier life.
+    again: VecDeque<Batch>,
+}
+
+#[derive(Debug)]
+struct Acked {
+    items: Segment,
+    settled: Settled,
+    index: Option<String>,
+    uncertain: bool,
+    at: Time,
+}
+
+/// A flush under way, and how many of the oldest acknowledgements it covers.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    request: u64,
+    covers: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Failing {
+    since: Time,
+    times: u32,
+}
+
+impl Durable {
+    /// Bytes that were acknowledged and wait for a flush.
+    pub(super) fn acked_bytes(&self) -> u64 {
+        self.acked_bytes
+    }
+
+    pub(super) fn has_again(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.acked.is_empty() && self.again.is_empty() && self.under_way.is_none()
+    }
+
+    /// Items without an id that will be sent again.
+    pub(super) fn repeats(&self) -> u64 {
+        self.again.iter().map(Batch::without_id).sum()
+    }
+
+    fn push(&mut self, acked: Acked) {
+        self.acked_bytes += acked.items.bytes();
+        self.acked.push_back(acked);
+    }
+
+    fn send_again(&mut self, items: Segment, batch_bytes: u64, batch_docs: u32) {
+        match self.again.back_mut() {
+            Some(last) if last.bytes + items.bytes() <= batch_bytes && last.items + items.len() <= batch_docs => {
+                last.push(items);
+            }
+            _ => {
+                let mut batch = Batch::default();
+                batch.push(items);
+                self.again.push_back(batch);
+            }
+        }
+    }
+}
+
+impl Flow {
+    /// From now on documents settle only by a flush. To be called before the first block, with what was read of the index after
+    /// whatever an earlier run sent.
+    pub fn wait_for_flushes(&mut self, life: Life) {
+        self.durable = Some(Durable {
+            life,
+            epoch: 0,
+            flush_bytes: self.config.memory / FLUSH_PART,
+            acked: VecDeque::new(),
+            acked_bytes: 0,
+            under_way: None,
+            not_before: Time::START,
+            failing: None,
+            again: VecDeque::new(),
+        });
+    }
+
+    /// Takes what became of a flush.
+    pub fn handle_flushed(&mut self, now: Time, request: u64, flushed: Flushed) {
+        let Some(durable) = &mut self.durable else { return };
+        let Some(flush) = durable.under_way.take_if(|flush| flush.request == request) else { return };
+        match flushed {
+            Flushed::Done(life) if life == durable.life => {
+                durable.failing = None;
+                let settled: Vec<Acked> = durable.acked.drain(..flush.covers).collect();
+                durable.acked_bytes -= settled.iter().map(|acked| acked.items.bytes()).sum::<u64>();
+                for Acked { items, settled, index, uncertain, .. } in settled {
+                    self.tally.settle(settled, u64::from(items.len()), index.as_deref(), uncertain);
+                    self.release(now, &items);
+                }
+            }
+            Flushed::Done(life) if life.uuid == durable.life.uuid && life.index == durable.life.index => {
+                durable.failing = None;
+                self.begin_another_life(life);
+            }
+            Flushed::Done(life) => {
+                let why = format!(
+                    "the index {} was deleted and made anew during the load, and what was in it is gone",
+                    life.index
+                );
+                self.handle_stop(now, Stop::Failed(why));
+                // No later flush can say more.
+                self.give_up_durable(now, true);
+            }
+            Flushed::Failed(why) => self.flush_failed(now, &why),
+        }
+    }
+
+    /// An item was acknowledged.
+    pub(super) fn acknowledge(
+        &mut self,
+        now: Time,
+        part: &Part,
+        settled: Settled,
+        index: Option<&str>,
+        items: &Segment,
+    ) {
+        let plan = self.plan();
+        let Some(durable) = &mut self.durable else {
+            self.tally.settle(settled, u64::from(items.len()), index, part.uncertain);
+            return self.release(now, items);
+        };
+        if let Some(other) = index.filter(|index| *index != durable.life.index) {
+            let why = format!(
+                "documents went to {other}, by a pipeline or because an alias was moved, and --durability async flushes {} only; load into {other} itself, or with --durability request",
+                durable.life.index
+            );
+            self.handle_stop(now, Stop::Failed(why));
+            let mut batch = Batch::default();
+            batch.push(items.clone());
+            return self.settle_batch(now, &batch, Settled::Unknown, None, false);
+        }
+        if part.epoch != durable.epoch {
+            // It was sent in an earlier life, and may have been applied then.
+            return durable.send_again(items.clone(), plan.batch_bytes, plan.batch_docs);
+        }
+        let (items, index) = (items.clone(), index.map(str::to_owned));
+        durable.push(Acked { items, settled, index, uncertain: part.uncertain, at: now });
+    }
+
+    /// When the next flush is to be sent, if nothing else happens.
+    pub(super) fn flush_due(&self) -> Option<Time> {
+        let durable = self.durable.as_ref().filter(|durable| durable.under_way.is_none())?;
+        let oldest = durable.acked.front()?.at;
+        let due = match durable.acked_bytes >= durable.flush_bytes || self.only_a_flush_helps() {
+            true => oldest,
+            false => oldest + FLUSH_EVERY,
+        };
+        Some(due.max(durable.not_before))
+    }
+
+    /// Whether nothing is under way and nothing can be sent until a flush frees ids or memory, or is the last thing to do.
+    fn only_a_flush_helps(&self) -> bool {
+        let more =
+            self.stop.is_none() && (!self.pending.is_empty() || self.durable.as_ref().is_some_and(Durable::has_again));
+        let blocked = self.source_ended || self.stop.is_some() || self.pending.held() > 0 || self.input_room() == 0;
+        self.slots.is_empty() && !more && blocked
+    }
+
+    pub(super) fn flush_if_due(&mut self, now: Time) {
+        if self.flush_due().is_none_or(|due| due > now) {
+            return;
+        }
+        let request = self.next_id();
+        let Some(durable) = &mut self.durable else { return };
+        durable.under_way = Some(UnderWay { request, covers: durable.acked.len() });
+        self.commands.push_back(Command::Flush { request, index: durable.life.index.clone() });
+    }
+
+    /// A permit for what has to be sent again.
+    pub(super) fn slot_again(&mut self, now: Time) -> Option<Slot> {
+        let batch = self.durable.as_mut()?.again.pop_front()?;
+        self.tally.counts.retried_items += u64::from(batch.items);
+        let id = self.next_id();
+        Some(Slot::again(id, now, batch))
+    }
+
+    /// At a stop: what would be sent again is unknown, and at its end (`over`) what no flush has made durable, too.
+    pub(super) fn give_up_durable(&mut self, now: Time, over: bool) {
+        let Some(durable) = &mut self.durable else { return };
+        let mut batches = take(&mut durable.again);
+        if over {
+            durable.under_way = None;
+            durable.acked_bytes = 0;
+            for acked in take(&mut durable.acked) {
+                let mut batch = Batch::default();
+                batch.push(acked.items);
+                batches.push_back(batch);
+            }
+        }
+        for batch in batches {
+            self.settle_batch(now, &batch, Settled::Unknown, None, false);
+        }
+    }
+
+    fn begin_another_life(&mut self, life: Life) {
+        let plan = self.plan();
+        let Some(durable) = &mut self.durable else { return };
+        durable.life = life;
+        durable.epoch += 1;
+        durable.acked_bytes = 0;
+        let acked = take(&mut durable.acked);
+        let docs: u64 = acked.iter().map(|acked| u64::from(acked.items.len())).sum();
+        for acked in acked {
+            durable.send_again(acked.items, plan.batch_bytes, plan.batch_docs);
+        }
+        self.commands.push_back(Command::Note(Note::SentAgain(docs)));
+    }
+
+    fn flush_failed(&mut self, now: Time, why: &str) {
+        let Some(durable) = &mut self.durable else { return };
+        let failing = durable.failing.get_or_insert(Failing { since: now, times: 0 });
+        failing.times += 1;
+        let Failing { since, times } = *failing;
+        let until = now + self.wait(times);
+        if let Some(durable) = &mut self.durable {
+            durable.not_before = until;
+        }
+        self.commands.push_back(Command::Note(Note::Trouble(format!("a flush did not succeed: {why}"))));
+        let tried = now.since(since);
+        if self.stop.is_none() && tried >= self.config.retry.retry_for {
+            let seconds = tried.as_secs_f64();
+            let why = format!("for {seconds:.0} s no flush has made durable what the cluster acknowledged: {why}");
+            self.handle_stop(now, Stop::Failed(why));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Force-merging: an index becomes a few large segments.
+
+use http::Method;
+use serde_json::Value;
+
+use super::error::ClusterError;
+use crate::transport::{HttpErrorKind, Transport, path_segment};
+
+/// A force-merge that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// It is done.
+    Done,
+    /// A task works on it.
+    Task(String),
+    /// The answer was lost or too late; the servers go on with it.
+    Unseen,
+}
+
+/// What an index consists of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segments {
+    /// Segments of all copies of its shards.
+    pub count: u64,
+    /// Bytes that are being merged now.
+    pub merging_bytes: u64,
+}
+
+/// Asks for `index` to be merged to at most `segments` segments in each shard copy that is in use.
+///
+/// # Errors
+/// As every question, and where a shard failed.
+pub async fn start(transport: &Transport, index: &str, segments: u32) -> Result<Merge, ClusterError> {
+    let what = format!("force-merging {index}");
+    let path = format!("/{}/_forcemerge?max_num_segments={segments}", path_segment(index));
+    let answer = transport.ask(Method::POST, &format!("{path}&wait_for_completion=false"), None).await?;
+    // Servers before Elasticsearch 8.1 and OpenSearch 2.7 do not know the parameter: they answer when it is done.
+    let answer = match answer.status() {
+        400 => match transport.ask(Method::POST, &path, None).await {
+            Err(error) if matches!(error.kind, HttpErrorKind::Lost | HttpErrorKind::TimedOut) => {
+                return Ok(Merge::Unseen);
+            }
+            answer => answer?,
+        },
+        _ => answer,
+    };
+    let body = answer.json(&what)?;
+    match answer.status() {
+        200..=299 => match body.get("task").and_then(Value::as_str) {
+            Some(task) => Ok(Merge::Task(task.to_owned())),
+            None => merged(&what, &body).map(|()| Merge::Done),
+        },
+        // A gateway's patience has ended, not the merge.
+        502 | 504 => Ok(Merge::Unseen),
+        status => Err(ClusterError::from_status(&what, status, &body)),
+    }
+}
+
+/// Whether a merge has ended.
+///
+/// # Errors
+/// As every question, and where it failed.
+pub async fn is_done(transport: &Transport, index: &str, merge: &Merge) -> Result<bool, ClusterError> {
+    let what = format!("force-merging {index}");
+    match merge {
+        Merge::Done => Ok(true),
+        Merge::Task(task) => {
+            let body = transport.demand(&what, Method::GET, &format!("/_tasks/{}", path_segment(task)), None).await?;
+            if body.get("completed") != Some(&Value::Bool(true)) {
+                return Ok(false);
+            }
+            match body.get("response") {
+                Some(response) => merged(&what, response).map(|()| true),
+                None => Err(ClusterError::from_status(&what, 500, &body)),
+            }
+        }
+        Merge::Unseen => {
+            let path = "/_tasks?actions=indices:admin/forcemerge*&detailed=true&group_by=none";
+            let body = transport.demand(&what, Method::GET, path, None).await?;
+            Ok(!works_on(&body, index))
+        }
+    }
+}
+
+/// Segments of `index`, and how much is being merged.
+///
+/// # Errors
+/// As every question.
+pub async fn segments(transport: &Transport, index: &str) -> Result<Segments, ClusterError> {
+    let what = format!("counting the segments of {index}");
+    let path = format!(
+        "/{}/_stats/segments,merge?filter_path=_all.total.segments.count,_all.total.merges.current_size_in_bytes",
+        path_segment(index)
+    );
+    let body = transport.demand(&what, Method::GET, &path, None).await?;
+    let number = |pointer: &str| body.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    Ok(Segments {
+        count: number("/_all/total/segments/count"),
+        merging_bytes: number("/_all/total/merges/current_size_in_bytes"),
+    })
+}
+
+fn merged(what: &str, response: &Value) -> Result<(), ClusterError> {
+    let failed = response.pointer("/_shards/failed").and_then(Value::as_u64).unwrap_or(0);
+    if failed == 0 {
+        return Ok(());
+    }
+    let why =
+        response.pointer("/_shards/failures/0/reason/reason").and_then(Value::as_str).unwrap_or("no reason given");
+    Err(ClusterError::Reply { what: what.to_owned(), problem: format!("{failed} shard copies were not merged: {why}") })
+}
+
+/// Whether one of the tasks is a force-merge of the index. A description is `Force-merge indices [a, b], maxSegments[1], …`.
+fn works_on(tasks: &Value, index: &str) -> bool {
+    let Some(tasks) = tasks.get("tasks").and_then(Value::as_array) else { return false };
+    tasks.iter().filter_map(|task| task.get("description")?.as_str()).any(|description| {
+        let indices = description.split(['[', ']']).nth(1).unwrap_or_default();
+        indices.split(',').any(|one| one.trim().trim_matches('"') == index)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_shard_that_failed_is_an_error() {
+        merged("", &json!({"_shards": {"total": 2, "successful": 2, "failed": 0}})).unwrap();
+        let failed =
+            json!({"_shards": {"failed": 1, "failures": [{"reason": {"type": "t", "reason": "no space left"}}]}});
+        assert!(merged("force-merging a", &failed).unwrap_err().to_string().contains("no space left"));
+    }
+
+    #[test]
+    fn a_merge_is_known_by_its_description() {
+        let task = |text: &str| json!({"tasks": [{"action": "indices:admin/forcemerge", "description": text}]});
+        let description = "Force-merge indices [a, b-1], maxSegments[1], onlyExpungeDeletes[false], flush[true]";
+        assert!(works_on(&task(description), "b-1") && works_on(&task(description), "a"));
+        assert!(!works_on(&task(description), "b") && !works_on(&json!({"tasks": []}), "a"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Opens files of formats that are no text.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use inrush_core::SourceId;
+
+use super::SourceError;
+#[cfg(feature = "columns")]
+use super::columns::{self, BatchFile, RowWriter};
+use super::cut_file::ReadFile;
+use super::format::Format;
+use super::input::Input;
+use super::open::Shared;
+#[cfg(feature = "excel")]
+use super::sheet::SheetFile;
+
+/// A file whose format is known, and is no text.
+pub(super) struct BinaryFile<'a> {
+    pub(super) id: SourceId,
+    pub(super) name: &'a str,
+    /// The file, where it can be read at any place: neither a pipe nor compressed.
+    pub(super) seekable: Option<File>,
+    /// What is in it, decompressed.
+    pub(super) contents: Input,
+    /// Bytes used of the file.
+    pub(super) consumed: Arc<AtomicU64>,
+    /// Fields that its folders stand for, as name and JSON value.
+    pub(super) constants: &'a [(String, String)],
+}
+
+/// Opens a file of a binary `format`.
+pub(super) fn open(shared: &Shared, format: Format, file: BinaryFile<'_>) -> Result<Box<dyn ReadFile>, SourceError> {
+    match format {
+        #[cfg(feature = "parquet")]
+        Format::Parquet => {
+            let seekable = file.seekable.ok_or_else(|| needs_file(file.name, format))?;
+            let batches = columns::parquet::ParquetFile::open(seekable, file.name)?;
+            let writer = writer(shared, &batches.schema(), file.name, file.constants);
+            Ok(Box::new(BatchFile::new(file.id, batches, writer)))
+        }
+        #[cfg(feature = "arrow")]
+        Format::Arrow => {
+            let batches = columns::ipc::IpcFile::open(file.contents, file.name, file.consumed)?;
+            let writer = writer(shared, &batches.schema(), file.name, file.constants);
+            Ok(Box::new(BatchFile::new(file.id, batches, writer)))
+        }
+        #[cfg(feature = "avro")]
+        Format::Avro => {
+            let batches = columns::avro::AvroFile::open(file.contents, file.name, file.consumed)?;
+            let writer = writer(shared, &batches.schema(), file.name, file.constants);
+            Ok(Box::new(BatchFile::new(file.id, batches, writer)))
+        }
+        #[cfg(feature = "excel")]
+        Format::Excel => {
+            use std::io::Read as _;
+            use std::sync::atomic::Ordering;
+            let (mut contents, mut data) = (file.contents, Vec::new());
+            contents.read_to_end(&mut data).map_err(|e| SourceError::io(file.name, "cannot be read", e))?;
+            let bytes = file.consumed.load(Ordering::Relaxed);
+            Ok(Box::new(SheetFile::open(shared, file.id, file.name, data.into(), bytes)?))
+        }
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => Err(not_built(file.name, format)),
+        #[cfg(not(feature = "arrow"))]
+        Format::Arrow => Err(not_built(file.name, format)),
+        #[cfg(not(feature = "avro"))]
+        Format::Avro => Err(not_built(file.name, format)),
+        #[cfg(not(feature = "excel"))]
+        Format::Excel => Err(not_built(file.name, format)),
+        Format::Ndjson | Format::JsonArray | Format::Csv | Format::Tsv | Format::Text | Format::DeadLetters => {
+            Err(SourceError::new(file.name, format!("{} is text", format.name())))
+        }
+    }
+}
+
+#[cfg(feature = "columns")]
+fn writer(shared: &Shared, schema: &arrow_schema::Schema, name: &str, constants: &[(String, String)]) -> RowWriter {
+    let (most, documents) = (shared.options.document_bytes_max, Arc::clone(&shared.documents));
+    RowWriter::new(schema, constants, most, name, &shared.warnings, documents)
+}
+
+#[cfg(feature = "parquet")]
+fn needs_file(name: &str, format: Format) -> SourceError {
+    let format = format.name();
+    SourceError::new(
+        name,
+        format!(
+            "{format} is read from its end, so it has to be an uncompressed file and no pipe; save or unpack it first"
+        ),
+    )
+}
+
+#[cfg(not(all(feature = "parquet", feature = "arrow", feature = "avro", feature = "excel")))]
+fn not_built(name: &str, format: Format) -> SourceError {
+    let format = format.name();
+    SourceError::new(name, format!("this build cannot read {format}; build it with the cargo feature {format}"))
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Holds our SMILE against Jackson's own, of the version in OpenSearch 3.6: fetches its jars with Maven (kept in the cache) and runs the tests that
+# compare bytes in both directions. Needs Java 21 or newer (older ones write some doubles with more digits).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jars=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/jackson
+version=2.21.2
+class_path=
+for artifact in core:jackson-core dataformat:jackson-dataformat-smile; do
+  name=${artifact#*:}-$version.jar
+  [ -f "$jars/$name" ] ||
+    mvn -q -B -Dstyle.color=never dependency:copy -Dartifact="com.fasterxml.jackson.$artifact:$version" -DoutputDirectory="$jars"
+  class_path+=$jars/$name:
+done
+# The newest Java of this machine.
+newest=0
+for release in "${JAVA_HOME:-/nonexistent}"/release /usr/lib/jvm/*/release; do
+  [ -r "$release" ] || continue
+  major=$(sed -n 's/^JAVA_VERSION="\([0-9]*\).*/\1/p' "$release")
+  if [ "${major:-0}" -gt "$newest" ]; then
+    newest=$major
+    PATH=$(dirname "$release")/bin:$PATH
+  fi
+done
+[ "$newest" -ge 19 ] || { echo "no Java 19 or newer is here; run scripts/install-tools.sh" >&2; exit 1; }
+INRUSH_JACKSON=$class_path cargo test --locked -p inrush-core --features jackson --test jackson -- "$@"
