@@ -10,9 +10,11 @@ mkdir -p "$root/bin"
     go build -o "$root/bin/$program" "./$program"
   done
 )
-mvn --batch-mode --quiet -f java/pom.xml -DbuildDirectory="$root/java" package
 rm -rf "$root/java"
-mv java/target "$root/java"
+cp -r java "$root/java-build"
+mvn --batch-mode --quiet -f "$root/java-build/pom.xml" package
+mv "$root/java-build/target" "$root/java"
+rm -rf "$root/java-build"
 [ -x "$root/venv/bin/python" ] || python3 -m venv "$root/venv"
 "$root/venv/bin/pip" install --quiet -r python/requirements.txt
 npm install --silent --prefix "$root/npm" elasticdump@6.125.1
