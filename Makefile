@@ -4,9 +4,9 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 SHELL := bash
 
 # Tests of the engine that start servers.
-SERVER_TESTS := node servers guard trouble audit_servers smile_servers cluster swap_servers
+SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers source_index_servers
 
-.PHONY: build demo test check unit fmt lint docs purity servers chaos tools fuzz bench
+.PHONY: build demo test check unit fmt lint docs purity servers python python-spark python-ray wheel chaos tools fuzz bench
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -15,7 +15,7 @@ build: ## the plain release build
 demo: tools build ## real flights into a local OpenSearch node, a report and a query
 	scripts/demo.sh
 
-test: tools check servers ## everything
+test: tools check servers python python-spark python-ray ## everything
 
 check: fmt lint docs purity unit ## what needs no server
 
@@ -37,10 +37,23 @@ unit: ## units, properties, the engine and the command line against the fake clu
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
 	cargo test --locked -p inrush $(addprefix --test ,$(SERVER_TESTS)) --features real-servers -- --nocapture --test-threads 1
 	cargo test --locked -p inrush-cli --test kill --features real-servers real -- --nocapture
+	cargo test --locked -p inrush --test bake_servers --features real-servers -- --nocapture --test-threads 1 one several::opensearch_3_6
 	scripts/jackson.sh
 	scripts/readme.sh
 
-chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch, 40 of its node
+python: tools ## the Python package, against the fake cluster and a real OpenSearch; its environment is kept in the cache
+	scripts/python.sh package
+
+python-spark: tools ## on PySpark with two executors, one of which is killed
+	scripts/python.sh spark
+
+python-ray: tools ## on Ray with two workers, one of which is killed
+	scripts/python.sh ray
+
+wheel: ## the Python package as a wheel, with the command line in it
+	scripts/python.sh wheel
+
+chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch, 40 of its node, bakes killed at each of their steps
 	scripts/chaos.sh
 
 fuzz: tools ## each fuzz target for a minute

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Memory over time on 10 GB of input, as NDJSON passed through and as CSV, and the time from the start of the process to the first
+# Memory over time on 10 GB of input, as NDJSON passed through and as CSV, and on one JSON array of 2 GB, and the time from the start of the process to the first
 # byte of documents on the wire; against the null server on the same machine. Writes bench/runs/DATE-memory.csv (one row a sample,
 # every 0.25 s, and one a start) and DATE-memory.md.
 set -euo pipefail
@@ -21,19 +21,20 @@ python3 - "$target" "$data" "bench/runs/$(date +%F)-memory" "$commit" "$machine"
 import json, os, random, statistics, subprocess, sys, time, urllib.request
 
 target, data, out, commit, machine = sys.argv[1:]
-GB = 10_000_000_000
+GB = 1_000_000_000
 SAMPLE_S = 0.25
 STARTS = 21
 
 
-def write(path, header, line):
-    """10 GB: 100,000 different lines, again and again."""
+def write(path, size, header, line, end=b""):
+    """100,000 different lines, again and again."""
     random.seed(1)
     block = "".join(line(n) for n in range(100_000)).encode()
     with open(path, "wb") as file:
         written = file.write(header)
-        while written < GB:
+        while written < size:
             written += file.write(block)
+        file.write(end)
 
 
 def fields(n):
@@ -80,9 +81,13 @@ def memory_kib(pid):
 
 rows, report = ["date,commit,case,seconds,resident_kib,without_file_pages_kib"], []
 date = time.strftime("%Y-%m-%dT%H:%M:%S")
-for case, header, line in [("ndjson", b"", as_json), ("csv", b"timestamp,clientip,request,status,size\n", as_csv)]:
+for case, *input in [
+    ("ndjson", 10 * GB, b"", as_json),
+    ("csv", 10 * GB, b"timestamp,clientip,request,status,size\n", as_csv),
+    ("json", 2 * GB, b"[" + as_json(0).encode(), lambda n: "," + as_json(n), b"]"),
+]:
     path = f"{data}/input.{case}"
-    write(path, header, line)
+    write(path, *input)
     samples = []
     with Null() as server:
         started = time.monotonic()

@@ -46,15 +46,16 @@ def free_port():
 
 class Server:
     """One node, with a heap of `heap_mib`, alone in its cluster unless `peers` gives the name and the transport port of each of its nodes;
-    `cpus`, such as "1", pins it to processors."""
+    `cpus`, such as "1", pins it to processors; `settings` are further lines of its configuration."""
 
-    def __init__(self, product, version, heap_mib=2048, cpus=None, name=None, peers=None):
+    def __init__(self, product, version, heap_mib=2048, cpus=None, name=None, peers=None, port=None, settings=()):
         archive = CACHE / "dist" / f"{product}-{version}.zip"
         if not archive.exists():
             raise SystemExit(f"{archive} is missing; `make servers` fetches it")
         self.name = f"{product}-{version}"
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="inrush-bench-", dir="/var/tmp"))
-        port = free_port()
+        port = port or free_port()
+        more = list(settings)
         shutil.unpack_archive(archive, self.home)
         root = next(path for path in self.home.iterdir() if path.is_dir())
         for tool in root.glob("bin/*"):
@@ -68,9 +69,10 @@ class Server:
         else:
             settings += ["discovery.type: single-node", "transport.port: 0"]
         if product == "elasticsearch":
-            settings += ["xpack.security.enabled: false", "ingest.geoip.downloader.enabled: false"]
+            # The archives have no geoip module, and refuse a setting that they do not know.
+            settings += ["xpack.security.enabled: false"]
         settings += ["cluster.routing.allocation.disk.threshold_enabled: false"]
-        (root / "config" / f"{product}.yml").write_text("\n".join(settings) + "\n")
+        (root / "config" / f"{product}.yml").write_text("\n".join(settings + more) + "\n")
         home = java(21, 99) if product == "opensearch" and version >= "3" else java(17, 21)
         options = f"-Xms{heap_mib}m -Xmx{heap_mib}m"
         environment = {

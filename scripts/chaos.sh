@@ -3,6 +3,8 @@
 #   loader  the binary is killed INRUSH_KILLS times (100) at random moments of loads of INRUSH_KILL_DOCS (200,000) real documents into a
 #           real OpenSearch, each time followed by --resume; INRUSH_KILL_DURABILITY=async for loads that settle by flushes
 #   node    the only OpenSearch node is killed INRUSH_NODE_KILLS times (20) under such a load, with durability request and then async
+#   bake    bakes onto three servers, with each kind of kill: of the binary after each step, of the builder, of the target; and bakes with several
+#           builders on each of the servers
 #   fake    the binary is killed as often against the fake cluster with its faults, and the core is cut off 20,000 times in simulation
 # A part can be run in slices: smaller numbers, several times.
 set -euo pipefail
@@ -14,15 +16,19 @@ export INRUSH_KILL_CSV=$data/flights.csv INRUSH_KILL_DOCS=${INRUSH_KILL_DOCS:-20
 kill_test() {
   cargo test --locked -p inrush-cli --test kill --features real-servers -- --nocapture --test-threads 1 "$@"
 }
-[ $# -gt 0 ] || set -- loader node fake
+[ $# -gt 0 ] || set -- loader node bake fake
 for part in "$@"; do
   case $part in
     loader) kill_test killed_at_random_moments_of_a_load_into_opensearch ;;
     node) kill_test the_only_node_is_killed ;;
+    bake)
+      cargo test --locked -p inrush-cli --test bake_kill --features real-servers -- --nocapture --test-threads 1
+      cargo test --locked -p inrush --test bake_servers --features real-servers -- --nocapture --test-threads 1 several
+      ;;
     fake)
       kill_test --exact killed_at_random_moments
       PROPTEST_CASES=20000 cargo test --locked -p inrush-core --lib -- --nocapture flow::tests::resume flow::tests::durable
       ;;
-    *) echo "no such part: $part (loader, node, fake)" >&2; exit 2 ;;
+    *) echo "no such part: $part (loader, node, bake, fake)" >&2; exit 2 ;;
   esac
 done

@@ -18,6 +18,8 @@ need=()
 command -v cc >/dev/null || need+=(build-essential)
 command -v curl >/dev/null || need+=(curl ca-certificates)
 command -v pip >/dev/null || need+=(python3-pip)
+# Environments of the Python package's tests.
+python3 -c 'import ensurepip' 2>/dev/null || need+=(python3-venv)
 command -v mvn >/dev/null || need+=(maven)
 # OpenSearch 3 needs Java 21 or newer; OpenSearch 2.19 takes 11 to 23, Elasticsearch 7.17 and 8.19 run on 17.
 java=()

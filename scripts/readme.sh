@@ -21,7 +21,8 @@ make=(make -C "$PWD" --dry-run)
 cd "$work"
 
 # What the commands read.
-mkdir logs
+mkdir logs shared
+chmod 777 shared
 for n in 1 2 3; do echo "{\"message\":\"hello $n\"}"; done | tee logs/a.ndjson.zst | gzip >dump.gz
 command -v zstd >/dev/null && zstd -q -f logs/a.ndjson.zst -o compressed && mv compressed logs/a.ndjson.zst
 echo c2VjcmV0OmtleQ== >key
@@ -41,11 +42,14 @@ while IFS= read -r command; do
     make\ *) "${make[@]}" "${command#make }" >/dev/null ;;
     *)
       command=${command//https:\/\/search:9200/$url}
+      command=${command//https:\/\/old:9200/$url}
       command=${command//http:\/\/localhost:9200/$url}
+      command=${command//\/mnt\/shared/$work/shared}
       bash -euo pipefail -c "$command" >output 2>&1 </dev/null || {
         status=$?
-        # Findings are an answer: a small machine has a few.
-        if [[ $command == "inrush doctor"* && $status = 4 ]]; then
+        # Findings are an answer: a small machine has a few. And the local node has no folder for snapshots (path.repo), which a bake finds
+        # out when it hands over its probe; tests/bake_servers.rs goes further.
+        if [[ $command == "inrush doctor"* && $status = 4 ]] || { [[ $command == "inrush bake"* ]] && grep -q path.repo output; }; then
           ran=$((ran + 1))
           continue
         fi

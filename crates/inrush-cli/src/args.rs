@@ -1,24 +1,33 @@
 //! What the command line can say, before any of it is checked against the rest. Every flag of `load` is defined
 //! here once: the job file ([`crate::job`]) reads the same definitions.
 
+mod bake;
+mod convert;
 mod doctor;
 mod finish;
+mod from;
 mod load;
 mod mapping;
 mod node;
 mod recover;
+mod sweep;
 mod verify;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use bake::{BakeArgs, BakeFlags, LayoutArg};
+pub(crate) use convert::{ConvertArgs, OutFormat};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
+pub(crate) use from::{FromArgs, FromAuthArgs};
 pub(crate) use load::{
-    AuthArgs, AwsService, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs,
+    AuthArgs, AwsService, CompressionArg, EncodingArg, Format, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail,
+    Shards, SizeArgs, SourceArgs,
 };
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 pub(crate) use recover::RecoverArgs;
+pub(crate) use sweep::{GridArgs, SweepArgs, SweepIndexArgs};
 pub(crate) use verify::VerifyArgs;
 
 /// Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and proves that nothing was lost.
@@ -33,12 +42,18 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Load files or stdin into an index
+    /// Load files, stdin or another cluster's index into an index
     Load(Box<LoadArgs>),
+    /// Build an index beside its cluster, and hand it over finished
+    Bake(Box<BakeArgs>),
     /// Compare files with an index: counts, ids, contents
     Verify(Box<VerifyArgs>),
     /// Infer a mapping from data
     Mapping(Box<MappingArgs>),
+    /// Load the same documents with many settings, and show which one wins
+    Sweep(Box<SweepArgs>),
+    /// Convert documents: NDJSON, SMILE, bulk bodies, CSV, Parquet
+    Convert(Box<ConvertArgs>),
     /// Find what slows a cluster or an index down for loading
     Doctor(Box<DoctorArgs>),
     /// Start, stop or inspect the local OpenSearch node
@@ -112,8 +127,8 @@ mod tests {
     #[test]
     fn every_flag_of_load_has_help_under_a_heading() {
         let command = Cli::command();
-        let load = command.find_subcommand("load").unwrap();
-        for arg in load.get_arguments() {
+        let command_of = |name| command.find_subcommand(name).unwrap().get_arguments();
+        for arg in command_of("load").chain(command_of("bake")) {
             assert!(arg.get_help().is_some(), "{}", arg.get_id());
             assert!(arg.get_help_heading().is_some(), "{}", arg.get_id());
         }

@@ -9,12 +9,33 @@ use inrush::transport::aws::AwsOptions;
 use inrush::transport::sigv4::{Service, Signer};
 use inrush::transport::{Credentials, NodeUrl, Secret, SetupError, TlsOptions};
 
-use crate::args::{AuthArgs, AwsService};
+use crate::args::{AuthArgs, AwsService, FromAuthArgs};
 use crate::failure::UsageError;
 
 const PASSWORD_ENV: &str = "INRUSH_PASSWORD";
 const API_KEY_ENV: &str = "INRUSH_API_KEY";
 const BEARER_ENV: &str = "INRUSH_BEARER";
+
+/// What flags and environment variables are called.
+struct Names {
+    /// What flags begin with.
+    flag: &'static str,
+    password_env: &'static str,
+    api_key_env: &'static str,
+    bearer_env: &'static str,
+}
+
+/// For the cluster that is loaded into.
+const TARGET: Names =
+    Names { flag: "--", password_env: PASSWORD_ENV, api_key_env: API_KEY_ENV, bearer_env: BEARER_ENV };
+
+/// For the cluster that is read.
+const SOURCE: Names = Names {
+    flag: "--from-",
+    password_env: "INRUSH_FROM_PASSWORD",
+    api_key_env: "INRUSH_FROM_API_KEY",
+    bearer_env: "INRUSH_FROM_BEARER",
+};
 
 /// Environment variables, and a prompt where there is somebody to ask.
 pub(crate) struct Surroundings<'a> {
@@ -47,12 +68,26 @@ enum Way<'a> {
 enum Place<'a> {
     File(&'a Path),
     Environment(&'a str),
+    Held(&'a Secret),
     Prompt,
 }
 
 /// The credentials for the cluster whose nodes are `urls`; none for the local node, which asks for none.
 pub(crate) fn credentials(auth: &AuthArgs, urls: &[NodeUrl], surroundings: &Surroundings<'_>) -> Result<Credentials> {
-    match way(auth, urls.is_empty(), surroundings)? {
+    find(auth, urls, &TARGET, surroundings)
+}
+
+/// The credentials for the cluster that is read.
+pub(crate) fn credentials_of_source(
+    auth: &FromAuthArgs,
+    url: &NodeUrl,
+    surroundings: &Surroundings<'_>,
+) -> Result<Credentials> {
+    find(&auth.to_auth(), std::slice::from_ref(url), &SOURCE, surroundings)
+}
+
+fn find(auth: &AuthArgs, urls: &[NodeUrl], names: &Names, surroundings: &Surroundings<'_>) -> Result<Credentials> {
+    match way(auth, urls.is_empty(), names, surroundings)? {
         Way::None => Ok(Credentials::None),
         Way::Basic(user, place) => {
             let password = secret(&place, &format!("password of {user}"))?;
@@ -77,22 +112,32 @@ pub(crate) fn credentials(auth: &AuthArgs, urls: &[NodeUrl], surroundings: &Surr
 }
 
 /// Decides between the ways to log in, without reading a secret.
-fn way<'a>(auth: &'a AuthArgs, local: bool, surroundings: &Surroundings<'_>) -> Result<Way<'a>, UsageError> {
-    let key = place("API key", auth.api_key_file.as_deref(), auth.api_key_env.as_deref())?;
-    let bearer = place("bearer token", auth.bearer_file.as_deref(), auth.bearer_env.as_deref())?;
-    let password = place("password", auth.password_file.as_deref(), auth.password_env.as_deref())?;
+fn way<'a>(
+    auth: &'a AuthArgs,
+    local: bool,
+    names: &Names,
+    surroundings: &Surroundings<'_>,
+) -> Result<Way<'a>, UsageError> {
+    let flag = names.flag;
+    let held = &auth.held;
+    let key = place("API key", auth.api_key_file.as_deref(), auth.api_key_env.as_deref(), held.api_key.as_ref())?;
+    let bearer = place("bearer token", auth.bearer_file.as_deref(), auth.bearer_env.as_deref(), held.bearer.as_ref())?;
+    let password =
+        place("password", auth.password_file.as_deref(), auth.password_env.as_deref(), held.password.as_ref())?;
     let given = [auth.user.is_some(), key.is_some(), bearer.is_some(), auth.aws_sigv4.is_some()];
     let given = given.into_iter().filter(|given| *given).count();
     if given > 1 {
         return Err(UsageError::new("more than one way to log in is given")
-            .hint("choose one of --user, an API key, a bearer token and --aws-sigv4"));
+            .hint(format!("choose one of {flag}user, an API key, a bearer token and {flag}aws-sigv4")));
     }
     if password.is_some() && auth.user.is_none() {
-        return Err(UsageError::new("a password is given, and no user").hint("name the user with --user"));
+        return Err(UsageError::new("a password is given, and no user").hint(format!("name the user with {flag}user")));
     }
     if auth.aws_sigv4.is_none() && (auth.aws_region.is_some() || auth.aws_profile.is_some()) {
-        return Err(UsageError::new("--aws-region and --aws-profile mean nothing without --aws-sigv4")
-            .hint("add --aws-sigv4 es, or --aws-sigv4 aoss for Serverless"));
+        let message = format!("{flag}aws-region and {flag}aws-profile mean nothing without {flag}aws-sigv4");
+        return Err(
+            UsageError::new(message).hint(format!("add {flag}aws-sigv4 es, or {flag}aws-sigv4 aoss for Serverless"))
+        );
     }
     if local {
         // What the environment holds is for another cluster.
@@ -105,11 +150,13 @@ fn way<'a>(auth: &'a AuthArgs, local: bool, surroundings: &Surroundings<'_>) -> 
     if let Some(user) = &auth.user {
         let password = match password {
             Some(password) => password,
-            None if (surroundings.is_set)(PASSWORD_ENV) => Place::Environment(PASSWORD_ENV),
+            None if (surroundings.is_set)(names.password_env) => Place::Environment(names.password_env),
             None if surroundings.terminal => Place::Prompt,
             None => {
-                return Err(UsageError::new(format!("--user {user} has no password, and there is nobody to ask"))
-                    .hint(format!("give it with --password-file FILE, or in the environment as {PASSWORD_ENV}")));
+                let hint =
+                    format!("give it with {flag}password-file FILE, or in the environment as {}", names.password_env);
+                let message = format!("{flag}user {user} has no password, and there is nobody to ask");
+                return Err(UsageError::new(message).hint(hint));
             }
         };
         return Ok(Way::Basic(user, password));
@@ -122,21 +169,30 @@ fn way<'a>(auth: &'a AuthArgs, local: bool, surroundings: &Surroundings<'_>) -> 
         (None, Some(bearer)) => return Ok(Way::Bearer(bearer)),
         (None, None) => {}
     }
-    match ((surroundings.is_set)(API_KEY_ENV), (surroundings.is_set)(BEARER_ENV)) {
-        (true, true) => Err(UsageError::new(format!("both {API_KEY_ENV} and {BEARER_ENV} are set"))
-            .hint(format!("unset one of them, or choose with --api-key-env {API_KEY_ENV}"))),
-        (true, false) => Ok(Way::ApiKey(Place::Environment(API_KEY_ENV))),
-        (false, true) => Ok(Way::Bearer(Place::Environment(BEARER_ENV))),
+    let (key, bearer) = (names.api_key_env, names.bearer_env);
+    match ((surroundings.is_set)(key), (surroundings.is_set)(bearer)) {
+        (true, true) => Err(UsageError::new(format!("both {key} and {bearer} are set"))
+            .hint(format!("unset one of them, or choose with {flag}api-key-env {key}"))),
+        (true, false) => Ok(Way::ApiKey(Place::Environment(key))),
+        (false, true) => Ok(Way::Bearer(Place::Environment(bearer))),
         (false, false) => Ok(Way::None),
     }
 }
 
-fn place<'a>(what: &str, file: Option<&'a Path>, env: Option<&'a str>) -> Result<Option<Place<'a>>, UsageError> {
-    match (file, env) {
-        (None, None) => Ok(None),
-        (Some(file), None) => Ok(Some(Place::File(file))),
-        (None, Some(name)) => Ok(Some(Place::Environment(name))),
-        (Some(_), Some(_)) => Err(UsageError::new(format!("the {what} is given by file and by environment"))
+fn place<'a>(
+    what: &str,
+    file: Option<&'a Path>,
+    env: Option<&'a str>,
+    held: Option<&'a Secret>,
+) -> Result<Option<Place<'a>>, UsageError> {
+    match (file, env, held) {
+        (None, None, None) => Ok(None),
+        (Some(file), None, None) => Ok(Some(Place::File(file))),
+        (None, Some(name), None) => Ok(Some(Place::Environment(name))),
+        (None, None, Some(secret)) => Ok(Some(Place::Held(secret))),
+        (_, _, Some(_)) => Err(UsageError::new(format!("the {what} is given itself, and by file or environment"))
+            .hint("leave all but one of them out")),
+        (Some(_), Some(_), None) => Err(UsageError::new(format!("the {what} is given by file and by environment"))
             .hint("leave one of the two flags out")),
     }
 }
@@ -144,6 +200,7 @@ fn place<'a>(what: &str, file: Option<&'a Path>, env: Option<&'a str>) -> Result
 fn secret(place: &Place<'_>, what: &str) -> Result<Secret> {
     match place {
         Place::File(path) => Ok(Secret::from_file(path).map_err(usage)?),
+        Place::Held(secret) => Ok((*secret).clone()),
         // The name is not repeated if it is none: somebody may have given the secret itself.
         Place::Environment(name)
             if !name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') =>
@@ -199,7 +256,7 @@ mod tests {
 
     fn check(auth: AuthArgs, set: &[&str], terminal: bool, expected: Result<Way<'_>, &str>) {
         let is_set = |name: &str| set.contains(&name);
-        match (way(&auth, false, &Surroundings { is_set: &is_set, terminal }), expected) {
+        match (way(&auth, false, &TARGET, &Surroundings { is_set: &is_set, terminal }), expected) {
             (Ok(way), Ok(expected)) => assert_eq!(way, expected),
             (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
             (found, expected) => panic!("{found:?} is not {expected:?}"),
@@ -234,6 +291,20 @@ mod tests {
     }
 
     #[test]
+    fn the_source_has_flags_and_variables_of_its_own() {
+        let set = |name: &str| name == "INRUSH_PASSWORD" || name == "INRUSH_API_KEY";
+        let surroundings = Surroundings { is_set: &set, terminal: false };
+        assert_eq!(way(&AuthArgs::default(), false, &SOURCE, &surroundings), Ok(Way::None));
+        let error = way(&user(), false, &SOURCE, &surroundings).unwrap_err();
+        assert!(error.to_string().contains("--from-user u has no password"), "{error}");
+        let set = |name: &str| name == "INRUSH_FROM_API_KEY";
+        let surroundings = Surroundings { is_set: &set, terminal: false };
+        let none = AuthArgs::default();
+        let found = way(&none, false, &SOURCE, &surroundings);
+        assert_eq!(found, Ok(Way::ApiKey(Place::Environment("INRUSH_FROM_API_KEY"))));
+    }
+
+    #[test]
     fn flags_that_do_not_fit_together() {
         let none = AuthArgs::default;
         check(AuthArgs { api_key_file: Some("f".into()), ..user() }, &[], true, Err("more than one way"));
@@ -249,8 +320,8 @@ mod tests {
     #[test]
     fn the_local_node_gets_no_credentials_of_others() {
         let surroundings = Surroundings { is_set: &|_| true, terminal: true };
-        assert_eq!(way(&AuthArgs::default(), true, &surroundings), Ok(Way::None));
-        assert!(way(&user(), true, &surroundings).unwrap_err().to_string().contains("asks for none"));
+        assert_eq!(way(&AuthArgs::default(), true, &TARGET, &surroundings), Ok(Way::None));
+        assert!(way(&user(), true, &TARGET, &surroundings).unwrap_err().to_string().contains("asks for none"));
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::Write;
-use std::process::ExitCode;
 
 /// The exit statuses of a command that did not get as far as a report; [`inrush::Status::exit_code`] has the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +26,6 @@ impl ExitStatus {
             ExitStatus::CheckFailed => 4,
             ExitStatus::Interrupted => 130,
         }
-    }
-}
-
-impl From<ExitStatus> for ExitCode {
-    fn from(status: ExitStatus) -> Self {
-        ExitCode::from(status.code())
     }
 }
 
@@ -85,22 +78,33 @@ pub(crate) fn print(error: &anyhow::Error, out: &mut impl Write) {
     let _ = out.flush();
 }
 
-fn render(error: &anyhow::Error) -> String {
+/// The hint that goes with an error.
+pub(crate) fn hint_of(error: &anyhow::Error) -> Option<&str> {
     // A hint is attached as context, so it is the outermost link where there is one.
-    let hint = error
+    error
         .downcast_ref::<Hint>()
         .map(|hint| hint.0.as_str())
-        .or_else(|| error.downcast_ref::<UsageError>().and_then(|usage| usage.hint.as_deref()));
+        .or_else(|| error.downcast_ref::<UsageError>().and_then(|usage| usage.hint.as_deref()))
+}
+
+/// The error and its causes, the outermost first.
+pub(crate) fn causes(error: &anyhow::Error) -> Vec<String> {
     let skip = usize::from(error.downcast_ref::<Hint>().is_some());
-    let causes: Vec<String> = error.chain().skip(skip).map(ToString::to_string).collect();
-    let mut text = String::new();
+    let mut causes: Vec<String> = error.chain().skip(skip).map(ToString::to_string).collect();
     // Many errors have the innermost cause in their own message; what lies between adds nothing then.
-    let told = causes.last().is_some_and(|last| causes[0].contains(last.as_str()));
-    for (depth, cause) in causes.iter().enumerate().take(if told { 1 } else { usize::MAX }) {
+    if causes.last().is_some_and(|last| causes[0].contains(last.as_str())) {
+        causes.truncate(1);
+    }
+    causes
+}
+
+fn render(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for (depth, cause) in causes(error).iter().enumerate() {
         let label = if depth == 0 { "error" } else { "  caused by" };
         text.push_str(&format!("{label}: {cause}\n"));
     }
-    if let Some(hint) = hint {
+    if let Some(hint) = hint_of(error) {
         text.push_str(&format!("hint: {hint}\n"));
     }
     text

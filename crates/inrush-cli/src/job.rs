@@ -2,7 +2,7 @@
 //!
 //! A key is the name of a long flag, with underscores or dashes (`batch_bytes`, `batch-bytes`); `sources` stands for
 //! the arguments. So there is nothing to define twice: each entry becomes the flag it names and is parsed by the same
-//! code, and what the command line gives is left out. `[[indices]]` is the one thing that has no flag.
+//! code, and what the command line gives is left out. What has no flag: `[[indices]]`, and `mode`, which is `load` or `bake`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use inrush::config::IndexPattern;
 use serde::Deserialize;
 
-use crate::args::LoadArgs;
+use crate::args::{BakeFlags, LoadArgs};
 use crate::failure::UsageError;
 use crate::json_file;
 
 /// Flags that are one choice: where the command line makes it, the file's part of it does not count.
-const CHOICES: [&[&str]; 5] = [
+const CHOICES: [&[&str]; 8] = [
     &["sources", "from_dead_letters"],
     &["id", "id_from"],
     &["recreate", "resume"],
@@ -35,47 +35,138 @@ const CHOICES: [&[&str]; 5] = [
         "aws_profile",
     ],
     &["no_header", "columns"],
+    &["mapping", "map", "copy_mapping"],
+    &["settings", "copy_settings"],
+    &[
+        "from_user",
+        "from_password_file",
+        "from_password_env",
+        "from_api_key_file",
+        "from_api_key_env",
+        "from_bearer_file",
+        "from_bearer_env",
+        "from_aws_sigv4",
+        "from_aws_region",
+        "from_aws_profile",
+    ],
 ];
 
 /// The flags of a load, with those of its job file, and what only a job file can say.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) args: LoadArgs,
+    /// Of a bake: its flags.
+    pub(crate) bake: Option<BakeFlags>,
     pub(crate) patterns: Vec<IndexPattern>,
+    /// `mapping` as a table, where it is no file.
+    pub(crate) mapping: Option<serde_json::Value>,
+    /// `settings` as a table, where they are no file.
+    pub(crate) settings: Option<serde_json::Value>,
 }
 
-/// Adds what the job file says, if there is one, to what was given on the command line. `command_line` are the
-/// arguments after `inrush load`.
-pub(crate) fn complete(args: LoadArgs, command_line: &[OsString]) -> Result<Job, UsageError> {
+impl Job {
+    /// Of a command line without a job file.
+    pub(crate) fn of(args: LoadArgs) -> Self {
+        Job { args, bake: None, patterns: Vec::new(), mapping: None, settings: None }
+    }
+}
+
+/// Where entries come from.
+struct Place<'a> {
+    /// The job file; `None` for a program's options.
+    file: Option<&'a Path>,
+    /// What paths are relative to; `None`: the working directory, and they stay as they are.
+    folder: Option<&'a Path>,
+}
+
+impl Place<'_> {
+    fn error(&self, problem: impl std::fmt::Display) -> UsageError {
+        UsageError::new(match self.file {
+            Some(file) => format!("{}: {problem}", file.display()),
+            None => problem.to_string(),
+        })
+    }
+}
+
+/// All that a job file may say by flags.
+#[derive(Debug, Default, Args)]
+struct Flags {
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    bake: BakeFlags,
+}
+
+/// Adds what the job file says, if there is one, to what was given on the command line. `bake`: the flags of `inrush bake`; none for
+/// `inrush load`. `command_line` are the arguments after the command.
+pub(crate) fn complete(args: LoadArgs, bake: Option<BakeFlags>, command_line: &[OsString]) -> Result<Job, UsageError> {
     let Some(path) = args.source.job.clone() else {
-        return Ok(Job { args, patterns: Vec::new() });
+        return Ok(Job { bake, ..Job::of(args) });
     };
     let text = std::fs::read_to_string(&path)
         .map_err(|error| UsageError::new(format!("cannot read the job file {}: {error}", path.display())))?;
-    parse(&text, &path, command_line)
+    parse(&text, &path, bake.is_some(), command_line)
 }
 
-fn parse(text: &str, path: &Path, command_line: &[OsString]) -> Result<Job, UsageError> {
+/// The options that a program gives, as the entries of a job file; paths are relative to the working directory. `sources` are
+/// not among them.
+pub(crate) fn of_options(options: toml::Table) -> Result<Job, UsageError> {
+    entries(options, &Place { file: None, folder: None }, false, &[])
+}
+
+fn parse(text: &str, path: &Path, bakes: bool, command_line: &[OsString]) -> Result<Job, UsageError> {
     let table: toml::Table =
         text.parse().map_err(|error: toml::de::Error| UsageError::new(format!("{}: {error}", path.display())))?;
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
+    entries(table, &Place { file: Some(path), folder: Some(folder) }, bakes, command_line)
+}
+
+fn entries(table: toml::Table, place: &Place<'_>, bakes: bool, command_line: &[OsString]) -> Result<Job, UsageError> {
     let command = load_command();
     let given = given_ids(&command, command_line);
-    let at = |key: &str, problem: String| UsageError::new(format!("{}: {key}: {problem}", path.display()));
+    let at = |key: &str, problem: String| place.error(format!("{key}: {problem}"));
 
     let mut arguments: Vec<OsString> = vec!["inrush load".into()];
     let mut patterns = Vec::new();
+    let bakes = match table.get("mode") {
+        None => bakes,
+        Some(toml::Value::String(mode)) if mode == "bake" => true,
+        Some(toml::Value::String(mode)) if mode == "load" && !bakes => false,
+        Some(toml::Value::String(mode)) if mode == "load" => {
+            return Err(at("mode", "it is load, and the command is `inrush bake`; give `inrush load`".to_owned()));
+        }
+        Some(_) => return Err(at("mode", "expected \"load\" or \"bake\"".to_owned())),
+    };
+    let (mut mapping, mut settings) = (None, None);
     for (key, value) in table {
         let id = key.replace('-', "_");
-        if id == "indices" {
-            patterns = index_patterns(value, folder).map_err(|problem| at(&key, problem))?;
-            continue;
+        let given_here = given.contains(&id);
+        match (id.as_str(), &value) {
+            ("mode", _) => continue,
+            ("indices", _) => {
+                patterns = index_patterns(value, place.folder).map_err(|problem| at(&key, problem))?;
+                continue;
+            }
+            ("mapping", toml::Value::Table(_)) => {
+                let file = body(Some(value), "mappings", place.folder).map_err(|problem| at(&key, problem))?;
+                mapping = file.filter(|_| !given_here && !given.iter().any(|given| given == "map"));
+                continue;
+            }
+            ("settings", toml::Value::Table(_)) => {
+                let file = body(Some(value), "settings", place.folder).map_err(|problem| at(&key, problem))?;
+                settings = file.filter(|_| !given_here);
+                continue;
+            }
+            _ => {}
         }
-        let arg = find(&command, &id).ok_or_else(|| unknown_key(&command, path, &key))?;
-        let flags = flags(arg, value, folder).map_err(|problem| at(&key, problem))?;
+        let arg = find(&command, &id).ok_or_else(|| unknown_key(&command, place, &key))?;
+        if !bakes && is_of_bake(arg) {
+            return Err(at(&key, "this is a flag of `inrush bake`; add mode = \"bake\" if that is meant".to_owned()));
+        }
+        let flags = flags(arg, value, place.folder).map_err(|problem| at(&key, problem))?;
         // Each entry is parsed alone first, so that an error names its key.
         let alone = std::iter::once(OsStr::new("inrush load")).chain(flags.iter().map(OsString::as_os_str));
         command.clone().try_get_matches_from(alone).map_err(|error| at(&key, first_line(&error)))?;
@@ -89,15 +180,24 @@ fn parse(text: &str, path: &Path, command_line: &[OsString]) -> Result<Job, Usag
     }
     arguments.extend_from_slice(command_line);
     let matches = command.try_get_matches_from(arguments).map_err(|error| {
-        // Each side is fine alone, so this cannot happen as long as no flag conflicts with another in clap itself.
-        UsageError::new(format!("{}: {}", path.display(), first_line(&error)))
+        // Each entry is fine alone, so these are two that exclude each other.
+        place.error(first_line(&error))
     })?;
-    let args = LoadArgs::from_arg_matches(&matches).map_err(|error| UsageError::new(first_line(&error)))?;
-    Ok(Job { args, patterns })
+    let flags = Flags::from_arg_matches(&matches).map_err(|error| UsageError::new(first_line(&error)))?;
+    if mapping.is_some() && flags.load.index.map.is_some() {
+        return Err(place.error("--map and --mapping are given, and a mapping has one origin"));
+    }
+    Ok(Job { args: flags.load, bake: bakes.then_some(flags.bake), patterns, mapping, settings })
 }
 
 fn load_command() -> Command {
-    LoadArgs::augment_args(Command::new("inrush load")).disable_help_flag(true)
+    Flags::augment_args(Command::new("inrush load")).disable_help_flag(true)
+}
+
+/// Whether a load has no such flag.
+fn is_of_bake(arg: &Arg) -> bool {
+    let of_bake = BakeFlags::augment_args(Command::new("inrush bake"));
+    of_bake.get_arguments().any(|other| other.get_id() == arg.get_id())
 }
 
 /// Which arguments the command line gives.
@@ -129,14 +229,14 @@ fn find<'a>(command: &'a Command, key: &str) -> Option<&'a Arg> {
     command.get_arguments().find(|arg| arg.get_id() != "job" && key_of(arg) == key)
 }
 
-fn unknown_key(command: &Command, path: &Path, key: &str) -> UsageError {
+fn unknown_key(command: &Command, place: &Place<'_>, key: &str) -> UsageError {
     let known = command.get_arguments().filter(|arg| arg.get_id() != "job").map(key_of);
     let wanted = key.replace('-', "_");
     let nearest = known
-        .chain(["indices".to_owned()])
+        .chain(["indices".to_owned(), "mode".to_owned()])
         .map(|name| (strsim::jaro_winkler(&wanted, &name), name))
         .max_by(|a, b| a.0.total_cmp(&b.0));
-    let error = UsageError::new(format!("{}: unknown key `{key}`", path.display()));
+    let error = place.error(format!("unknown key `{key}`"));
     if ["password", "api_key", "bearer"].contains(&wanted.as_str()) {
         return error.hint(format!("secrets are not written into job files; name a file with `{wanted}_file`, or an environment variable with `{wanted}_env`"));
     }
@@ -149,7 +249,7 @@ fn unknown_key(command: &Command, path: &Path, key: &str) -> UsageError {
 }
 
 /// The flags an entry stands for.
-fn flags(arg: &Arg, value: toml::Value, folder: &Path) -> Result<Vec<OsString>, String> {
+fn flags(arg: &Arg, value: toml::Value, folder: Option<&Path>) -> Result<Vec<OsString>, String> {
     let path_like = matches!(arg.get_value_hint(), ValueHint::FilePath | ValueHint::DirPath);
     match (arg.get_action(), value) {
         (ArgAction::SetTrue, toml::Value::Boolean(on)) => Ok(if on { vec![flag(arg, None)] } else { Vec::new() }),
@@ -201,7 +301,8 @@ fn type_name(value: &toml::Value) -> &'static str {
 }
 
 /// Paths in a job file are relative to it.
-fn resolve(text: String, path_like: bool, folder: &Path) -> OsString {
+fn resolve(text: String, path_like: bool, folder: Option<&Path>) -> OsString {
+    let Some(folder) = folder else { return text.into() };
     if !path_like || text == "-" || text.contains("://") || Path::new(&text).is_absolute() {
         return text.into();
     }
@@ -238,14 +339,14 @@ struct IndexEntry {
     replicas: Option<u32>,
 }
 
-fn index_patterns(value: toml::Value, folder: &Path) -> Result<Vec<IndexPattern>, String> {
+fn index_patterns(value: toml::Value, folder: Option<&Path>) -> Result<Vec<IndexPattern>, String> {
     let toml::Value::Array(entries) = value else {
         return Err("expected tables, written as [[indices]]".to_owned());
     };
     entries.into_iter().map(|entry| index_pattern(entry, folder)).collect()
 }
 
-fn index_pattern(value: toml::Value, folder: &Path) -> Result<IndexPattern, String> {
+fn index_pattern(value: toml::Value, folder: Option<&Path>) -> Result<IndexPattern, String> {
     let entry: IndexEntry = value.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
     if entry.shards == Some(0) {
         return Err(format!("pattern {:?}: shards must be at least 1", entry.pattern));
@@ -261,13 +362,13 @@ fn index_pattern(value: toml::Value, folder: &Path) -> Result<IndexPattern, Stri
 }
 
 /// A table as it stands, or the file a string names.
-fn body(value: Option<toml::Value>, key: &str, folder: &Path) -> Result<Option<serde_json::Value>, String> {
+fn body(value: Option<toml::Value>, key: &str, folder: Option<&Path>) -> Result<Option<serde_json::Value>, String> {
     match value {
         None => Ok(None),
         Some(toml::Value::String(file)) => {
             json_file::read(&PathBuf::from(resolve(file, true, folder)), key).map(Some).map_err(|e| e.to_string())
         }
-        Some(table @ toml::Value::Table(_)) => json(table).map(Some),
+        Some(table @ toml::Value::Table(_)) => json_file::inner(json(table)?, key).map(Some),
         Some(other) => Err(format!("{key}: expected a table or the name of a file, found {}", type_name(&other))),
     }
 }
@@ -296,7 +397,7 @@ mod tests {
 
     fn job(text: &str, command_line: &[&str]) -> Result<Job, UsageError> {
         let command_line: Vec<OsString> = command_line.iter().map(OsString::from).collect();
-        parse(text, Path::new("jobs/j.toml"), &command_line)
+        parse(text, Path::new("jobs/j.toml"), false, &command_line)
     }
 
     fn problem(text: &str) -> String {
@@ -341,6 +442,18 @@ mod tests {
         assert_eq!(args.index.version_field, Some("v".parse().unwrap()));
         assert_eq!(args.errors.dead_letters, Some(PathBuf::from("jobs/dead.ndjson")));
         assert_eq!(args.output.log.verbose, 2);
+    }
+
+    #[test]
+    fn a_mapping_may_be_a_table() {
+        let text = "index = 'a'\n[mapping.properties.n]\ntype = 'long'\n[settings.settings]\nnumber_of_shards = 2";
+        let job = self::job(text, &[]).unwrap();
+        assert_eq!(job.mapping, Some(serde_json::json!({"properties": {"n": {"type": "long"}}})));
+        assert_eq!(job.settings, Some(serde_json::json!({"number_of_shards": 2})));
+        let job = self::job(text, &["--mapping", "m.json", "--settings", "s.json"]).unwrap();
+        assert_eq!((job.mapping, job.settings), (None, None));
+        assert_eq!(self::job(text, &["--map", "auto"]).unwrap().mapping, None);
+        assert!(problem(&format!("map = 'auto'\n{text}")).contains("one origin"));
     }
 
     #[test]
@@ -425,9 +538,22 @@ mod tests {
     }
 
     #[test]
+    fn a_job_can_be_a_bake() {
+        let job =
+            job("mode = 'bake'\nsources = 'a.csv'\nrepository_path = 'shared'\nbuilder_heap = '4g'", &[]).unwrap();
+        let bake = job.bake.unwrap();
+        assert_eq!(bake.repository_path, Some(PathBuf::from("jobs/shared")));
+        assert_eq!(bake.builder_heap, Some(4 << 30));
+        assert_eq!(job.args.source.sources, ["jobs/a.csv"]);
+        assert!(problem("unthrottle = true").contains("add mode = \"bake\""));
+        assert!(problem("mode = 'brew'").contains("mode: expected"));
+        assert!(super::parse("mode = 'load'", Path::new("j.toml"), true, &[]).is_err());
+    }
+
+    #[test]
     fn a_folder_with_brackets_is_no_pattern() {
-        assert_eq!(resolve("*.csv".into(), true, Path::new("[a]")), "[[]a[]]/*.csv");
-        assert_eq!(resolve("x.csv".into(), true, Path::new("[a]")), "[a]/x.csv");
-        assert_eq!(resolve("https://h/*".into(), true, Path::new("a")), "https://h/*");
+        assert_eq!(resolve("*.csv".into(), true, Some(Path::new("[a]"))), "[[]a[]]/*.csv");
+        assert_eq!(resolve("x.csv".into(), true, Some(Path::new("[a]"))), "[a]/x.csv");
+        assert_eq!(resolve("https://h/*".into(), true, Some(Path::new("a"))), "https://h/*");
     }
 }

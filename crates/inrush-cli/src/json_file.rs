@@ -14,6 +14,11 @@ pub(crate) fn read(path: &Path, key: &str) -> Result<serde_json::Value, UsageErr
 fn parse(text: &str, key: &str) -> Result<serde_json::Value, String> {
     let value: serde_json::Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
         .map_err(|error| format!("not valid JSON: {error}"))?;
+    inner(value, key)
+}
+
+/// The body of `key`, which stands alone or under that key.
+pub(crate) fn inner(value: serde_json::Value, key: &str) -> Result<serde_json::Value, String> {
     let serde_json::Value::Object(mut object) = value else {
         return Err(format!("expected a JSON object, the body of {key}"));
     };

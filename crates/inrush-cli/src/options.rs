@@ -5,11 +5,13 @@ mod finish;
 
 use anyhow::Result;
 use inrush::Action;
-use inrush::config::{DeadLetters, Gentle, GuardConfig, IndexCreation, LoadConfig, MaxErrors, Replies};
+use inrush::config::{DeadLetters, Encoding, Gentle, GuardConfig, IndexCreation, LoadConfig, MaxErrors, Replies};
 use inrush::source::{Charset, ColumnType, CsvOptions, Format, FormatOptions, Header, Parse, SheetOptions};
 use inrush::transport::NodeUrl;
 
-use crate::args::{self, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, SizeArgs, SourceArgs};
+use crate::args::{
+    self, EncodingArg, FormatArgs, IndexArgs, LoadArgs, Quote, ReplyDetail, Shards, SizeArgs, SourceArgs,
+};
 use crate::auth::{self, Surroundings};
 use crate::failure::UsageError;
 use crate::job::Job;
@@ -63,6 +65,9 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
         Some(ReplyDetail::Summary) => Replies::Summary,
         Some(ReplyDetail::Items) | None => Replies::Items,
     };
+    config.encoding = sizes.encoding.and_then(encoding);
+    config.bulk_routing = sizes.bulk_routing.unwrap_or_default();
+    config.compression = sizes.compression.and_then(|given| given.0);
     config.finish = finish;
     config.resume = resume.resume;
     config.state = state::folder(resume.state.as_deref(), |name| std::env::var_os(name));
@@ -73,10 +78,26 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
             .into());
     }
     check_id(&config, to, source.from_dead_letters.is_some())?;
+    if errors.dry_run && resume.resume {
+        return Err(UsageError::new(
+            "--dry-run looks at the beginning of the sources, and --resume goes on in the middle",
+        )
+        .hint("leave one of them out")
+        .into());
+    }
     config.check().map_err(UsageError::new)?;
     // Last, because it may ask for a password.
     config.credentials = auth::credentials(auth, &urls, surroundings)?;
     Ok(config)
+}
+
+/// The form in which documents are sent; `None` is for what proves best.
+pub(crate) fn encoding(given: EncodingArg) -> Option<Encoding> {
+    match given {
+        EncodingArg::Auto => None,
+        EncodingArg::Json => Some(Encoding::Json),
+        EncodingArg::Smile => Some(Encoding::Smile),
+    }
 }
 
 /// The cluster's nodes; none for the local node.
@@ -100,9 +121,19 @@ pub(crate) fn urls(to: &[String]) -> Result<Vec<NodeUrl>> {
 
 fn creation(to: &IndexArgs, job: &Job) -> Result<IndexCreation, UsageError> {
     Ok(IndexCreation {
-        mapping: to.mapping.as_deref().map(|path| json_file::read(path, "mappings")).transpose()?,
-        settings: to.settings.as_deref().map(|path| json_file::read(path, "settings")).transpose()?,
-        shards: to.shards,
+        mapping: match &to.mapping {
+            Some(path) => Some(json_file::read(path, "mappings")?),
+            None => job.mapping.clone(),
+        },
+        settings: match &to.settings {
+            Some(path) => Some(json_file::read(path, "settings")?),
+            None => job.settings.clone(),
+        },
+        // `auto` is chosen once the sources are open.
+        shards: match to.shards {
+            Some(Shards::Count(shards)) => Some(shards),
+            Some(Shards::Auto) | None => None,
+        },
         replicas: to.replicas,
         recreate: to.recreate,
         patterns: job.patterns.clone(),
@@ -232,6 +263,8 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             args::Format::Arrow => Format::Arrow,
             args::Format::Avro => Format::Avro,
             args::Format::Excel => Format::Excel,
+            args::Format::Smile => Format::Smile,
+            args::Format::Bulk => Format::Bulk,
         }),
         charset: args.charset.as_deref().map(str::parse::<Charset>).transpose().map_err(UsageError::new)?,
         text_field: args.field.clone().unwrap_or_else(|| "message".to_owned()),
@@ -283,29 +316,9 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
     if !args.sources.is_empty() {
         return Err(UsageError::new("sources and --from-dead-letters are given").hint("load one after the other"));
     }
-    let reading = &args.reading;
-    let given = [
-        ("--format", reading.format.is_some()),
-        ("--field", reading.field.is_some()),
-        ("--charset", reading.charset.is_some()),
-        ("--separator", reading.separator.is_some()),
-        ("--quote", reading.quote.is_some()),
-        ("--no-header", reading.no_header),
-        ("--columns", !reading.columns.is_empty()),
-        ("--schema", !reading.schema.is_empty()),
-        ("--all-strings", reading.all_strings),
-        ("--null", !reading.null.is_empty()),
-        ("--sheet", reading.sheet.is_some()),
-        ("--header-row", reading.header_row.is_some()),
-        ("--parse", reading.parse.is_some()),
-        ("--parse-regex", reading.parse_regex.is_some()),
-        ("--fixed-width", !reading.fixed_width.is_empty()),
-        ("--validate", reading.validate),
-        ("--no-hive-partitions", reading.no_hive_partitions),
-    ];
-    match given.iter().find(|(_, given)| *given) {
+    match args.reading.given().or_else(|| args.from.given()) {
         None => Ok(()),
-        Some((flag, _)) => Err(UsageError::new(format!("{flag} means nothing with --from-dead-letters"))
+        Some(flag) => Err(UsageError::new(format!("{flag} means nothing with --from-dead-letters"))
             .hint("leave it out: dead letters are documents already")),
     }
 }
@@ -313,7 +326,7 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
 #[cfg(test)]
 mod tests {
     use clap::{Args, Command, FromArgMatches};
-    use inrush::config::{OldWrites, WaitFor};
+    use inrush::config::{Compression, GzipLevel, OldWrites, WaitFor};
 
     use super::*;
 
@@ -321,7 +334,7 @@ mod tests {
         let command = LoadArgs::augment_args(Command::new("load"));
         let arguments = std::iter::once("load").chain(arguments.split_whitespace());
         let args = LoadArgs::from_arg_matches(&command.try_get_matches_from(arguments).unwrap()).unwrap();
-        Job { args, patterns: Vec::new() }
+        Job::of(args)
     }
 
     fn try_config(arguments: &str) -> Result<LoadConfig> {
@@ -356,6 +369,12 @@ mod tests {
         assert_eq!((config.limits.batch_docs, config.limits.retries, config.limits.workers), (Some(10), 0, 2));
         assert!(config.limits.pause_max.is_zero() && !config.verify);
         assert_eq!((config.replies, config.create.shards), (Replies::Summary, Some(3)));
+        assert_eq!((config.encoding, config.compression), (None, None));
+        let config = try_config("a --index t --encoding smile --compression gzip:6").unwrap();
+        let gzip = Compression::Gzip(GzipLevel::new(6).unwrap());
+        assert_eq!((config.encoding, config.compression), (Some(Encoding::Smile), Some(gzip)));
+        let config = try_config("a --index t --encoding auto --compression auto --no-verify").unwrap();
+        assert_eq!((config.encoding, config.compression), (None, None));
         assert!(config.credentials.is_none());
         assert!(try_config("a --index t --to local").unwrap().to.is_empty());
         let config = try_config(
@@ -404,6 +423,7 @@ mod tests {
             ("a --index t --replies summary --id i", "use action create"),
             ("a --index t --replies summary --durability async", "--replies summary"),
             ("a --index t-{x} --durability async", "placeholders"),
+            ("a --index t-{x} --bulk-routing one-shard", "--bulk-routing one-shard needs one index"),
             ("a --index t --leave-settings --durability async", "--leave-settings"),
             ("a --index x-{t} --recreate --yes", "--recreate needs one index"),
             ("a --index t --to local --to http://a", "one cluster"),

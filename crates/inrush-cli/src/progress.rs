@@ -10,7 +10,8 @@ use inrush::{Phase, Progress};
 use tokio::sync::watch;
 
 use crate::logging::Stderr;
-use format::{RateWindow, bytes_settled, finishing, line, phase_name};
+pub(crate) use format::{RateWindow, line};
+use format::{finishing, phase_name};
 
 /// How often the line on a terminal is drawn.
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
@@ -64,7 +65,7 @@ async fn terminal(progress: &mut watch::Receiver<Progress>, stderr: &Stderr) {
     loop {
         ticks.tick().await;
         let now = progress.borrow_and_update().clone();
-        rates.push(now.seconds, now.docs_settled, bytes_settled(&now));
+        rates.see(&now);
         bar.set_message(line(&now, &rates));
         bar.tick();
         if now.phase == Phase::Done || progress.has_changed().is_err() {
@@ -105,7 +106,7 @@ struct Lines {
 
 impl Lines {
     fn on_tick(&mut self, now: &Progress) -> String {
-        self.rates.push(now.seconds, now.docs_settled, bytes_settled(now));
+        self.rates.see(now);
         line(now, &self.rates)
     }
 
@@ -120,6 +121,7 @@ impl Lines {
         match &now.phase {
             Phase::Paused(why) | Phase::Draining(why) => Some(format!("{}: {why}", phase_name(&now.phase))),
             Phase::Finishing { .. } => Some(format!("at the end: {}", finishing(&now.phase))),
+            Phase::Baking(step) => Some(format!("bake: {step}")),
             Phase::Starting | Phase::Loading | Phase::PuttingBack | Phase::Verifying | Phase::Done => None,
         }
     }

@@ -1,5 +1,6 @@
 //! The final report, for people.
 
+mod bake;
 mod finish;
 
 use inrush::cluster::stats::IndexStats;
@@ -143,6 +144,8 @@ fn work(report: &Report, rows: &mut Rows) {
     let docs = plan.batch_docs.map(|docs| format!(" --batch-docs {docs}")).unwrap_or_default();
     let batch = bytes_exact(plan.batch_bytes);
     rows.add("plan", format!("--batch-bytes {batch}{docs} --in-flight {} ({})", plan.in_flight, plan.why));
+    let wire = format!("--encoding {} --compression {}", plan.encoding, plan.compression);
+    rows.add("sent as", format!("{wire} ({})", plan.wire_why));
     let verified = match report.verified.state {
         VerifiedState::Yes => "yes",
         VerifiedState::No => "NO",
@@ -153,6 +156,7 @@ fn work(report: &Report, rows: &mut Rows) {
     sizes(report, rows);
     settings(report, rows);
     finish::rows(report, rows);
+    bake::rows(report, rows);
 }
 
 /// Of all indices together.
@@ -263,6 +267,7 @@ fn what_next(report: &Report) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use inrush::config::Encoding;
     use inrush::{
         Counts, FinishReport, IndexCounts, IndexSizes, PauseKind, PauseTotal, PlanReport, SettingsReport, Verified,
     };
@@ -286,13 +291,22 @@ mod tests {
             docs_per_second: 750.0,
             this_run: None,
             checkpoint: None,
-            plan: PlanReport { batch_bytes: 2 << 20, batch_docs: None, in_flight: 4, why: "fixed values".into() },
+            plan: PlanReport {
+                batch_bytes: 2 << 20,
+                batch_docs: None,
+                in_flight: 4,
+                why: "fixed values".into(),
+                encoding: Encoding::Json,
+                compression: "none".into(),
+                wire_why: "as given".into(),
+            },
             verified: Verified { state: VerifiedState::Yes, detail: "0 before + 1500 created = 1500".into() },
             settings: SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into()),
             sizes: BTreeMap::new(),
             pauses: Vec::new(),
             finish: FinishReport::default(),
             swap: None,
+            bake: None,
             indices: [("a".to_owned(), IndexCounts { created: 1_500, ..IndexCounts::default() })].into(),
             errors: Vec::new(),
             dead_letters: None,
@@ -315,6 +329,7 @@ time            2.0 s (750 docs/s)
 bytes read      2.0 MiB
 bytes sent      3.0 MiB in 2 requests
 plan            --batch-bytes 2MiB --in-flight 4 (fixed values)
+sent as         --encoding json --compression none (as given)
 verified        yes: 0 before + 1500 created = 1500
 "
         );
@@ -354,6 +369,7 @@ time              2.0 s (750 docs/s)
 bytes read        2.0 MiB
 bytes sent        3.0 MiB in 2 requests
 plan              --batch-bytes 2MiB --in-flight 4 (fixed values)
+sent as           --encoding json --compression none (as given)
 verified          yes: 0 before + 1500 created = 1500
 error             9 x kind_0: failed to parse
 error             8 x 400 kind_1: failed to parse

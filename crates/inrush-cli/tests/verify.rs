@@ -63,7 +63,32 @@ async fn a_loaded_file_is_equal_and_what_is_taken_away_can_be_loaded_again() {
     let (stdout, _) = check(&run(folder, &[&verify[..], &["--sample", "20"]].concat()).await, 0);
     assert!(stdout.contains("equal, as far as was compared") && stdout.contains("not proven"), "{stdout}");
     let (stdout, _) = check(&run(folder, &["verify", "a.csv", "--index", "docs", "--to", &url]).await, 0);
-    assert!(stdout.contains("without --id documents are only counted"), "{stdout}");
+    assert!(stdout.contains("without --id or --id-from documents are only counted"), "{stdout}");
+}
+
+#[tokio::test]
+async fn made_ids_are_made_again() {
+    let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
+    let url = fake.url();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // Every line twice.
+    let lines: String = (0..300).map(|n| format!("{{\"n\":{}}}\n", n / 2)).collect();
+    std::fs::write(folder.join("a.ndjson"), lines).unwrap();
+    for from in ["position", "content"] {
+        let to = ["a.ndjson", "--index", from, "--id-from", from, "--to", &url];
+        check(&run(folder, &[&["load"], &to[..]].concat()).await, 0);
+        let (stdout, _) = check(&run(folder, &[&["verify"], &to[..]].concat()).await, 0);
+        assert!(stdout.contains("equal\n") && stdout.contains("300"), "{stdout}");
+    }
+    let first = fake.documents("content")[0].id.clone();
+    let client = Client::new(&url).unwrap();
+    client.json("DELETE", &format!("/content/_doc/{first}"), Value::Null).await.unwrap();
+    let again =
+        ["verify", "a.ndjson", "--index", "content", "--id-from", "content", "--to", &url, "--missing", "m.ndjson"];
+    let (stdout, _) = check(&run(folder, &again).await, 4);
+    assert!(stdout.contains(&first), "{stdout}");
+    assert_eq!(std::fs::read_to_string(folder.join("m.ndjson")).unwrap().lines().count(), 1);
 }
 
 #[tokio::test]

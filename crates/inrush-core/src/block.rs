@@ -16,13 +16,17 @@ pub struct Origin {
     pub source: SourceId,
     /// The part of the source that is read in order; 0 where a source has one.
     pub partition: u32,
-    /// How many documents of this partition stand before the block, rejected ones included. Blocks of one
-    /// partition follow each other without gaps.
+    /// How many documents of this partition stand before the block, rejected ones included; with `own_numbers` the first number that
+    /// the block spans. Blocks of one partition follow each other without gaps.
     pub first_doc: u64,
     /// The line or row of the block's first byte, from 1, as a person counts it (blank lines and headers count).
     pub first_line: u64,
     /// The offset of the block's first byte in the decompressed source, converted to UTF-8 where it was not.
     pub first_byte: u64,
+    /// The source numbers its documents itself, ascending, and not every number has a document: sequence numbers of an index. A
+    /// document's number is `first_doc` + [`Record::line`], and [`DocBlock::lines`] is how many numbers the block spans; those
+    /// without a record have no document. Such a source can go on in the middle of a partition.
+    pub own_numbers: bool,
 }
 
 /// Where one document stands in its source, as dead letters name it.
@@ -32,7 +36,7 @@ pub struct Position {
     pub source: SourceId,
     /// The part of the source that is read in order.
     pub partition: u32,
-    /// How many documents of the partition stand before it.
+    /// How many documents of the partition stand before it, or its number where the source has numbers of its own.
     pub doc: u64,
     /// Line or row, from 1.
     pub line: u64,
@@ -115,7 +119,7 @@ impl Origin {
         Position {
             source: self.source,
             partition: self.partition,
-            doc: self.first_doc + index as u64,
+            doc: self.first_doc + if self.own_numbers { u64::from(record.line) } else { index as u64 },
             line: self.first_line + u64::from(record.line),
             byte: self.first_byte + u64::from(record.byte),
         }

@@ -32,6 +32,9 @@ pub struct PartitionCheckpoint {
     pub partition: u32,
     /// The documents that reached their end, by their number in the partition.
     pub settled: Ranges,
+    /// How many numbers of `settled` have no document, where the source has numbers of its own.
+    #[serde(default)]
+    pub absent: u64,
     /// Documents from this one on were surely not sent.
     pub horizon: u64,
 }
@@ -41,6 +44,16 @@ impl PartitionCheckpoint {
     pub fn partition(&self) -> Partition {
         (self.source, self.partition)
     }
+
+    /// Everything below this number is settled.
+    pub fn settled_up_to(&self) -> u64 {
+        self.settled.iter().next().filter(|(first, _)| *first == 0).map_or(0, |(_, end)| end)
+    }
+
+    /// How many documents are settled.
+    pub fn docs(&self) -> u64 {
+        self.settled.count().saturating_sub(self.absent)
+    }
 }
 
 impl Checkpoint {
@@ -49,8 +62,8 @@ impl Checkpoint {
     /// # Errors
     /// The counts are not those of the settled documents: the checkpoint was damaged.
     pub fn check(&self) -> Result<(), LedgerError> {
-        let settled: u64 = self.partitions.iter().map(|p| p.settled.count()).sum();
-        let sound = self.partitions.iter().all(|p| p.settled.is_sound());
+        let settled: u64 = self.partitions.iter().map(PartitionCheckpoint::docs).sum();
+        let sound = self.partitions.iter().all(|p| p.settled.is_sound() && p.absent <= p.settled.count());
         if !sound || settled != self.counts.docs_read || !self.counts.add_up() {
             return Err(LedgerError::new(format!(
                 "a checkpoint names {settled} settled documents, and its counts are {:?}",

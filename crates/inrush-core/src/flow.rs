@@ -10,21 +10,24 @@ mod resume;
 mod slot;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::batch::{Batch, Pending, Segment, Tracked};
+use crate::batch::{Batch, Segment, Tracked};
 use crate::items::ItemBlock;
 use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
 use crate::outcome::{OnConflict, Settled};
+use crate::pending::Pending;
 use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
-use crate::tune::{Plan, Tuner};
-pub use command::{Command, Comparison, DeadLetter, Item, Note, Request};
+use crate::tune::{Plan, Tuner, WireKnobs, WireTuner};
+use crate::wire::{Compression, Encoding, Wire};
+pub use command::{Command, Comparison, DeadLetter, Item, Note, Request, Settlement};
 use durable::Durable;
 pub use durable::{Flushed, Life};
 pub use give_up::{MaxErrors, Stop};
@@ -41,6 +44,8 @@ pub struct FlowConfig {
     pub rate: Option<Rate>,
     /// Tell of every sample with [`Command::Sample`].
     pub samples: bool,
+    /// Tell what became of each document with [`Command::Settled`].
+    pub settlements: bool,
     /// How long documents wait for a batch to fill.
     pub linger: Duration,
     /// Bounds of repetitions.
@@ -76,7 +81,13 @@ pub struct Flow {
     tally: Tally,
     commands: VecDeque<Command>,
     jitter: Jitter,
+    /// Bytes of blocks that are not fully settled, as JSON.
     buffered: u64,
+    /// The same of their SMILE.
+    buffered_smile: u64,
+    wire: WireTuner,
+    /// Routing values that lead to a shard each, for batches without ids in turn.
+    routing_values: VecDeque<Arc<str>>,
     source_ended: bool,
     stop: Option<(Stop, Time)>,
     pauses: Pauses,
@@ -100,6 +111,7 @@ impl Flow {
             pending: Pending::new(!config.versioned),
             pace: config.rate.map(Pace::new),
             jitter: Jitter::new(config.seed),
+            wire: WireTuner::new(Wire::PLAIN, WireKnobs::default(), ""),
             config,
             tuner,
             slots: BTreeMap::new(),
@@ -109,6 +121,8 @@ impl Flow {
             tally: Tally::default(),
             commands: VecDeque::new(),
             buffered: 0,
+            buffered_smile: 0,
+            routing_values: VecDeque::new(),
             source_ended: false,
             stop: None,
             pauses: Pauses::default(),
@@ -122,15 +136,21 @@ impl Flow {
 
     /// Takes the next block of its partition.
     pub fn handle_block(&mut self, now: Time, mut items: ItemBlock) -> Result<(), LedgerError> {
-        let id = self.ledger.open(&items.origin, items.len())?;
+        let id = match items.origin.own_numbers {
+            false => self.ledger.open(&items.origin, items.len())?,
+            true => {
+                let numbers = items.records.iter().map(|record| record.line).collect();
+                self.ledger.open_numbered(&items.origin, numbers, items.lines)?
+            }
+        };
         self.tally.counts.bytes_read += items.bytes_read;
         let mut rejects = std::mem::take(&mut items.rejects).into_iter().peekable();
-        let bytes = items.body.len() as u64;
         let unsettled = self.ledger.unsettled(id);
         if unsettled.is_empty() {
             return Ok(());
         }
-        self.buffered += bytes;
+        self.buffered += items.body.len() as u64;
+        self.buffered_smile += items.smile_bytes();
         let sent_before = self.sent_before(&items);
         let block = Arc::new(Tracked { id, items, sent_before });
         for records in unsettled {
@@ -152,7 +172,7 @@ impl Flow {
                     },
                 );
                 if self.ledger.settle(id, reject.record..reject.record + 1)? {
-                    self.buffered -= bytes;
+                    self.free(&block);
                 }
             }
             self.wait_to_be_sent(now, &block, next..records.end);
@@ -182,8 +202,14 @@ impl Flow {
         let plan = self.plan();
         let under_way = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
         let acked = self.durable.as_ref().map_or(0, Durable::acked_bytes);
-        let ahead = under_way.saturating_mul(2).saturating_sub(self.buffered.saturating_sub(acked));
-        self.config.memory.saturating_sub(self.buffered).min(ahead)
+        // Of batches that are filled side by side, each may be nearly full.
+        let filling = plan.batch_bytes.saturating_mul(self.pending.groups() - 1);
+        let ahead =
+            under_way.saturating_mul(2).saturating_add(filling).saturating_sub(self.buffered.saturating_sub(acked));
+        let room = self.config.memory.saturating_sub(self.buffered + self.buffered_smile + self.packed_bytes());
+        // What is read takes its place twice then.
+        let room = if self.encoding() == Encoding::Smile { room / 2 } else { room };
+        room.min(ahead)
     }
 
     /// The next thing to do now.
@@ -334,11 +360,13 @@ impl Flow {
             Some(slot) => slot,
             None if self.pending.is_empty() || !(flush || full) => return,
             None => {
-                let batch = self.pending.take(now, &plan);
+                let batch = self.pending.take(now, &plan, self.encoding());
                 if batch.is_empty() {
                     return;
                 }
-                Slot::new(self.next_id(), now, batch, !full)
+                let mut slot = Slot::new(self.next_id(), now, batch, !(full || self.pending.has_plenty(&plan)));
+                self.route(&mut slot);
+                slot
             }
         };
         let id = slot.id;
@@ -346,6 +374,22 @@ impl Flow {
         self.slots.insert(id, slot);
         if may_be_sent {
             self.send(now, id);
+        }
+    }
+
+    /// Batches without ids go to one shard each, with these routing values in turn. They stay with the documents: whoever gets, updates or deletes one by
+    /// its id needs its value.
+    pub fn route_batches(&mut self, values: impl IntoIterator<Item = String>) {
+        self.routing_values = values.into_iter().map(Arc::from).collect();
+    }
+
+    /// Sends a new batch to the next shard, if no item says itself where it goes.
+    fn route(&mut self, slot: &mut Slot) {
+        for part in &mut slot.parts {
+            if part.batch.without_id() == u64::from(part.batch.items) && part.batch.shard.is_none() {
+                part.routing = self.routing_values.front().cloned();
+                self.routing_values.rotate_left(1.min(self.routing_values.len()));
+            }
         }
     }
 
@@ -359,6 +403,7 @@ impl Flow {
         let request = self.next_id();
         let in_flight = self.in_flight();
         let epoch = self.durable.as_ref().map_or(0, |durable| durable.epoch);
+        let wire = self.wire();
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         let Some(part) = slot.parts.front_mut() else {
             self.slots.remove(&slot_id);
@@ -372,17 +417,22 @@ impl Flow {
         }
         part.in_flight = in_flight;
         part.epoch = epoch;
+        let body = part.body(wire);
         self.tally.counts.requests += 1;
-        self.tally.counts.bytes_sent += part.batch.bytes;
+        if body.wire.compression == Compression::None {
+            // What is compressed is counted when that is done.
+            self.tally.counts.bytes_sent += body.len();
+        }
         if let Some(pace) = &mut self.pace {
             pace.sent(now, part.batch.bytes, part.batch.items);
         }
         slot.state = SlotState::Sent { request };
         let command = Command::Send(Request {
             id: request,
-            body: part.batch.body(),
+            body,
             items: part.batch.items,
-            bytes: part.batch.bytes,
+            routing: part.routing.clone(),
+            shard: part.batch.shard,
             item_replies: part.item_replies || !self.config.summary_replies,
         });
         self.requests.insert(request, slot_id);
@@ -394,20 +444,37 @@ impl Flow {
         self.tally.settle(settled, u64::from(batch.items), index, uncertain);
         for segment in &batch.segments {
             if settled == Settled::Unknown && self.stop.is_some() {
-                self.ledger.leave_unresolved(&segment.block.items.origin, segment.first..segment.end);
+                self.ledger.leave_unresolved(&segment.block.items, segment.first..segment.end);
             }
-            self.release(now, segment);
+            self.release(now, segment, Some(settled));
         }
     }
 
-    /// Takes items off the ledger and frees their ids and their memory.
-    fn release(&mut self, now: Time, segment: &Segment) {
+    /// Takes items off the ledger and frees their ids and their memory. `settled` is `None` for dead letters, which are told one by
+    /// one.
+    fn release(&mut self, now: Time, segment: &Segment, settled: Option<Settled>) {
+        if let (true, Some(settled)) = (self.config.settlements, settled) {
+            let items = &segment.block.items;
+            let (source, partition) = items.partition();
+            // Neighbours in a block that has numbers of its own need not be neighbours in the source.
+            let docs = if items.origin.own_numbers { 1 } else { segment.len().max(1) };
+            for item in (segment.first..segment.end).step_by(docs as usize) {
+                let first_doc = items.number(item);
+                self.commands.push_back(Command::Settled(Settlement { source, partition, first_doc, docs, settled }));
+            }
+        }
         match self.ledger.settle(segment.block.id, segment.first..segment.end) {
-            Ok(true) => self.buffered -= segment.block.items.body.len() as u64,
+            Ok(true) => self.free(&segment.block),
             Ok(false) => {}
             Err(e) => self.handle_stop(now, Stop::Failed(e.to_string())),
         }
         self.pending.settled(now, segment);
+    }
+
+    /// A block is fully settled.
+    fn free(&mut self, block: &Tracked) {
+        self.buffered -= block.items.body.len() as u64;
+        self.buffered_smile -= block.items.smile_bytes();
     }
 
     fn wait(&mut self, setbacks: u32) -> Duration {

@@ -6,7 +6,7 @@ use crate::block::{Origin, Position, Record};
 use crate::ledger::Partition;
 
 /// Documents of one [`crate::DocBlock`] as the bytes of a bulk body. Request bodies are slices of it, so that
-/// neither batching nor a retry copies or encodes a document again.
+/// neither batching nor a retry copies or encodes a document again. Sizes and bounds are those of the JSON, in whatever form it is sent.
 #[derive(Clone, Debug, Default)]
 pub struct ItemBlock {
     /// Where the block stands in its source.
@@ -27,6 +27,25 @@ pub struct ItemBlock {
     pub rejects: Vec<RejectedRecord>,
     /// The indices that items name themselves, each once, sorted; empty where the request's path names the index.
     pub indices: Vec<String>,
+    /// The shard that each item hashes to, [`NO_SHARD`] where that is not known; empty where nobody asked.
+    pub shards: Vec<u16>,
+    /// The same items as SMILE, where they may be sent so. JSON stays: dead letters are made of it, and whatever has to be sent as JSON after
+    /// all.
+    pub smile: Option<SmileItems>,
+}
+
+/// An item whose shard is not known before the server has made its id.
+pub const NO_SHARD: u16 = u16::MAX;
+
+/// The items of a block as SMILE.
+#[derive(Clone, Debug, Default)]
+pub struct SmileItems {
+    /// The items one after another, each document and each action line with its separator.
+    pub body: Bytes,
+    /// Where each item ends in `body`, one entry a record. What has no such form is empty.
+    pub ends: Vec<u32>,
+    /// Items that SMILE cannot say, ascending.
+    pub exceptions: Vec<u32>,
 }
 
 /// A record that never became an item, with what is left of it.
@@ -59,9 +78,38 @@ impl ItemBlock {
         self.ends.is_empty()
     }
 
+    /// The number of record `index` in its partition.
+    pub fn number(&self, index: u32) -> u64 {
+        self.position(index).doc
+    }
+
+    /// One past the last number that the block spans in its partition.
+    pub fn end_doc(&self) -> u64 {
+        let spans = if self.origin.own_numbers { self.lines } else { u64::from(self.len()) };
+        self.origin.first_doc + spans
+    }
+
     /// Where item `index` begins in `body`.
     pub fn start(&self, index: u32) -> u32 {
         if index == 0 { 0 } else { self.ends[index as usize - 1] }
+    }
+
+    /// The bytes of the items `first..end` as SMILE, if the block has such a form; what SMILE cannot say is left out.
+    pub fn smile_slice(&self, first: u32, end: u32) -> Option<Bytes> {
+        let smile = self.smile.as_ref()?;
+        let start = if first == 0 { 0 } else { smile.ends[first as usize - 1] };
+        let end = if end == 0 { 0 } else { smile.ends[end as usize - 1] };
+        Some(smile.body.slice(start as usize..end as usize))
+    }
+
+    /// Whether item `index` can be sent as SMILE.
+    pub fn has_smile(&self, index: u32) -> bool {
+        self.smile.as_ref().is_some_and(|smile| smile.exceptions.binary_search(&index).is_err())
+    }
+
+    /// Memory that the SMILE form takes besides the JSON, bytes.
+    pub fn smile_bytes(&self) -> u64 {
+        self.smile.as_ref().map_or(0, |smile| smile.body.len() as u64)
     }
 
     /// The bytes of the items `first..end`.

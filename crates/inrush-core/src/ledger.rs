@@ -57,6 +57,8 @@ struct Blocks {
     first_doc: u64,
     /// Where the next block has to begin, and where the watermark is if `open` is empty.
     next_doc: u64,
+    /// Numbers without a document below `next_doc`, and among those that an earlier run settled.
+    absent: u64,
     /// Settled by an earlier run; behind `next_doc` not read again yet.
     earlier: Ranges,
     /// Records below may have been sent by an earlier run.
@@ -70,6 +72,10 @@ struct Blocks {
 #[derive(Debug)]
 struct Entry {
     first_doc: u64,
+    /// One past the last number that the block spans.
+    end_doc: u64,
+    /// The numbers of the records after `first_doc`, where they do not simply follow each other.
+    numbers: Option<Vec<u32>>,
     len: u32,
     left: u32,
     done: Vec<u64>,
@@ -91,7 +97,38 @@ impl Ledger {
             )));
         }
         let end = origin.first_doc + u64::from(len);
-        if self.has_horizons && len > 0 && end > blocks.horizon {
+        self.take(origin, Entry::new(origin.first_doc, end, len, None))
+    }
+
+    /// The same for a block whose source has numbers of its own ([`Origin::own_numbers`]): the records have these, counted from
+    /// the beginning of the block and ascending, and the block spans `span` of them. The first block of a partition may begin
+    /// anywhere in what an earlier run settled without a gap.
+    pub fn open_numbered(&mut self, origin: &Origin, numbers: Vec<u32>, span: u64) -> Result<BlockId, LedgerError> {
+        let blocks = self.partitions.entry((origin.source, origin.partition)).or_default();
+        let settled = blocks.earlier.iter().next().filter(|(first, _)| *first == 0).map_or(0, |(_, end)| end);
+        if blocks.next_doc == 0 && origin.first_doc <= settled {
+            blocks.next_doc = origin.first_doc;
+        }
+        let ascending = numbers.windows(2).all(|w| w[0] < w[1]);
+        if blocks.next_doc != origin.first_doc
+            || !ascending
+            || numbers.last().is_some_and(|last| u64::from(*last) >= span)
+        {
+            return Err(LedgerError(format!(
+                "source {} partition {}: a block spans {span} numbers from {} with {numbers:?}, expected one that begins at {}",
+                origin.source.0, origin.partition, origin.first_doc, blocks.next_doc
+            )));
+        }
+        // Numbers in a buffer of less than 4 GiB.
+        let len = numbers.len() as u32;
+        self.take(origin, Entry::new(origin.first_doc, origin.first_doc + span, len, Some(numbers)))
+    }
+
+    fn take(&mut self, origin: &Origin, mut entry: Entry) -> Result<BlockId, LedgerError> {
+        let partition = (origin.source, origin.partition);
+        let blocks = self.partitions.entry(partition).or_default();
+        let end = entry.end_doc;
+        if self.has_horizons && entry.len > 0 && end > blocks.horizon {
             return Err(LedgerError(format!(
                 "source {} partition {}: documents up to {end} were to be sent, and a checkpoint allows {}",
                 origin.source.0, origin.partition, blocks.horizon
@@ -99,11 +136,14 @@ impl Ledger {
         }
         blocks.next_doc = end;
         let id = BlockId { partition, number: blocks.first + blocks.open.len() as u64 };
-        let mut entry = Entry { first_doc: origin.first_doc, len, left: len, done: vec![0; len.div_ceil(64) as usize] };
+        let mut settled_before = 0;
         for (first, end) in blocks.earlier.within(origin.first_doc, end) {
-            // Within the block, so it fits.
-            entry.mark((first - origin.first_doc) as u32..(end - origin.first_doc) as u32);
+            settled_before += end - first;
+            entry.mark(entry.record_at(first)..entry.record_at(end));
         }
+        // Of the numbers without a record, those that an earlier run settled are counted already.
+        let marked = u64::from(entry.len - entry.left);
+        blocks.absent += (end - origin.first_doc - u64::from(entry.len)) - (settled_before - marked);
         self.opened += u64::from(entry.left);
         blocks.open.push_back(entry);
         blocks.pop_settled();
@@ -134,7 +174,7 @@ impl Ledger {
     /// How far the partition is settled without a gap.
     pub fn watermark(&self, partition: Partition) -> Watermark {
         let docs = self.partitions.get(&partition).map_or(0, |blocks| match blocks.open.front() {
-            Some(entry) => entry.first_doc + u64::from(entry.leading_settled()),
+            Some(entry) => entry.number(entry.leading_settled()),
             None => {
                 blocks.earlier.within(blocks.next_doc, u64::MAX).next().map_or(blocks.next_doc, |(first, end)| {
                     if first == blocks.next_doc { end } else { blocks.next_doc }
@@ -183,6 +223,30 @@ impl Blocks {
 }
 
 impl Entry {
+    fn new(first_doc: u64, end_doc: u64, len: u32, numbers: Option<Vec<u32>>) -> Self {
+        Entry { first_doc, end_doc, numbers, len, left: len, done: vec![0; len.div_ceil(64) as usize] }
+    }
+
+    /// The number of a record; where there is none, the end of the block.
+    fn number(&self, record: u32) -> u64 {
+        match &self.numbers {
+            None => self.first_doc + u64::from(record),
+            Some(numbers) => {
+                numbers.get(record as usize).map_or(self.end_doc, |number| self.first_doc + u64::from(*number))
+            }
+        }
+    }
+
+    /// The first record with this number or a higher one. The number is one that the block spans, or its end.
+    fn record_at(&self, number: u64) -> u32 {
+        let offset = number - self.first_doc;
+        match &self.numbers {
+            // Within the block, so it fits.
+            None => offset as u32,
+            Some(numbers) => numbers.partition_point(|number| u64::from(*number) < offset) as u32,
+        }
+    }
+
     /// Marks records as settled; false where one of them was already, and then the entry is of no more use.
     fn mark(&mut self, records: Range<u32>) -> bool {
         let mut at = records.start;
@@ -242,7 +306,89 @@ mod tests {
         assert_eq!(ledger.watermark(a.partition).docs, 101);
     }
 
+    /// Numbers of a partition in blocks of ten, those in `docs` with a document, from `first` on.
+    fn open_tens(ledger: &mut Ledger, docs: &[u64], first: u64, end: u64) -> Vec<(BlockId, u32, u64)> {
+        let mut records = Vec::new();
+        for start in (first..end).step_by(10) {
+            let span = (end - start).min(10);
+            let numbers: Vec<u64> = docs.iter().copied().filter(|doc| (start..start + span).contains(doc)).collect();
+            let offsets = numbers.iter().map(|number| (number - start) as u32).collect();
+            let id = ledger.open_numbered(&origin(start), offsets, span).unwrap();
+            records.extend(numbers.into_iter().enumerate().map(|(at, number)| (id, at as u32, number)));
+        }
+        records
+    }
+
+    #[test]
+    fn numbers_without_a_document_are_settled_and_not_counted() {
+        let mut ledger = Ledger::default();
+        let records = open_tens(&mut ledger, &[2, 3, 7, 25], 0, 30);
+        let partition = records[0].0.partition;
+        assert_eq!((ledger.opened(), ledger.watermark(partition).docs), (4, 2));
+        for (id, at, number) in &records {
+            if *number != 3 {
+                ledger.settle(*id, *at..at + 1).unwrap();
+            }
+        }
+        assert_eq!(ledger.watermark(partition).docs, 3);
+        let checkpoint = &ledger.checkpoint()[0];
+        let settled: Vec<_> = checkpoint.settled.iter().collect();
+        assert_eq!((settled, checkpoint.absent), (vec![(0, 3), (4, 30)], 26));
+        assert_eq!((checkpoint.docs(), checkpoint.settled_up_to()), (3, 3));
+        assert!(ledger.open_numbered(&origin(31), Vec::new(), 1).is_err(), "a gap");
+        assert!(ledger.open_numbered(&origin(30), vec![1, 1], 2).is_err(), "not ascending");
+        assert!(ledger.open_numbered(&origin(30), vec![2], 2).is_err(), "beyond the span");
+
+        // Document 3 was written again meanwhile, as 31, and 25 was deleted: what was settled stays counted.
+        let mut later = Ledger::default();
+        later.go_on(&ledger.checkpoint());
+        assert_eq!((later.opened(), later.settled()), (3, 3));
+        let records = open_tens(&mut later, &[2, 7, 31], 3, 33);
+        assert_eq!((later.opened(), later.settled()), (4, 3));
+        assert_eq!(later.unsettled(records[0].0), Vec::<Range<u32>>::new(), "7 was settled before");
+        let (id, at, _) = records[1];
+        later.settle(id, at..at + 1).unwrap();
+        let checkpoint = &later.checkpoint()[0];
+        assert_eq!((checkpoint.docs(), checkpoint.settled_up_to(), checkpoint.absent), (4, 33, 29));
+    }
+
     proptest! {
+        #[test]
+        fn a_source_with_gaps_can_be_gone_on_with(
+            docs in prop::collection::btree_set(0u64..100, 0..40),
+            done in prop::collection::btree_set(0u64..100, 0..40),
+            again in prop::collection::btree_set(0u64..130, 0..40),
+        ) {
+            let docs: Vec<u64> = docs.into_iter().collect();
+            let mut ledger = Ledger::default();
+            let mut settled = 0;
+            for (id, at, number) in open_tens(&mut ledger, &docs, 0, 100) {
+                if done.contains(&number) {
+                    ledger.settle(id, at..at + 1).unwrap();
+                    settled += 1;
+                }
+            }
+            let checkpoint = ledger.checkpoint().remove(0);
+            prop_assert_eq!(checkpoint.docs(), settled);
+            let unsettled = docs.iter().find(|doc| !done.contains(doc)).copied().unwrap_or(100);
+            prop_assert_eq!(checkpoint.settled_up_to(), unsettled);
+            // Of the documents below 100 some are gone later; none comes back where there was none.
+            let later_docs: Vec<u64> =
+                again.into_iter().filter(|number| *number >= 100 || docs.contains(number)).collect();
+            let mut later = Ledger::default();
+            later.go_on(&[checkpoint]);
+            let mut expected = settled;
+            for (id, at, number) in open_tens(&mut later, &later_docs, unsettled, 130) {
+                if number >= 100 || !done.contains(&number) {
+                    later.settle(id, at..at + 1).unwrap();
+                    expected += 1;
+                }
+            }
+            let checkpoint = later.checkpoint().remove(0);
+            prop_assert_eq!((checkpoint.docs(), checkpoint.settled_up_to()), (expected, 130));
+            prop_assert_eq!((later.settled(), later.under_way()), (expected, 0));
+        }
+
         #[test]
         fn the_watermark_is_the_first_unsettled(lens in prop::collection::vec(0u32..200, 1..6), order in any::<u64>()) {
             let mut ledger = Ledger::default();

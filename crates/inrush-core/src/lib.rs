@@ -20,19 +20,25 @@ pub mod nodes;
 pub mod operation;
 mod order;
 pub mod outcome;
+mod pending;
 pub mod ranges;
 pub mod rate;
 pub mod reply;
 pub mod report;
 pub mod retry;
+pub mod routing;
 pub mod time;
 pub mod trace;
 pub mod tune;
+pub mod wire;
 
 pub use block::{DocBlock, DocMeta, Origin, Position, Reject, SourceId};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
-pub use flow::{Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Stop};
+pub use flow::{
+    Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Settlement, Stop,
+};
 pub use items::ItemBlock;
 pub use operation::{Action, FieldPath, IndexTemplate, Operations};
-pub use outcome::OnConflict;
+pub use outcome::{OnConflict, Settled};
 pub use time::Time;
+pub use wire::{Compression, Encoding, GzipLevel, Wire};

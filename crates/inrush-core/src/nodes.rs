@@ -84,7 +84,16 @@ impl NodePool {
 
     /// Chooses the node of the next request and counts it as in flight there.
     pub fn pick(&mut self, now: Time) -> Pick {
-        let index = self.due(now).or_else(|| self.least_busy_healthy()).unwrap_or_else(|| self.soonest());
+        self.pick_preferring(now, None)
+    }
+
+    /// The same, for a request that had best go to `preferred`: it does, if that node is healthy and takes more.
+    pub fn pick_preferring(&mut self, now: Time, preferred: Option<NodeIndex>) -> Pick {
+        let takes_more = |&index: &NodeIndex| {
+            self.nodes.get(index).is_some_and(|node| node.health == Health::Healthy && !node.is_full())
+        };
+        let preferred = preferred.filter(takes_more);
+        let index = self.due(now).or(preferred).or_else(|| self.least_busy_healthy()).unwrap_or_else(|| self.soonest());
         self.next = (index + 1) % self.nodes.len();
         let node = &mut self.nodes[index];
         if let Health::Aside { pause, .. } = node.health {
@@ -184,6 +193,19 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_goes_where_it_had_best_go_unless_that_node_has_trouble() {
+        let (mut pool, clock) = start(3);
+        for _ in 0..5 {
+            assert_eq!(pool.pick_preferring(clock.after(0.0), Some(2)).node, 2);
+        }
+        assert_ne!(pool.pick_preferring(clock.after(0.0), None).node, 2);
+        assert!(pool.pick_preferring(clock.after(0.0), Some(7)).node < 3);
+        let pick = pool.pick_preferring(clock.after(0.0), Some(2));
+        pool.finished(pick, NodeSays::Fails, clock.after(0.0));
+        assert_ne!(pool.pick_preferring(clock.after(0.1), Some(2)).node, 2);
+    }
 
     struct Clock;
 

@@ -30,6 +30,11 @@ pub enum Attempt {
         /// Why.
         reason: String,
     },
+    /// A complete reply that says yes came back, and it is not one to this request: it may have been applied.
+    Garbled {
+        /// What is wrong with it.
+        reason: String,
+    },
 }
 
 /// In which bucket of the report a document ends that is not a dead letter.

@@ -174,6 +174,23 @@ impl Tally {
         }
     }
 
+    /// Takes in what another load of the same job did.
+    pub fn absorb(&mut self, counts: &Counts, indices: &BTreeMap<String, IndexCounts>, errors: &[ErrorCount]) {
+        self.counts.add(counts);
+        for (name, more) in indices {
+            let entry = self.indices.entry(name.clone()).or_default();
+            entry.created += more.created;
+            entry.updated += more.updated;
+            entry.deleted += more.deleted;
+            entry.uncertain += more.uncertain;
+        }
+        for error in errors {
+            let key = error_key(error.status, &error.kind, &error.reason);
+            let entry = self.errors.entry(key).or_insert_with(|| ErrorCount { count: 0, ..error.clone() });
+            entry.count += error.count;
+        }
+    }
+
     /// Errors by kind, the most frequent first.
     pub fn errors(&self) -> Vec<ErrorCount> {
         let mut errors: Vec<_> = self.errors.values().cloned().collect();
@@ -219,6 +236,40 @@ impl Counts {
         }
     }
 
+    /// The counts of two loads of different documents together.
+    pub fn plus(&self, other: &Counts) -> Counts {
+        let mut sum = self.clone();
+        sum.add(other);
+        sum
+    }
+
+    /// Adds each number of `more`.
+    fn add(&mut self, more: &Counts) {
+        self.docs_read += more.docs_read;
+        self.docs_indexed += more.docs_indexed;
+        self.docs_created += more.docs_created;
+        self.docs_updated += more.docs_updated;
+        self.docs_deleted += more.docs_deleted;
+        self.docs_noop += more.docs_noop;
+        self.docs_not_found += more.docs_not_found;
+        self.docs_already_there += more.docs_already_there;
+        self.docs_conflicting += more.docs_conflicting;
+        self.docs_dropped += more.docs_dropped;
+        self.docs_redirected += more.docs_redirected;
+        self.docs_dead_lettered += more.docs_dead_lettered;
+        self.docs_unknown += more.docs_unknown;
+        self.docs_given_back += more.docs_given_back;
+        self.possible_duplicates += more.possible_duplicates;
+        self.uncertain_creates += more.uncertain_creates;
+        self.uncertain_updates += more.uncertain_updates;
+        self.uncertain_deletes += more.uncertain_deletes;
+        self.bytes_read += more.bytes_read;
+        self.bytes_sent += more.bytes_sent;
+        self.requests += more.requests;
+        self.retried_items += more.retried_items;
+        self.rejected_items += more.rejected_items;
+    }
+
     /// Whether every document is in exactly one bucket.
     pub fn add_up(&self) -> bool {
         self.docs_read
@@ -254,6 +305,13 @@ mod tests {
         let errors = tally.errors();
         assert_eq!((errors[0].count, errors[1].count), (2, 1));
         assert!(tally.counts.add_up());
+        let mut both = Tally::default();
+        tally.settle(Settled::Created, 5, Some("i"), false);
+        both.absorb(&tally.counts, &tally.indices, &tally.errors());
+        both.absorb(&tally.counts, &tally.indices, &tally.errors());
+        assert_eq!((both.counts.docs_read, both.indices["i"].created, both.errors()[0].count), (16, 10, 4));
+        assert!(both.counts.add_up());
+        assert_eq!(both.counts.since(&tally.counts), tally.counts);
         for i in 0..500 {
             tally.dead_letter(400, "x", &format!("r{i}"));
         }

@@ -3,6 +3,7 @@
 mod cluster;
 mod documents;
 mod indices;
+mod point_in_time;
 mod scroll;
 
 use bytes::Bytes;
@@ -69,6 +70,8 @@ pub struct Surroundings {
     pub disk_available_bytes: u64,
     /// `http.max_content_length`.
     pub max_content_length_bytes: usize,
+    /// Where each node listens.
+    pub addresses: Vec<String>,
 }
 
 impl ApiRequest {
@@ -208,6 +211,14 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
         ("POST" | "GET", [index, "_count"]) => documents::count(cluster, index, request),
         ("POST" | "GET", ["_search", "scroll"]) => scroll::next(cluster, request),
         ("DELETE", ["_search", "scroll"]) => scroll::clear(request),
+        ("POST", [index, "_pit"]) if cluster.flavor.is_elasticsearch() => point_in_time::open(cluster, index, request),
+        ("DELETE", ["_pit"]) if cluster.flavor.is_elasticsearch() => point_in_time::close(cluster, request),
+        ("POST", [index, "_search", "point_in_time"]) if !cluster.flavor.is_elasticsearch() => {
+            point_in_time::open(cluster, index, request)
+        }
+        ("DELETE", ["_search", "point_in_time"]) if !cluster.flavor.is_elasticsearch() => {
+            point_in_time::close(cluster, request)
+        }
         ("POST" | "GET", [index, "_search"]) if request.param("scroll").is_some() => {
             scroll::begin(cluster, index, request)
         }

@@ -1,8 +1,9 @@
-//! `Content-Encoding` of request bodies, as the servers take it.
+//! `Content-Encoding` of request bodies, as the servers take it, and SMILE.
 
 use std::io::Read;
 
 use bytes::Bytes;
+use inrush_core::encode::smile::{SEPARATOR, SmileDecoder};
 
 use crate::error::EsError;
 
@@ -19,4 +20,19 @@ pub(crate) fn decode(coding: Option<&str>, wire: &Bytes) -> Result<Bytes, EsErro
         // The servers drop what they cannot inflate and then miss the body.
         Err(_) => Err(EsError::new(400, "parse_exception", "request body is required")),
     }
+}
+
+/// A body of SMILE documents as JSON, one a line.
+pub(crate) fn json_of_smile(smile: &[u8]) -> Result<Bytes, EsError> {
+    if smile.last().is_some_and(|last| *last != SEPARATOR) {
+        return Err(EsError::illegal_argument("The bulk request must be terminated by a newline [\\xff]"));
+    }
+    let (mut decoder, mut json, mut at) = (SmileDecoder::default(), Vec::new(), 0);
+    while at < smile.len() {
+        at += decoder
+            .decode(&smile[at..], &mut json)
+            .map_err(|error| EsError::new(400, "parse_exception", error.to_string()))?;
+        json.push(b'\n');
+    }
+    Ok(json.into())
 }

@@ -33,8 +33,14 @@ pub struct RequestLog {
     pub status: u16,
     /// Bulk items; 0 for other requests and for bodies that could not be read.
     pub items: usize,
+    /// To how many different shards items with an id or a routing value lead; 0 if none has either.
+    pub shards: usize,
     /// Bytes of the body as they came over the wire.
     pub body_bytes: usize,
+    /// Whether the body was SMILE.
+    pub smile: bool,
+    /// `Content-Encoding`.
+    pub coding: Option<String>,
     /// Whether the credentials (and the signature, where one is asked for) were right.
     pub authorized: bool,
 }
@@ -81,6 +87,8 @@ impl FakeCluster {
             node.run(listener);
             nodes.push(node);
         }
+        // Set once, here.
+        let _ = shared.addresses.set(nodes.iter().map(|node| node.address.to_string()).collect());
         Ok(FakeCluster { shared, nodes })
     }
 
@@ -156,6 +164,11 @@ impl FakeCluster {
     /// Starts a script of faults from its beginning, instead of the one before.
     pub fn set_faults(&self, faults: impl Into<Faults>) {
         *lock(&self.shared.faults) = FaultState::new(faults.into());
+    }
+
+    /// How often a rule of the script has applied to a request or an item.
+    pub fn faults_met(&self) -> u64 {
+        lock(&self.shared.faults).met()
     }
 
     /// Requests that a `hold_…` fault holds back now.

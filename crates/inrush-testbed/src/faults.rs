@@ -142,6 +142,9 @@ pub enum Fault {
     HoldAfterApplying,
     /// Applied, and never answered; gone from `_tasks`.
     NoReply,
+    /// Applied, and a request in SMILE is answered in broken SMILE, whatever it asked for (published of a managed service). Others are answered
+    /// as usual.
+    SmileReplyGarbled,
 }
 
 impl Fault {
@@ -309,6 +312,8 @@ pub struct RequestFacts<'a> {
     pub node: usize,
     /// Bytes of the body as they came over the wire; the declared length before the body was read.
     pub body_bytes: usize,
+    /// Whether the body is SMILE.
+    pub smile: bool,
     /// Items, empty for anything but a readable bulk request.
     pub ops: &'a [Op],
 }
@@ -320,18 +325,24 @@ pub struct FaultState {
     /// Matching items or requests seen, by rule.
     seen: Vec<u64>,
     per_id: HashMap<(usize, String), u64>,
+    met: u64,
 }
 
 impl FaultState {
     /// Starts a script from its beginning.
     pub fn new(faults: Faults) -> Self {
         let rules = faults.rules.len();
-        FaultState { faults, seen: vec![0; rules], per_id: HashMap::new() }
+        FaultState { faults, seen: vec![0; rules], per_id: HashMap::new(), met: 0 }
     }
 
     /// The script.
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// How often a rule applied.
+    pub fn met(&self) -> u64 {
+        self.met
     }
 
     /// A reset before the body is decided without knowing the items.
@@ -353,6 +364,7 @@ impl FaultState {
             };
             let looks_at_items = !rule.ids.is_empty() || rule.index.is_some() || rule.containing.is_some();
             let fits = wanted(rule.fault)
+                && (rule.fault != Fault::SmileReplyGarbled || request.smile)
                 && path_fits
                 && rule.node.is_none_or(|node| node == request.node)
                 && rule.min_items.is_none_or(|items| request.ops.len() >= items)
@@ -401,9 +413,11 @@ impl FaultState {
             return false;
         };
         let draw = draw(rule_seed(self.faults.seed, number as u64), nth);
-        rule.first.is_none_or(|first| nth <= first)
+        let applies = rule.first.is_none_or(|first| nth <= first)
             && rule.every_nth.is_none_or(|n| nth.is_multiple_of(n.max(1)))
-            && rule.probability.is_none_or(|share| draw < share)
+            && rule.probability.is_none_or(|share| draw < share);
+        self.met += u64::from(applies);
+        applies
     }
 }
 
@@ -526,7 +540,7 @@ mod tests {
     }
 
     fn request<'a>(path: &'a str, ops: &'a [Op]) -> RequestFacts<'a> {
-        RequestFacts { path, node: 0, body_bytes: 100, ops }
+        RequestFacts { path, node: 0, body_bytes: 100, smile: false, ops }
     }
 
     fn hits(rule: Rule, times: usize) -> Vec<usize> {

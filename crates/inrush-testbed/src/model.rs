@@ -67,7 +67,18 @@ pub struct Cluster {
     pub canned: BTreeMap<String, (u16, Value)>,
     /// What tasks answered that nobody waited for, by their ids.
     pub task_results: BTreeMap<String, Value>,
+    /// Points in time by their ids; take one out, and it has expired.
+    pub points_in_time: BTreeMap<String, PointInTime>,
     counter: u64,
+}
+
+/// What searches of indices saw at a moment.
+#[derive(Clone, Debug)]
+pub struct PointInTime {
+    /// The documents, each with the name of its index.
+    pub documents: Vec<(String, StoredDocument)>,
+    /// Shards that are searched.
+    pub shards: u32,
 }
 
 /// Where a write goes.
@@ -95,6 +106,7 @@ impl Cluster {
             pipelines: BTreeMap::new(),
             canned: BTreeMap::new(),
             task_results: BTreeMap::new(),
+            points_in_time: BTreeMap::new(),
             counter: 0,
         };
         cluster.uuid = cluster.new_uuid();
@@ -111,7 +123,7 @@ impl Cluster {
     }
 
     /// An id as the servers make them, 20 characters.
-    fn new_id(&mut self) -> String {
+    pub(crate) fn new_id(&mut self) -> String {
         self.counter += 1;
         let mut bytes = [0_u8; 15];
         bytes[..8].copy_from_slice(&mix(self.counter).to_be_bytes());

@@ -5,14 +5,18 @@
 /// Source: `Murmur3HashFunction` and `IndexMetadata.calculateNumRoutingShards` of both servers.
 pub(crate) fn shard_of(routing: &str, number_of_shards: u32) -> u32 {
     let shards = number_of_shards.max(1);
-    let log2 = 32 - (shards - 1).leading_zeros();
-    let splits = 10_u32.saturating_sub(log2).max(1);
-    let routing_shards = shards << splits;
+    let routing_shards = routing_shards(shards);
     let bytes: Vec<u8> = routing.encode_utf16().flat_map(u16::to_le_bytes).collect();
     // The servers use `floorMod` on a signed hash.
     let hash = i64::from(murmur3_x86_32(&bytes).cast_signed());
     let slot = hash.rem_euclid(i64::from(routing_shards));
     u32::try_from(slot).unwrap_or(0) / (routing_shards / shards)
+}
+
+/// What servers make of `number_of_shards` where `number_of_routing_shards` is not given.
+pub(crate) fn routing_shards(shards: u32) -> u32 {
+    let log2 = 32 - (shards - 1).leading_zeros();
+    shards << 10_u32.saturating_sub(log2).max(1)
 }
 
 fn murmur3_x86_32(bytes: &[u8]) -> u32 {

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 pub use inrush_core::rate::Rate;
 pub use inrush_core::tune::Gentle;
-use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Plan, Tuner};
+use inrush_core::tune::{Auto, Bounds, Considerate, Fixed, Plan, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate};
+pub use inrush_core::{Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
 
 pub use crate::finish::{FinishConfig, OldWrites, SwapConfig, WaitFor};
+use crate::source::{Repeats, Source};
 use crate::transport::{Credentials, TlsOptions};
 
 /// What to load where, and how.
@@ -50,10 +52,20 @@ pub struct LoadConfig {
     pub max_errors: MaxErrors,
     /// A file for what the tuner saw and decided, which `inrush-testbed replay` reads. Default: none.
     pub trace: Option<PathBuf>,
+    /// Tell what becomes of each document ([`crate::RunningLoad::settlements`]). Default off: it costs a message for each few documents.
+    pub settlements: bool,
     /// Refresh, count and compare at the end. Default on.
     pub verify: bool,
     /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
     pub replies: Replies,
+    /// In which form documents are sent. Default: as is found out during the load, beginning with JSON; SMILE has to be clearly faster, because
+    /// servers keep it as it comes and transcode it whenever it is read. A cluster that does not take SMILE gets JSON.
+    pub encoding: Option<Encoding>,
+    /// How bodies are compressed. Default: as is found out during the load, beginning with not at all. A cluster that does not take
+    /// compressed bodies gets them as they are.
+    pub compression: Option<Compression>,
+    /// To which shards a request goes. Default `auto`.
+    pub bulk_routing: BulkRouting,
     /// When documents count as in. Default: when the cluster acknowledges them.
     pub durability: Durability,
     /// What is changed on the index for the time of the load.
@@ -89,8 +101,12 @@ impl LoadConfig {
             dead_letters: DeadLetters::default(),
             max_errors: MaxErrors::default(),
             trace: None,
+            settlements: false,
             verify: true,
             replies: Replies::Items,
+            encoding: None,
+            compression: None,
+            bulk_routing: BulkRouting::Auto,
             durability: Durability::Request,
             guard: GuardConfig::default(),
             finish: FinishConfig::default(),
@@ -114,6 +130,11 @@ impl LoadConfig {
         {
             return Err(
                 "batch bytes, batch documents, requests in flight, the rate and workers must be at least 1".to_owned()
+            );
+        }
+        if limits.gentle.is_some() && limits.in_flight.is_some() {
+            return Err(
+                "--gentle chooses how many requests are under way, and --in-flight fixes it; leave one out".to_owned()
             );
         }
         let (batch, in_flight) = (limits.batch_bytes.unwrap_or(1), limits.in_flight.unwrap_or(1));
@@ -183,6 +204,9 @@ impl LoadConfig {
                 );
             }
         }
+        if self.bulk_routing == BulkRouting::OneShard && self.index.fixed().is_none() {
+            return Err("--bulk-routing one-shard needs one index, and --index has placeholders".to_owned());
+        }
         if self.guard.replicas_off && self.index.fixed().is_none() {
             return Err("--replicas-off needs one index, and --index has placeholders".to_owned());
         }
@@ -216,6 +240,35 @@ impl LoadConfig {
         Ok(())
     }
 
+    /// Checks what depends on where the documents come from.
+    ///
+    /// # Errors
+    /// As [`LoadConfig::check`].
+    pub(crate) fn check_source(&self, source: &dyn Source) -> Result<(), String> {
+        if self.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
+            return Err("--id-from position needs documents that come in the same order each time, which these do not; give --id-from content".to_owned());
+        }
+        if let (Some(from), true) = (self.id_from, source.has_own_numbers()) {
+            return Err(format!(
+                "--id-from {} needs a source that is read from its beginning each time; the documents of an index have ids, or name a field with --id",
+                from.name()
+            ));
+        }
+        if source.has_ids() && self.replies == Replies::Summary && self.action == Action::Index {
+            return Err(
+                "documents with ids can replace others, which --replies summary does not tell; use action create, or replies items"
+                    .to_owned(),
+            );
+        }
+        if source.has_versions() && self.action != Action::Index {
+            return Err(
+                "servers take external versions only with the action index; leave --keep-versions or --action out"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
     /// The limits of what is sent: documents that wait for a flush get half of the memory.
     pub(crate) fn sending_limits(&self) -> Limits {
         let mut limits = self.limits.clone();
@@ -223,6 +276,32 @@ impl LoadConfig {
             limits.memory /= 2;
         }
         limits
+    }
+}
+
+/// To which shards the documents of one request go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BulkRouting {
+    /// Where documents have ids or routing values, and several nodes with primaries are named: each request to one shard, at its node. Else as with
+    /// `Spread`. Nothing is stored that would not be otherwise.
+    #[default]
+    Auto,
+    /// As documents come: to all shards.
+    Spread,
+    /// Each request to one shard: documents with ids or routing values are grouped by where they lead, those without get a routing value for the
+    /// whole request, every shard in turn. **That value stays stored with them**, and whoever gets, updates or deletes one by its id needs it.
+    /// One batch for each shard is filled at a time, so it needs memory. For one index that does not roll over.
+    OneShard,
+}
+
+impl BulkRouting {
+    /// As it is given to `--bulk-routing`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BulkRouting::Auto => "auto",
+            BulkRouting::Spread => "spread",
+            BulkRouting::OneShard => "one-shard",
+        }
     }
 }
 
@@ -299,7 +378,7 @@ pub struct IndexPattern {
 /// Sizes and limits. Memory for documents under way is at most `memory`; `batch_bytes x in_flight` never exceeds it.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of one request's body. Default: tuned, 64 KiB to 64 MiB. A larger document travels alone.
+    /// Bytes of one request's body as JSON, before compression. Default: tuned, 64 KiB to 64 MiB. A larger document travels alone.
     pub batch_bytes: Option<usize>,
     /// Documents in one request. Default: no limit but the bytes.
     pub batch_docs: Option<u32>,
@@ -311,7 +390,7 @@ pub struct Limits {
     pub max_rate: Option<Rate>,
     /// How long documents wait for a batch to fill while the source is slow. Default 1 s.
     pub linger: Duration,
-    /// Bytes of documents under way. Default 64 MiB.
+    /// Bytes of documents under way; as SMILE they take their place twice, because their JSON is kept. Default 64 MiB.
     pub memory: usize,
     /// The largest single document, bytes; a larger one is a dead letter. Default 100 MiB, the servers' `http.max_content_length`.
     pub document_bytes_max: usize,
@@ -375,7 +454,11 @@ impl Limits {
 
     /// The name of who decides on the plan.
     pub(crate) fn controller(&self) -> &'static str {
-        if self.batch_bytes.is_some() && self.in_flight.is_some() { "fixed" } else { "auto" }
+        match (self.batch_bytes, self.in_flight, self.gentle) {
+            (Some(_), Some(_), _) => "fixed",
+            (_, _, Some(_)) => "gentle",
+            _ => "auto",
+        }
     }
 
     /// Who decides on the plan: fixed values where both are given, else a tuner.
@@ -386,7 +469,13 @@ impl Limits {
                 batch_docs: self.batch_docs.unwrap_or(u32::MAX),
                 in_flight,
             })),
-            _ => Box::new(Auto::new(AutoConfig { bounds: self.bounds(body_bytes_max), gentle: self.gentle })),
+            _ => {
+                let bounds = self.bounds(body_bytes_max);
+                match self.gentle {
+                    Some(gentle) => Box::new(Considerate::new(bounds, gentle)),
+                    None => Box::new(Auto::new(bounds)),
+                }
+            }
         }
     }
 }

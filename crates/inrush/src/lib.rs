@@ -45,12 +45,17 @@
 struct Readme;
 
 pub mod audit;
+pub mod bake;
+pub mod carry_over;
 mod checkpoint;
 pub mod cluster;
 mod compare;
+mod compress;
 pub mod config;
+pub mod convert;
 mod dead_letter;
 pub mod doctor;
+pub mod dry_run;
 mod error;
 mod finish;
 mod guard;
@@ -58,11 +63,13 @@ mod ids;
 pub mod infer;
 mod loader;
 pub mod node;
+mod primaries;
 mod progress;
 mod reader;
 mod report;
 mod run;
 mod send;
+pub mod shards;
 pub mod source;
 mod targets;
 mod trace;
@@ -74,8 +81,10 @@ pub use error::LoadError;
 pub use finish::{FinishReport, OldIndex, OldWritesReport, Step, StepReport, SwapReport};
 pub use guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
 pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
-pub use inrush_core::{Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position};
-pub use loader::{Loader, LoaderBuilder, PauseHandle, PushLoad, RunningLoad, StopHandle};
+pub use inrush_core::{
+    Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position, Settled, Settlement, Wire,
+};
+pub use loader::{Loader, LoaderBuilder, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 pub use progress::{Phase, Progress};
 pub use report::{
     IndexSizes, PlanReport, Report, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun,

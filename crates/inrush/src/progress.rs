@@ -1,5 +1,7 @@
 //! How far a load has come, for whoever watches it.
 
+use inrush_core::Wire;
+
 use crate::finish::Step;
 
 /// A snapshot of a running load.
@@ -27,6 +29,8 @@ pub struct Progress {
     pub plan_in_flight: u32,
     /// Bytes of one request's body: the present plan.
     pub plan_batch_bytes: u64,
+    /// How requests are sent: the present encoding and compression.
+    pub wire: Wire,
     /// Seconds since the load began.
     pub seconds: f64,
     /// What it is doing.
@@ -56,6 +60,8 @@ pub enum Phase {
         /// In words.
         detail: String,
     },
+    /// Building an index elsewhere and handing it over: which step, and how far it is.
+    Baking(String),
     /// The report is there.
     Done,
 }

@@ -3,10 +3,11 @@
 //! [`Gate`]: nobody pushes, the loop opens it as far as memory allows.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use inrush_core::ItemBlock;
-use inrush_core::encode::Encoder;
+use inrush_core::encode::{Encoder, SmileWeaver};
 use inrush_core::ledger::Partition;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -75,19 +76,26 @@ impl Gate {
     }
 }
 
+/// What makes items of documents.
+pub(crate) struct Encode {
+    pub(crate) encoder: Encoder,
+    pub(crate) ids: Option<Ids>,
+    /// Whether items are wanted as SMILE, too. The loop says so, and may change its mind.
+    pub(crate) smile: Arc<AtomicBool>,
+}
+
 /// Starts `workers` threads that read `source` to its end and send what they make of it. They end when the gate is
 /// closed, at the latest after the read they are in.
 pub(crate) fn start(
     source: Box<dyn Source>,
-    encoder: Encoder,
-    ids: Option<Ids>,
+    encode: Encode,
     gate: Arc<Gate>,
     workers: usize,
     chunk_bytes: usize,
     events: UnboundedSender<Event>,
 ) -> std::io::Result<()> {
     let reading = Arc::new(Mutex::new(Reading { source: Some(source), next: 0 }));
-    let encode = Arc::new(Encode { encoder, ids });
+    let encode = Arc::new(encode);
     let bodies = BufferPool::new();
     for worker in 0..workers {
         let shared =
@@ -106,12 +114,6 @@ struct Reading {
     /// `None` after the end.
     source: Option<Box<dyn Source>>,
     next: u64,
-}
-
-/// What makes items of documents.
-struct Encode {
-    encoder: Encoder,
-    ids: Option<Ids>,
 }
 
 /// Tells the loop if a reader panics: then documents are missing that nobody will send.
@@ -140,6 +142,7 @@ fn work(
     chunk_bytes: usize,
     events: &UnboundedSender<Event>,
 ) {
+    let mut weaver = SmileWeaver::default();
     while gate.enter() {
         let (number, chunk) = {
             // A reader that panicked inside the source leaves it in an unknown state; the loop has been told.
@@ -166,10 +169,14 @@ fn work(
                 None => return,
             },
         };
-        let block = encode.encoder.encode_into(block, bodies.take(), |body| {
+        let share = |body: Vec<u8>| {
             let len = body.len();
             bodies.share(body, len)
-        });
+        };
+        let mut block = encode.encoder.encode_into(block, bodies.take(), share);
+        if encode.smile.load(Ordering::Relaxed) {
+            weaver.weave(&mut block, bodies.take(), share);
+        }
         if events.send(Event::Block { number, block }).is_err() {
             return;
         }
@@ -193,6 +200,9 @@ impl Sequencer {
     pub(crate) fn next(&mut self) -> Option<ItemBlock> {
         let mut block = self.early.remove(&self.next)?;
         self.next += 1;
+        if block.origin.own_numbers {
+            return Some(block);
+        }
         let (docs, lines) = self.partitions.entry((block.origin.source, block.origin.partition)).or_insert((0, 1));
         block.origin.first_doc = *docs;
         block.origin.first_line = *lines;

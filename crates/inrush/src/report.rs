@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use inrush_core::PauseTotal;
 use inrush_core::report::{Counts, ErrorCount, IndexCounts};
-use serde::Serialize;
+use inrush_core::{Encoding, PauseTotal};
+use serde::{Deserialize, Serialize};
 
+use crate::bake::BakeReport;
 use crate::cluster::stats::IndexStats;
 use crate::finish::{FinishReport, SwapReport};
 
 /// What a load did. As JSON, the counts stand at the top level.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// How it ended.
     pub status: Status,
@@ -42,6 +43,9 @@ pub struct Report {
     /// How the alias was moved, where one was to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapReport>,
+    /// How the index was built and handed over, where that was done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bake: Option<BakeReport>,
     /// By index that took documents.
     pub indices: BTreeMap<String, IndexCounts>,
     /// By index that took documents, of earlier runs as well: how large it was, and is. Absent where that may not be asked.
@@ -61,7 +65,7 @@ pub struct Report {
 }
 
 /// The last run's part of a load that was resumed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ThisRun {
     /// Its counts.
     #[serde(flatten)]
@@ -71,7 +75,7 @@ pub struct ThisRun {
 }
 
 /// How large an index was and is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexSizes {
     /// Before the first document; null where that was not seen, as of an index that came by a rollover.
     pub before: Option<IndexStats>,
@@ -80,7 +84,7 @@ pub struct IndexSizes {
 }
 
 /// How a load ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// All documents are in, or left out as configured. Exit status 0.
@@ -109,7 +113,7 @@ impl Status {
 }
 
 /// The plan and what it is based on.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PlanReport {
     /// Bytes of one request's body.
     pub batch_bytes: u64,
@@ -120,10 +124,16 @@ pub struct PlanReport {
     pub in_flight: u32,
     /// In words.
     pub why: String,
+    /// In which form documents were sent at the end, `json` or `smile`.
+    pub encoding: Encoding,
+    /// How bodies were compressed at the end, `none` or `gzip:` and the level.
+    pub compression: String,
+    /// Why encoding and compression, in words.
+    pub wire_why: String,
 }
 
 /// How far one source was settled without a gap: where a later run would have to go on.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SourceReport {
     /// A path, `-` or a URL.
     pub name: String,
@@ -132,7 +142,7 @@ pub struct SourceReport {
 }
 
 /// The result of the verification.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
     /// Whether it holds.
     pub state: VerifiedState,
@@ -141,7 +151,7 @@ pub struct Verified {
 }
 
 /// Whether the index holds what the counts say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VerifiedState {
     /// It does.
     #[serde(rename = "yes")]
@@ -158,7 +168,7 @@ pub enum VerifiedState {
 }
 
 /// What a load changed on its index.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingsReport {
     /// Whether they are as they were.
     pub restored: SettingsRestored,
@@ -176,7 +186,7 @@ impl SettingsReport {
 }
 
 /// One setting that was changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingChange {
     /// What it was; null: not set.
     pub from: Option<String>,
@@ -185,7 +195,7 @@ pub struct SettingChange {
 }
 
 /// Whether the settings of the index are as they were.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SettingsRestored {
     /// They were changed and put back.
     #[serde(rename = "yes")]

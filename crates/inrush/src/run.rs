@@ -4,16 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use inrush_core::Settlement;
 use inrush_core::flow::{Comparison, Flushed, Item};
 use inrush_core::outcome::Attempt;
 use inrush_core::tune::Decision;
-use inrush_core::{Command, Flow, ItemBlock, Note, Pause, PauseTotal, Stop, Time};
+use inrush_core::wire::WireChange;
+use inrush_core::{Command, Encoding, Flow, ItemBlock, Note, Pause, PauseTotal, Stop, Time};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{Checkpointer, Written};
 use crate::cluster::stats::IndexStats;
+use crate::cluster::wire::{Forms, probe};
 use crate::cluster::{ClusterError, Created, index, life, stats};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
@@ -44,6 +48,8 @@ pub(crate) enum Event {
     Compared { request: u64, results: Vec<Comparison> },
     /// What became of a flush.
     Flushed { request: u64, flushed: Flushed },
+    /// What the cluster takes besides plain JSON.
+    Forms(Forms),
     /// An index of a placeholder is there, with so many documents in it before where they were counted, or cannot be made.
     Index { name: String, result: Result<Option<u64>, String> },
     /// A checkpoint was written, or could not be.
@@ -72,10 +78,14 @@ pub(crate) struct Run {
     pub(crate) transport: Arc<Transport>,
     pub(crate) endpoint: Arc<BulkEndpoint>,
     pub(crate) gate: Arc<Gate>,
+    /// Tells the readers whether items are wanted as SMILE.
+    pub(crate) smile: Arc<AtomicBool>,
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
     pub(crate) sender: mpsc::UnboundedSender<Event>,
     pub(crate) progress: watch::Sender<Progress>,
     pub(crate) dead_letters: DeadLetterWriter,
+    /// Who wants to hear what became of each document.
+    pub(crate) settlements: Option<mpsc::UnboundedSender<Settlement>>,
     pub(crate) bytes_total: Option<u64>,
     pub(crate) started: Instant,
     pub(crate) create: Arc<IndexCreation>,
@@ -135,7 +145,7 @@ impl Intake {
 
     /// Bytes of blocks whose indices are not there yet, which the flow does not know of.
     fn waiting_bytes(&self) -> u64 {
-        self.waiting.iter().map(|block| block.body.len() as u64).sum()
+        self.waiting.iter().map(|block| block.body.len() as u64 + block.smile_bytes()).sum()
     }
 }
 
@@ -152,6 +162,7 @@ impl Run {
             while let Some(command) = self.flow.poll(now) {
                 self.obey(now, command);
             }
+            self.smile.store(self.flow.encoding() == Encoding::Smile, Ordering::Relaxed);
             self.gate.set_room(self.flow.input_room().saturating_sub(intake.waiting_bytes()));
             if self.flow.is_done() {
                 if let Some(why) = intake.broken.take() {
@@ -217,11 +228,13 @@ impl Run {
             }
             Event::ReaderDied => self.fail(now, "a reader stopped in the middle; please report this".to_owned()),
             Event::Attempt { request, wall, node, attempt } => {
+                self.flow.handle_cpu(cpu_time());
                 self.flow.handle_attempt(now, request, wall, node, attempt);
             }
             Event::Gone { request } => self.flow.handle_gone(now, request),
             Event::Compared { request, results } => self.flow.handle_compared(now, request, &results),
             Event::Flushed { request, flushed } => self.flow.handle_flushed(now, request, flushed),
+            Event::Forms(forms) => self.flow.handle_probe(forms.smile, forms.gzip),
             Event::Checkpoint(written) => {
                 let Some(checkpointer) = &mut self.checkpointer else { return };
                 match checkpointer.ended(written) {
@@ -364,9 +377,23 @@ impl Run {
                     let _ = sender.send(Event::Flushed { request, flushed });
                 });
             }
+            Command::Probe(knobs) => {
+                let (transport, sender) = (Arc::clone(&self.transport), self.sender.clone());
+                let index = self.fixed_index.clone();
+                tokio::spawn(async move {
+                    let forms = probe(&transport, index.as_deref(), knobs.smile, knobs.gzip.is_some()).await;
+                    let _ = sender.send(Event::Forms(forms));
+                });
+            }
             Command::DeadLetter(letter) => {
                 if let Err(e) = self.dead_letters.write(&letter) {
                     self.dead_letters_failed(&e);
+                }
+            }
+            Command::Settled(settlement) => {
+                if let Some(settlements) = &self.settlements {
+                    // Whoever stopped listening has the report.
+                    let _ = settlements.send(settlement);
                 }
             }
             Command::Note(note) => {
@@ -436,6 +463,7 @@ impl Run {
             in_flight: self.flow.in_flight(),
             plan_in_flight: plan.in_flight,
             plan_batch_bytes: plan.batch_bytes,
+            wire: self.flow.wire(),
             seconds: self.started.elapsed().as_secs_f64(),
             phase,
         };
@@ -472,6 +500,12 @@ async fn ensure_index(
     }
 }
 
+/// What this process has taken of all cores.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
 async fn sleep_until(due: Option<tokio::time::Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
@@ -494,6 +528,12 @@ fn tell(note: &Note) {
             from.in_flight,
             from.batch_bytes
         ),
+        Note::Wire(WireChange { from, to, why, forced: true }) => {
+            tracing::warn!("requests go as {to} instead of {from} from now on: {why}");
+        }
+        Note::Wire(WireChange { from, to, why, forced: false }) => {
+            tracing::info!("requests go as {to} instead of {from}: {why}");
+        }
         Note::SentAgain(docs) => {
             tracing::warn!(
                 "a shard started again, or another copy took over: {docs} documents that no flush had made durable are sent again"

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
+use inrush_core::Compression;
 use inrush_core::outcome::Attempt;
 use inrush_core::reply::{BulkReply, FILTER_PATH, FILTER_PATH_SUMMARY, ItemError};
 
 use crate::cluster::tasks;
+use crate::compress::Compressors;
+use crate::primaries::Primaries;
 use crate::transport::{self, HttpErrorKind, Transport, path_segment};
 
 /// How often a cluster is asked whether it still works on a request.
@@ -19,11 +23,14 @@ pub(crate) struct BulkEndpoint {
     path_items: String,
     path_summary: String,
     run_id: String,
+    compressors: Compressors,
+    primaries: Option<Arc<Primaries>>,
 }
 
 impl BulkEndpoint {
-    /// `index`: the index of all documents, or `None` where every action line names its own.
-    pub(crate) fn new(index: Option<&str>, pipeline: Option<&str>, run_id: &str) -> Self {
+    /// `index`: the index of all documents, or `None` where every action line names its own. `compress_at_once`: bodies that are compressed
+    /// side by side.
+    pub(crate) fn new(index: Option<&str>, pipeline: Option<&str>, run_id: &str, compress_at_once: usize) -> Self {
         let mut path = index.map_or_else(|| "/_bulk?".to_owned(), |index| format!("/{}/_bulk?", path_segment(index)));
         if let Some(pipeline) = pipeline {
             path.push_str("pipeline=");
@@ -34,7 +41,15 @@ impl BulkEndpoint {
             path_items: format!("{path}filter_path={FILTER_PATH}"),
             path_summary: format!("{path}filter_path={FILTER_PATH_SUMMARY}"),
             run_id: run_id.to_owned(),
+            compressors: Compressors::new(compress_at_once),
+            primaries: None,
         }
+    }
+
+    /// Sends requests for one shard to the node with its primary.
+    pub(crate) fn with_primaries(mut self, primaries: Option<Arc<Primaries>>) -> Self {
+        self.primaries = primaries;
+        self
     }
 
     /// The `X-Opaque-Id` of a request, by which `_tasks` and the server's logs name it.
@@ -42,18 +57,32 @@ impl BulkEndpoint {
         format!("inrush-{}-{request}", self.run_id)
     }
 
-    /// Sends it once. Returns how long that took, the place of the node it went to, and what became of it.
+    /// Sends it once, compressed first if it has to be. Returns how long that took, the place of the node it went to, and what became of it.
     pub(crate) async fn send(&self, transport: &Transport, request: inrush_core::Request) -> (Duration, u16, Attempt) {
+        let started = Instant::now();
         let path = if request.item_replies { &self.path_items } else { &self.path_summary };
         let mut headers = HeaderMap::new();
-        headers.insert("content-type", HeaderValue::from_static("application/x-ndjson"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(request.body.wire.encoding.content_type()));
         if let Ok(id) = HeaderValue::from_str(&self.opaque_id(request.id)) {
             headers.insert("x-opaque-id", id);
         }
-        let http =
-            transport::Request { method: Method::POST, path_and_query: path.clone(), headers, body: request.body };
-        let started = Instant::now();
-        let sent = transport.request(&http).await;
+        let body = match request.body.wire.compression {
+            Compression::None => request.body.slices.clone(),
+            Compression::Gzip(level) => {
+                headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                match self.compressors.pack(&request.body, level).await {
+                    Some(packed) => vec![packed],
+                    None => return (started.elapsed(), 0, Attempt::NotSent { reason: "a compressor died".to_owned() }),
+                }
+            }
+        };
+        let path_and_query = match &request.routing {
+            None => path.clone(),
+            Some(routing) => format!("{path}&routing={}", path_segment(routing)),
+        };
+        let http = transport::Request { method: Method::POST, path_and_query, headers, body };
+        let preferred = request.shard.zip(self.primaries.as_ref()).and_then(|(shard, primaries)| primaries.node(shard));
+        let sent = transport.request_at(&http, preferred).await;
         let wall = started.elapsed();
         let node = u16::try_from(sent.node).unwrap_or(u16::MAX);
         (wall, node, attempt(sent.result, request.items, request.item_replies))
@@ -94,7 +123,7 @@ fn attempt(result: Result<transport::Response, transport::HttpError>, items: u32
         Ok(reply) if reply.items() == u64::from(items) || (!item_replies && reply.items() == 0) => {
             Attempt::Replied(reply)
         }
-        Ok(reply) => Attempt::Lost { reason: format!("the reply has {} entries for {items} items", reply.items()) },
-        Err(e) => Attempt::Lost { reason: e.to_string() },
+        Ok(reply) => Attempt::Garbled { reason: format!("the reply has {} entries for {items} items", reply.items()) },
+        Err(e) => Attempt::Garbled { reason: e.to_string() },
     }
 }

@@ -34,6 +34,33 @@ fn files_are_read_one_after_another_and_globs_in_order() {
 }
 
 #[test]
+fn folders_are_fields_of_files_of_every_kind() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, data) in [
+        ("year=2024/a.csv", "n\n1\n"),
+        ("year=2024/b.ndjson", "{\"n\":2,\"year\":7}\n{\"n\":3}\nno json\n"),
+        ("year=2025/c.json", "[{\"n\":4}, {}]"),
+        ("year=2025/d.log", "five\n"),
+    ] {
+        std::fs::create_dir_all(dir.path().join(name).parent().unwrap()).unwrap();
+        write(&dir, name, data.as_bytes());
+    }
+    let (outcome, _) = load(dir.path(), FormatOptions::default(), 100);
+    let expected = [
+        r#"{"n":1,"year":2024}"#,
+        r#"{"n":2,"year":7}"#,
+        r#"{"n":3,"year":2024}"#,
+        "no json",
+        r#"{"n":4,"year":2025}"#,
+        r#"{"year":2025}"#,
+        r#"{"message":"five","year":2025}"#,
+    ];
+    assert_eq!(outcome.texts(), expected);
+    let without = FormatOptions { hive_partitions: false, ..FormatOptions::default() };
+    assert_eq!(load(&dir.path().join("year=2024/a.csv"), without, 100).0.texts(), [r#"{"n":1}"#]);
+}
+
+#[test]
 fn what_cannot_be_opened_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let fails = |spec: &std::path::Path| {

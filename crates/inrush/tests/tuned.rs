@@ -30,7 +30,7 @@ async fn a_tuned_load_gets_everything_in_and_records_what_it_saw() {
     let text = std::fs::read_to_string(trace).unwrap();
     let mut lines = text.lines();
     let header = Header::parse(lines.next().unwrap()).unwrap();
-    assert_eq!((header.controller.as_str(), header.bounds.memory), ("auto", 8 << 20));
+    assert_eq!((header.controller.as_str(), header.bounds.memory), ("gentle", 8 << 20));
     let entries: Vec<Entry> = lines.enumerate().map(|(at, line)| Entry::parse(line, at + 2).unwrap()).collect();
     let (mut accepted, mut rejected, mut samples, mut plan) = (0, 0, 0, header.plan);
     for entry in entries {

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use inrush::config::{Durability, IdFrom, MaxErrors, OnConflict, Rate};
+use inrush::config::{BulkRouting, Compression, Durability, IdFrom, MaxErrors, OnConflict, Rate};
 use inrush::source::{FixedColumn, LogFormat};
 use inrush::{Action, FieldPath, IndexTemplate};
 
-use super::{FinishArgs, OutputArgs};
+use super::{FinishArgs, FromArgs, OutputArgs};
+use crate::embed::Secrets;
 use crate::units::{parse_bytes_positive, parse_duration, parse_duration_positive, parse_max_errors};
 
 /// Load documents into an index, and account for each of them.
@@ -51,7 +52,7 @@ pub(crate) struct LoadArgs {
 #[command(next_help_heading = "Source")]
 pub(crate) struct SourceArgs {
     /// Files, folders, globs in quotes ('logs/*.ndjson.zst'), or - for stdin; gzip, zstd, bzip2 and xz are recognised by
-    /// their content
+    /// their content. Or an index of another cluster, or several: https://host:9200/index, 'https://host:9200/logs-*'
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath)]
     pub(crate) sources: Vec<OsString>,
     /// Read flags from a TOML file: every long flag is a key (batch_bytes = "4MiB"), and `sources` is a list; paths in
@@ -63,6 +64,8 @@ pub(crate) struct SourceArgs {
     pub(crate) from_dead_letters: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: FormatArgs,
+    #[command(flatten)]
+    pub(crate) from: FromArgs,
 }
 
 /// How sources are read.
@@ -119,13 +122,41 @@ pub(crate) struct FormatArgs {
     /// a second of one core for a gigabyte. Default: the cluster finds out
     #[arg(long)]
     pub(crate) validate: bool,
-    /// Folders in a path such as year=2024 are no fields. By default they are those of the documents in Parquet, Arrow and Avro files,
-    /// as whole numbers or strings
+    /// Folders in a path such as year=2024 are no fields. By default the documents of the files in them get them, as whole numbers or
+    /// strings, unless they have such a field of their own
     #[arg(long)]
     pub(crate) no_hive_partitions: bool,
     /// Character set of the sources, as in latin1 or windows-1252. Default: UTF-8, or what a byte order mark says
     #[arg(long, value_name = "NAME")]
     pub(crate) charset: Option<String>,
+}
+
+impl FormatArgs {
+    /// The first flag that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        [
+            ("--format", self.format.is_some()),
+            ("--field", self.field.is_some()),
+            ("--charset", self.charset.is_some()),
+            ("--separator", self.separator.is_some()),
+            ("--quote", self.quote.is_some()),
+            ("--no-header", self.no_header),
+            ("--columns", !self.columns.is_empty()),
+            ("--schema", !self.schema.is_empty()),
+            ("--all-strings", self.all_strings),
+            ("--null", !self.null.is_empty()),
+            ("--sheet", self.sheet.is_some()),
+            ("--header-row", self.header_row.is_some()),
+            ("--parse", self.parse.is_some()),
+            ("--parse-regex", self.parse_regex.is_some()),
+            ("--fixed-width", !self.fixed_width.is_empty()),
+            ("--validate", self.validate),
+            ("--no-hive-partitions", self.no_hive_partitions),
+        ]
+        .into_iter()
+        .find(|(_, given)| *given)
+        .map(|(flag, _)| flag)
+    }
 }
 
 /// Where documents go, and as what.
@@ -175,9 +206,10 @@ pub(crate) struct IndexArgs {
     /// JSON file with the settings of an index that does not exist yet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
-    /// Primary shards of an index that does not exist yet. Default: the cluster's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) shards: Option<u32>,
+    /// Primary shards of an index that does not exist yet; `auto`: so many that each will hold 10 to 30 GB, as far as the sources tell
+    /// how large the index will be (of stdin nothing is known, and it gets the default). Default: the cluster's
+    #[arg(long, value_name = "N|auto", value_parser = parse_shards)]
+    pub(crate) shards: Option<Shards>,
     /// Replicas of an index that does not exist yet. Default: the cluster's
     #[arg(long, value_name = "N")]
     pub(crate) replicas: Option<u32>,
@@ -254,13 +286,16 @@ pub(crate) struct AuthArgs {
     /// Profile in the AWS configuration files. Default: the AWS_* variables, then AWS_PROFILE, then `default`
     #[arg(long, value_name = "NAME")]
     pub(crate) aws_profile: Option<String>,
+    /// Secrets that a program holds already; no flags.
+    #[arg(skip)]
+    pub(crate) held: Secrets,
 }
 
 /// How much is sent at once, and how long things may take.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Sizes and limits")]
 pub(crate) struct SizeArgs {
-    /// Bytes of one request's body; a larger document travels alone. Default: tuned, 64KiB to 64MiB
+    /// Bytes of one request's body, as JSON and before compression; a larger document travels alone. Default: tuned, 64KiB to 64MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes_positive)]
     pub(crate) batch_bytes: Option<u64>,
     /// Documents in one request. Default: as many as --batch-bytes allows
@@ -269,8 +304,8 @@ pub(crate) struct SizeArgs {
     /// Requests under way at once, those that wait to be tried again included. Default: tuned, 1 to 256
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) in_flight: Option<u32>,
-    /// Hold back for the sake of searches: less is sent when requests take 1.3 times as long as on the idle cluster, or 0.1%
-    /// of the documents are rejected. An aim, not a guarantee: docs/tuner.md has what it reaches
+    /// Hold back for the sake of searches: requests take at most 1.3 times as long as one alone does, on average, and fewer are
+    /// under way as soon as documents are rejected
     #[arg(long)]
     pub(crate) gentle: bool,
     /// The most that is sent a second, repetitions included: bytes before compression such as 20MiB, or documents
@@ -305,6 +340,20 @@ pub(crate) struct SizeArgs {
     /// above its high watermark or the flood stage. Then the load stops, and --resume goes on. Default 10m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) pause_for: Option<Duration>,
+    /// In which form documents are sent: json; smile, which is binary JSON; or auto: begin with json, compare during the load, and take smile where
+    /// it is clearly faster, because the cluster keeps documents as they come, those of the comparison too, and transcodes SMILE whenever it is read.
+    /// A cluster that does not take SMILE gets JSON. Default auto
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) encoding: Option<EncodingArg>,
+    /// How bodies are compressed: none; gzip or gzip:LEVEL, with 1 (the default, fastest) to 12; or auto: begin without, compare
+    /// during the load, and compress where that brings more. Default auto
+    #[arg(long, value_name = "HOW", value_parser = parse_compression)]
+    pub(crate) compression: Option<CompressionArg>,
+    /// To which shards a request goes: spread, to all; one-shard, documents with ids or routing values are grouped by the shard they lead to, those
+    /// without get a routing value for the whole request, which stays stored with them; auto groups documents with ids where --to names
+    /// several nodes with primary shards, and never stores anything. Default auto
+    #[arg(long, value_name = "HOW", value_parser = parse_bulk_routing)]
+    pub(crate) bulk_routing: Option<BulkRouting>,
     /// What is asked of the cluster for each request: items, one reply entry a document; or summary, only whether there
     /// were errors, which costs less. Default items
     #[arg(long, value_enum)]
@@ -330,6 +379,10 @@ pub(crate) struct ErrorArgs {
     /// 10,000th document on and at the end. Default 100%
     #[arg(long, value_name = "N|N%", value_parser = parse_max_errors)]
     pub(crate) max_errors: Option<MaxErrors>,
+    /// Load nothing: show the first documents as they would be sent, the index that would be made, and what would fail of
+    /// the first 10,000. Nothing is written to the cluster. Exit status 4 if something would fail
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Do not refresh, count and compare at the end
     #[arg(long)]
     pub(crate) no_verify: bool,
@@ -370,6 +423,10 @@ pub(crate) enum Format {
     Avro,
     /// A sheet of a workbook: .xlsx, .xlsm, .xlsb, .xls or .ods
     Excel,
+    /// SMILE documents, each followed by 0xFF, as inrush convert writes them
+    Smile,
+    /// Bodies of bulk requests: action lines and documents; what an action line says wins over the flags
+    Bulk,
 }
 
 impl Format {
@@ -383,7 +440,9 @@ impl Format {
             | Format::Parquet
             | Format::Arrow
             | Format::Avro
-            | Format::Excel => false,
+            | Format::Excel
+            | Format::Smile
+            | Format::Bulk => false,
         }
     }
 
@@ -399,8 +458,18 @@ impl Format {
             Format::Arrow => "arrow",
             Format::Avro => "avro",
             Format::Excel => "excel",
+            Format::Smile => "smile",
+            Format::Bulk => "bulk",
         }
     }
+}
+
+/// How many primary shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shards {
+    /// From the size of the sources.
+    Auto,
+    Count(u32),
 }
 
 /// Where a mapping comes from.
@@ -424,6 +493,17 @@ pub(crate) enum AwsService {
     Es,
     /// Amazon OpenSearch Serverless
     Aoss,
+}
+
+/// In which form documents are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EncodingArg {
+    /// What proves best
+    Auto,
+    /// NDJSON
+    Json,
+    /// Binary JSON
+    Smile,
 }
 
 /// How much of a reply is asked for.
@@ -451,6 +531,17 @@ fn parse_character(text: &str, word: &str) -> Result<u8, String> {
     }
 }
 
+/// `auto`, or what every request is compressed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CompressionArg(pub(crate) Option<Compression>);
+
+pub(super) fn parse_compression(text: &str) -> Result<CompressionArg, String> {
+    match text {
+        "auto" => Ok(CompressionArg(None)),
+        given => given.parse().map(|given| CompressionArg(Some(given))),
+    }
+}
+
 fn parse_rate(text: &str) -> Result<Rate, String> {
     let text = text.trim().trim_end_matches("/s").trim_end();
     let docs = text.strip_suffix("docs").or_else(|| text.strip_suffix("doc"));
@@ -464,6 +555,21 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
     }
 }
 
+fn parse_bulk_routing(text: &str) -> Result<BulkRouting, String> {
+    [BulkRouting::Auto, BulkRouting::Spread, BulkRouting::OneShard]
+        .into_iter()
+        .find(|routing| routing.name() == text)
+        .ok_or_else(|| "expected auto, spread or one-shard".to_owned())
+}
+
+fn parse_shards(text: &str) -> Result<Shards, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Shards::Auto),
+        (_, Ok(count @ 1..)) => Ok(Shards::Count(count)),
+        _ => Err("expected a whole number from 1 on, or auto".to_owned()),
+    }
+}
+
 fn parse_durability(text: &str) -> Result<Durability, String> {
     [Durability::Request, Durability::Async]
         .into_iter()
@@ -471,7 +577,7 @@ fn parse_durability(text: &str) -> Result<Durability, String> {
         .ok_or_else(|| "expected request or async".to_owned())
 }
 
-fn parse_id_from(text: &str) -> Result<IdFrom, String> {
+pub(super) fn parse_id_from(text: &str) -> Result<IdFrom, String> {
     [IdFrom::Position, IdFrom::Content]
         .into_iter()
         .find(|from| from.name() == text)

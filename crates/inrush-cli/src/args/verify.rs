@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{ArgGroup, Args, ValueHint};
+use inrush::config::IdFrom;
 use inrush::{FieldPath, IndexTemplate};
 
-use super::{AuthArgs, FormatArgs, OutputArgs};
+use super::{AuthArgs, FormatArgs, FromAuthArgs, OutputArgs};
 
 /// Compare files with an index: how many documents there are, which are missing in the index, only there, or different.
 #[derive(Debug, Args)]
@@ -22,13 +23,19 @@ Exit status:
   4    different
   130  interrupted")]
 pub(crate) struct VerifyArgs {
-    /// Files, globs in quotes ('logs/*.ndjson.zst'), or - for stdin, as for load
+    /// Files, globs in quotes ('logs/*.ndjson.zst'), - for stdin, or an index of a cluster (https://host:9200/index, whose documents
+    /// are found by their ids), as for load
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required = true, help_heading = "Source")]
     pub(crate) sources: Vec<OsString>,
     #[command(flatten)]
     pub(crate) reading: FormatArgs,
     #[command(flatten)]
     pub(crate) what: CompareArgs,
+    /// Which documents of an index that is the source, as JSON or @FILE: a query as a search has it. Default: all
+    #[arg(long, value_name = "JSON|@FILE", help_heading = "Source: an index of another cluster")]
+    pub(crate) query: Option<String>,
+    #[command(flatten)]
+    pub(crate) from: FromAuthArgs,
     #[command(flatten)]
     pub(crate) auth: AuthArgs,
     #[command(flatten)]
@@ -37,7 +44,7 @@ pub(crate) struct VerifyArgs {
 
 /// What is compared with what.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Comparison")]
+#[command(next_help_heading = "Comparison", group = ArgGroup::new("ids").args(["id", "id_from"]))]
 pub(crate) struct CompareArgs {
     /// Index, alias or data stream
     #[arg(long, value_name = "NAME")]
@@ -45,20 +52,23 @@ pub(crate) struct CompareArgs {
     /// Nodes of the cluster, as for load. Default: the local OpenSearch node, which is started if it does not run
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
-    /// The field that holds the id. Without it documents are only counted
+    /// The field that holds the id. Without it and --id-from documents are only counted
     #[arg(long, value_name = "FIELD")]
     pub(crate) id: Option<FieldPath>,
+    /// What the load made ids of, `position` or `content`: the same sources by the same names, in the same order
+    #[arg(long, value_name = "WHAT", conflicts_with = "id", value_parser = super::load::parse_id_from)]
+    pub(crate) id_from: Option<IdFrom>,
     /// The field that holds the routing value, where the documents were loaded with one
-    #[arg(long, value_name = "FIELD", requires = "id")]
+    #[arg(long, value_name = "FIELD", requires = "ids")]
     pub(crate) routing: Option<FieldPath>,
     /// Fields that were left out by the load, repeated or separated by commas
-    #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "id")]
+    #[arg(long, value_name = "FIELD", value_delimiter = ',')]
     pub(crate) drop: Vec<FieldPath>,
     /// Compare N ids drawn at random, 1 to 100000, instead of all; their documents are kept in memory
-    #[arg(long, value_name = "N", requires = "id", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) sample: Option<u32>,
     /// Write the documents that are missing or different to FILE, one JSON object a line, for `inrush load FILE` with the same
     /// --id, --routing and --drop; overwritten, and empty if there are none
-    #[arg(long, value_name = "FILE", requires = "id", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) missing: Option<PathBuf>,
 }

@@ -1,39 +1,48 @@
 //! `inrush load`.
 
+use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use inrush::cluster::ClusterError;
 use inrush::config::LoadConfig;
-use inrush::source::{Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
+use inrush::source::Source;
 use inrush::transport::HttpErrorKind;
 use inrush::{LoadError, Loader, PauseHandle, Report, RunningLoad};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::args::{IndexArgs, LoadArgs, OutputArgs, SourceArgs};
+use super::source::{self, Model};
+use crate::args::{IndexArgs, LoadArgs, OutputArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, Hint, UsageError};
-use crate::job::{self, Job};
+use crate::job;
 use crate::keys::Keys;
 use crate::logging::{self, Stderr};
 use crate::progress::{self, Display};
 use crate::{options, summary};
 
-/// Loads, reports, and returns the exit status.
-pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
-    // What follows `inrush load`; there are no flags before it.
-    let command_line: Vec<_> = std::env::args_os().skip(2).collect();
-    let job = job::complete(args, &command_line)?;
+/// Loads, reports, and returns the exit status. `command_line` are the arguments after `inrush load`.
+pub(crate) async fn run(args: LoadArgs, command_line: &[OsString]) -> Result<u8> {
+    let job = job::complete(args, None, command_line)?;
     let output = job.args.output.clone();
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
+    if job.bake.is_some() {
+        // Its job file says so.
+        return super::bake::go(job, stderr).await;
+    }
     let mut config = options::config(&job, &Surroundings::of_process())?;
-    let source = open_source(&job.args.source, config.limits.document_bytes_max)?;
+    let source::Opened { source, model } = source::open(&job.args, &mut config).await?;
     super::mapping::of_load(&job.args.source, &job.args.index, &mut config).await?;
+    let quiet = output.quiet;
+    let (bytes, ids) = (source.bytes_total(), source.has_ids());
+    super::shards::of_load(&job.args.source, &job.args.index, bytes, ids, &mut config, quiet, &stderr).await?;
+    if job.args.errors.dry_run {
+        return super::dry_run::run(&output, config, source, model).await;
+    }
     let reads_stdin = job.args.source.sources.iter().any(|source| source == "-");
-    confirm_recreate(&job.args.index, &config)?;
-    confirm_replicas_off(&job.args.index, &mut config)?;
+    confirm(&job.args.index, &mut config, somebody_is_there())?;
 
     // From here on a signal is ours; before, it ends the process as usual, prompts included.
     let mut signals = Signals::new()?;
@@ -41,7 +50,7 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
     let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let load = tokio::select! {
-        load = start(job, config, source, &stderr) => load?,
+        load = start(config, source, model, job.args.output.quiet, &stderr) => load?,
         () = signals.next() => {
             let _ = writeln!(stderr.clone(), "interrupted: nothing was sent");
             return Ok(ExitStatus::Interrupted.code());
@@ -63,50 +72,47 @@ pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
 }
 
 /// Finds the cluster, and begins.
-async fn start(job: Job, mut config: LoadConfig, source: Box<dyn Source>, stderr: &Stderr) -> Result<RunningLoad> {
+pub(crate) async fn start(
+    mut config: LoadConfig,
+    source: Box<dyn Source>,
+    model: Option<Model>,
+    quiet: bool,
+    stderr: &Stderr,
+) -> Result<RunningLoad> {
     if config.to.is_empty() {
-        config.to = vec![super::node::local(job.args.output.quiet, stderr).await?];
+        config.to = vec![super::node::local(quiet, stderr).await?];
+    }
+    if let Some(model) = model {
+        model.copy(&mut config).await?;
     }
     Loader::new(config).map_err(usage)?.start(source).await.map_err(usage)
 }
 
-fn open_source(args: &SourceArgs, document_bytes_max: usize) -> Result<Box<dyn Source>> {
-    // A file that is not there is the command line's mistake as long as nothing was done.
-    let wrong = |error: SourceError| UsageError::new(error.to_string());
-    if let Some(path) = &args.from_dead_letters {
-        options::check_dead_letters(args)?;
-        let format =
-            FormatOptions { format: Some(Format::DeadLetters), document_bytes_max, ..FormatOptions::default() };
-        return Ok(Box::new(open(&[SourceSpec::Path(path.clone())], format, &Warnings::default()).map_err(wrong)?));
-    }
-    if args.sources.is_empty() {
-        return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
-    }
-    let format = options::format(&args.reading, document_bytes_max)?;
-    let specs: Vec<SourceSpec> = args.sources.iter().map(SourceSpec::new).collect();
-    Ok(Box::new(open(&specs, format, &Warnings::default()).map_err(wrong)?))
+/// What cannot be undone is done only when somebody has said so, with a flag or when `ask`ed.
+pub(crate) fn confirm(args: &IndexArgs, config: &mut LoadConfig, ask: bool) -> Result<()> {
+    confirm_recreate(args, config, ask)?;
+    confirm_replicas_off(args, config, ask)
 }
 
-/// What cannot be undone is done only when somebody has said so.
-fn confirm_recreate(args: &IndexArgs, config: &LoadConfig) -> Result<()> {
+fn confirm_recreate(args: &IndexArgs, config: &LoadConfig, ask: bool) -> Result<()> {
     if !args.recreate || args.yes {
         return Ok(());
     }
     let name = config.index.as_str();
-    if !somebody_is_there() {
+    if !ask {
         let message = format!("--recreate deletes {name} with all its documents, and there is nobody to ask");
         return Err(UsageError::new(message).hint("add --yes if that is meant").into());
     }
     let at = config.to.first().map_or("the local node", String::as_str);
-    confirm(&format!("Delete index {name} at {at} with all its documents?"))
+    ask_for(&format!("Delete index {name} at {at} with all its documents?"))
 }
 
 /// An index with documents keeps its replicas unless somebody says otherwise. Where nobody can be asked, the load is refused
 /// once it is known that there are documents.
-fn confirm_replicas_off(args: &IndexArgs, config: &mut LoadConfig) -> Result<()> {
-    if args.replicas_off && !args.yes && !args.recreate && somebody_is_there() {
+fn confirm_replicas_off(args: &IndexArgs, config: &mut LoadConfig, ask: bool) -> Result<()> {
+    if args.replicas_off && !args.yes && !args.recreate && ask {
         let name = config.index.as_str();
-        confirm(&format!(
+        ask_for(&format!(
             "If {name} holds documents, a node that is lost during the load takes some along. Replicas off?"
         ))?;
         config.guard.replicas_off_confirmed = true;
@@ -118,7 +124,7 @@ fn somebody_is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-fn confirm(question: &str) -> Result<()> {
+fn ask_for(question: &str) -> Result<()> {
     let _ = write!(std::io::stderr(), "{question} [y/N] ");
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
@@ -213,7 +219,7 @@ fn listen_to_keys(load: &RunningLoad, display: Display, reads_stdin: bool) -> Op
 const QUIT: i32 = 128 + 3;
 
 /// The report on stdout; a reader that has left is no error. Where nobody reads it there, stderr says what went wrong.
-fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
+pub(super) fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
     if (output.quiet || output.json)
         && let Some(problem) = summary::problem(report)
     {

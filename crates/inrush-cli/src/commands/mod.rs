@@ -4,11 +4,17 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 
+pub(crate) mod bake;
+pub(crate) mod convert;
 pub(crate) mod doctor;
+mod dry_run;
 pub(crate) mod load;
 pub(crate) mod mapping;
 pub(crate) mod node;
 pub(crate) mod recover;
+pub(crate) mod shards;
+pub(crate) mod source;
+pub(crate) mod sweep;
 pub(crate) mod verify;
 
 /// Prints a result. A reader that has gone away has seen what it wanted.

@@ -61,6 +61,7 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
         data: args.data,
         java_home: args.java_home,
         version: args.opensearch_version,
+        ..StartOptions::default()
     })
     .await?;
     if args.json {
@@ -109,11 +110,11 @@ async fn logs(args: NodeLogsArgs) -> Result<u8> {
 }
 
 /// OpenSearch does not start with less; its `-Xms` is given in MiB.
-fn heap_mib(bytes: u64) -> Result<u32, UsageError> {
+pub(super) fn heap_mib(bytes: u64) -> Result<u32, UsageError> {
     u32::try_from(bytes >> 20)
         .ok()
         .filter(|mib| *mib >= 256 && bytes.is_multiple_of(1 << 20))
-        .ok_or_else(|| UsageError::new("--heap must be whole MiB, and 256m at least").hint("give it like 1g or 512m"))
+        .ok_or_else(|| UsageError::new("the heap must be whole MiB, and 256m at least").hint("give it like 1g or 512m"))
 }
 
 /// One line on stdout; whether somebody reads it.

@@ -9,11 +9,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use inrush::LoadError;
 use inrush::audit::{AuditError, AuditOptions, AuditProgress, AuditReport, Example, Outcome, audit};
 use inrush::config::Limits;
-use inrush::source::{SourceSpec, Warnings, open};
+use inrush::source::{Source, SourceSpec, Warnings, open};
 use inrush::transport::{HttpOptions, NodeUrl, Transport};
 use tokio::sync::watch;
 
 use super::load::{self, Signals};
+use super::source;
 use crate::args::VerifyArgs;
 use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, UsageError};
@@ -29,7 +30,7 @@ const REDRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// Compares, prints, and returns the exit status.
 pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
-    let VerifyArgs { sources, reading, what, auth, output } = args;
+    let VerifyArgs { sources, reading, what, query, from, auth, output } = args;
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
     if what.index.fixed().is_none() {
@@ -37,9 +38,23 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
         return Err(UsageError::new(message).hint("compare with one at a time").into());
     }
     let urls = options::urls(&what.to)?;
-    let format = options::format(&reading, Limits::default().document_bytes_max)?;
-    let specs: Vec<SourceSpec> = sources.iter().map(SourceSpec::new).collect();
-    let source = open(&specs, format, &Warnings::default()).map_err(|error| UsageError::new(error.to_string()))?;
+    let source: Box<dyn Source> = match source::index_address(&sources, &reading)? {
+        Some(address) => {
+            let mut options = source::index_options(address, &from, query.as_deref())?;
+            options.keep_ids = what.id.is_none();
+            options.keep_routing = what.routing.is_none();
+            Box::new(source::open_index(options).await?)
+        }
+        None => {
+            if let Some(flag) = query.as_ref().map(|_| "--query").or_else(|| from.given()) {
+                return Err(source::not_an_index(flag).into());
+            }
+            let format = options::format(&reading, Limits::default().document_bytes_max)?;
+            let specs: Vec<SourceSpec> = sources.iter().map(SourceSpec::new).collect();
+            let files = open(&specs, format, &Warnings::default());
+            Box::new(files.map_err(|error| UsageError::new(error.to_string()))?)
+        }
+    };
     let tls = auth::tls(&auth)?;
     let credentials = auth::credentials(&auth, &urls, &Surroundings::of_process())?;
     let mut signals = Signals::new()?;
@@ -52,6 +67,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     let transport = Arc::new(Transport::new(&nodes, credentials, &http).map_err(auth::usage)?);
     let options = AuditOptions {
         id: what.id,
+        id_from: what.id_from,
         routing: what.routing,
         drop: what.drop,
         sample: what.sample.map(|n| n as usize),
@@ -65,7 +81,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(show(watched, display, stderr.clone()));
     let compared = tokio::select! {
-        compared = audit(transport, Box::new(source), &options, tell) => compared,
+        compared = audit(transport, source, &options, tell) => compared,
         () = signals.next() => return Ok(ExitStatus::Interrupted.code()),
     };
     drop(progress);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use inrush::{Phase, Progress};
+use inrush::{Phase, Progress, Wire};
 
 use crate::units;
 
@@ -11,7 +11,7 @@ const WINDOW_SECONDS: f64 = 5.0;
 
 /// What happened in the last seconds.
 #[derive(Debug, Default)]
-pub(super) struct RateWindow {
+pub(crate) struct RateWindow {
     samples: VecDeque<Sample>,
 }
 
@@ -23,6 +23,11 @@ struct Sample {
 }
 
 impl RateWindow {
+    /// Notes how far the load is.
+    pub(crate) fn see(&mut self, now: &Progress) {
+        self.push(now.seconds, now.docs_settled, bytes_settled(now));
+    }
+
     /// Notes how far the load was at `seconds` after its start.
     pub(super) fn push(&mut self, seconds: f64, docs: u64, bytes: u64) {
         if self.samples.is_empty() && seconds > 0.0 {
@@ -54,12 +59,12 @@ impl RateWindow {
 /// `1,234,567 docs  512.0 MiB (41 %)  123,456 docs/s  0:12 left  3 dead letters  12 retried  4 of 4 in flight x 2.0 MiB`, the most
 /// important first, because the line is cut at the terminal's width. Why a load is paused or draining comes before
 /// everything.
-pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
+pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
     let mut parts = Vec::new();
     match &progress.phase {
         Phase::Loading | Phase::Done => {}
         phase @ (Phase::Starting | Phase::PuttingBack | Phase::Verifying) => parts.push(phase_name(phase).to_owned()),
-        phase @ Phase::Finishing { .. } => parts.push(finishing(phase)),
+        phase @ (Phase::Finishing { .. } | Phase::Baking(_)) => parts.push(finishing(phase)),
         phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
     }
     parts.push(format!("{} docs", units::count(progress.docs_settled)));
@@ -81,7 +86,8 @@ pub(super) fn line(progress: &Progress, rates: &RateWindow) -> String {
         parts.push(format!("{} retried", units::count(progress.retried_items)));
     }
     let batch = units::bytes(progress.plan_batch_bytes);
-    parts.push(format!("{} of {} in flight x {batch}", progress.in_flight, progress.plan_in_flight));
+    let wire = if progress.wire == Wire::PLAIN { String::new() } else { format!(" {}", progress.wire) };
+    parts.push(format!("{} of {} in flight x {batch}{wire}", progress.in_flight, progress.plan_in_flight));
     parts.join("  ")
 }
 
@@ -95,6 +101,7 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
         Phase::PuttingBack => "putting settings back",
         Phase::Verifying => "verifying",
         Phase::Finishing { step, .. } => step.name(),
+        Phase::Baking(_) => "baking",
         Phase::Done => "done",
     }
 }
@@ -103,13 +110,14 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
 pub(super) fn finishing(phase: &Phase) -> String {
     match phase {
         Phase::Finishing { step, detail } if !detail.is_empty() => format!("{}: {detail}", step.name()),
+        Phase::Baking(step) => step.clone(),
         other => phase_name(other).to_owned(),
     }
 }
 
 /// Bytes of the sources whose documents are settled, by their share of what was read: reading runs ahead by as much as
 /// memory allows, which is all of a small file.
-pub(super) fn bytes_settled(progress: &Progress) -> u64 {
+fn bytes_settled(progress: &Progress) -> u64 {
     if progress.docs_read == 0 {
         return 0;
     }
@@ -156,6 +164,7 @@ mod tests {
             in_flight: 3,
             plan_in_flight: 4,
             plan_batch_bytes: 2 << 20,
+            wire: Wire::PLAIN,
             seconds: 2.0,
             phase: Phase::Loading,
         }

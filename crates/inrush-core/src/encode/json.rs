@@ -5,8 +5,9 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::fields::{self, NoScalar, write_string};
 use crate::block::{DocBlock, DocMeta, Reject};
-use crate::items::{ItemBlock, RejectedRecord};
+use crate::items::{ItemBlock, NO_SHARD, RejectedRecord};
 use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, check_index_name};
+use crate::routing::Routing;
 
 /// Makes bulk items from documents, as one job wants them. Shared by all threads that encode.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub struct Encoder {
     operations: Operations,
     /// The action line of every document, where it is always the same.
     fixed_line: Option<Vec<u8>>,
+    /// Finds the shard of each item.
+    shards: Option<Routing>,
 }
 
 impl Encoder {
@@ -26,7 +29,14 @@ impl Encoder {
             && operations.index.fixed().is_some()
             && !operations.action.needs_id();
         let fixed_line = plain.then(|| format!("{{\"{}\":{{}}}}\n", operations.action.bulk_key()).into_bytes());
-        Encoder { operations, fixed_line }
+        Encoder { operations, fixed_line, shards: None }
+    }
+
+    /// Notes of each item to which shard its id or routing value leads, in the one index of the job.
+    #[must_use]
+    pub fn with_shards(mut self, routing: Routing) -> Self {
+        self.shards = Some(routing);
+        self
     }
 
     /// The items of `block`. Documents that cannot be sent (no id where one is needed, an id that is too long, an
@@ -150,6 +160,10 @@ impl Encoder {
             body.truncate(start);
             return Err(("invalid_json", reason));
         }
+        if let Some(shard) = self.shard(id.as_deref(), routing.as_deref()) {
+            out.shards.resize(out.ends.len(), NO_SHARD);
+            out.shards.push(shard);
+        }
         if let Some(id) = id {
             let of = index.as_deref().map_or(0, |index| xxh3_64(index.as_bytes()));
             out.keys.resize(out.ends.len(), 0);
@@ -160,6 +174,18 @@ impl Encoder {
             out.index(index);
         }
         Ok(())
+    }
+
+    fn shard(&self, id: Option<&str>, routing: Option<&str>) -> Option<u16> {
+        let of = self.shards.as_ref()?;
+        let shard = match (id, routing) {
+            (Some(id), routing) => of.shard(id, routing),
+            // Which of the shards of its routing value, the server decides with the id that it makes.
+            (None, Some(_)) if of.is_partitioned() => return None,
+            (None, Some(routing)) => of.shard("", Some(routing)),
+            (None, None) => return None,
+        };
+        u16::try_from(shard).ok()
     }
 
     fn document(&self, document: &[u8], action: Action, body: &mut Vec<u8>) -> Result<(), String> {
@@ -244,6 +270,7 @@ struct Weaver {
     body: Vec<u8>,
     ends: Vec<u32>,
     keys: Vec<u64>,
+    shards: Vec<u16>,
     rejects: Vec<RejectedRecord>,
     indices: Vec<String>,
 }
@@ -256,6 +283,7 @@ impl Weaver {
             body: buffer,
             ends: Vec::with_capacity(block.records.len()),
             keys: Vec::new(),
+            shards: Vec::new(),
             rejects: Vec::new(),
             indices: Vec::new(),
         }
@@ -293,6 +321,9 @@ impl Weaver {
         if !self.keys.is_empty() {
             self.keys.resize(self.ends.len(), 0);
         }
+        if !self.shards.is_empty() {
+            self.shards.resize(self.ends.len(), NO_SHARD);
+        }
         ItemBlock {
             origin: block.origin,
             lines: block.lines,
@@ -301,8 +332,10 @@ impl Weaver {
             ends: self.ends,
             records: block.records,
             keys: self.keys,
+            shards: self.shards,
             rejects: self.rejects,
             indices: self.indices,
+            smile: None,
         }
     }
 }

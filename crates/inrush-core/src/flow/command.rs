@@ -1,10 +1,14 @@
 //! What a flow tells its driver.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::Pause;
-use crate::block::Position;
-use crate::tune::{Decision, Sample};
+use crate::block::{Position, SourceId};
+use crate::outcome::Settled;
+use crate::tune::{Decision, Sample, WireKnobs};
+use crate::wire::{Body, WireChange};
 
 /// What to do next.
 #[derive(Debug)]
@@ -31,8 +35,12 @@ pub enum Command {
         /// The index itself, no alias.
         index: String,
     },
+    /// Ask the cluster which of these it takes, and answer with [`super::Flow::handle_probe`].
+    Probe(WireKnobs),
     /// Write this down.
     DeadLetter(Box<DeadLetter>),
+    /// Neighbouring documents whose end is known; only with [`super::FlowConfig::settlements`]. Dead letters are told as such.
+    Settled(Settlement),
     /// Tell the user.
     Note(Note),
     /// Write down what an attempt taught; only with [`super::FlowConfig::samples`].
@@ -44,12 +52,14 @@ pub enum Command {
 pub struct Request {
     /// Its number, unique in the run.
     pub id: u64,
-    /// The body in slices.
-    pub body: Vec<Bytes>,
+    /// The body. Whoever compresses it keeps the result in it.
+    pub body: Arc<Body>,
     /// How many items.
     pub items: u32,
-    /// The length of the body.
-    pub bytes: u64,
+    /// The value that sends all items, which have no ids, to one shard.
+    pub routing: Option<Arc<str>>,
+    /// The shard that all items lead to, where that is known: the node with its primary saves a hop.
+    pub shard: Option<u16>,
     /// Ask for one entry an item even if the run is content with summaries.
     pub item_replies: bool,
 }
@@ -72,6 +82,21 @@ pub enum Comparison {
     Different,
     /// It could not be read.
     Failed(String),
+}
+
+/// Neighbouring documents that ended in the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// Their source.
+    pub source: SourceId,
+    /// The part of the source that is read in order.
+    pub partition: u32,
+    /// How many documents of the partition stand before the first one.
+    pub first_doc: u64,
+    /// How many they are.
+    pub docs: u32,
+    /// How they ended.
+    pub settled: Settled,
 }
 
 /// A document that is not in, and why.
@@ -109,4 +134,6 @@ pub enum Note {
     SentAgain(u64),
     /// The tuner has changed the plan.
     Plan(Decision),
+    /// Requests go in another form from now on, and why.
+    Wire(WireChange),
 }

@@ -146,7 +146,7 @@ impl Flow {
                 durable.acked_bytes -= settled.iter().map(|acked| acked.items.bytes()).sum::<u64>();
                 for Acked { items, settled, index, uncertain, .. } in settled {
                     self.tally.settle(settled, u64::from(items.len()), index.as_deref(), uncertain);
-                    self.release(now, &items);
+                    self.release(now, &items, Some(settled));
                 }
             }
             Flushed::Done(life) if life.uuid == durable.life.uuid && life.index == durable.life.index => {
@@ -178,7 +178,7 @@ impl Flow {
         let plan = self.plan();
         let Some(durable) = &mut self.durable else {
             self.tally.settle(settled, u64::from(items.len()), index, part.uncertain);
-            return self.release(now, items);
+            return self.release(now, items, Some(settled));
         };
         if let Some(other) = index.filter(|index| *index != durable.life.index) {
             let why = format!(

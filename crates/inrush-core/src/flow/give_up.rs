@@ -152,7 +152,7 @@ impl Flow {
                 };
                 self.dead_letter(now, letter);
             }
-            self.release(now, segment);
+            self.release(now, segment, None);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::slot::SlotState;
 use super::{Command, Flow, Note};
@@ -11,7 +11,7 @@ use crate::outcome::Condition;
 use crate::time::Time;
 
 /// What kind of pause it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseKind {
     /// Somebody asked for it. Lasts until somebody ends it.
@@ -40,7 +40,7 @@ pub struct Pause {
 }
 
 /// All pauses of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PauseTotal {
     /// Which kind.
     pub kind: PauseKind,
@@ -193,5 +193,6 @@ impl Flow {
             }
         }
         self.tuner.handle_break(now);
+        self.wire.handle_break(now);
     }
 }

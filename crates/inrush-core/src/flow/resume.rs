@@ -37,7 +37,7 @@ impl Flow {
 
     /// Whether [`Flow::handle_block`] may take the block.
     pub fn may_take(&self, block: &ItemBlock) -> bool {
-        block.is_empty() || block.origin.first_doc + u64::from(block.len()) <= self.horizon(block.partition())
+        block.is_empty() || block.end_doc() <= self.horizon(block.partition())
     }
 
     /// Up to which document of the partition blocks may be taken.
@@ -59,7 +59,8 @@ impl Flow {
                 Some(known) => known.horizon = known.horizon.max(horizon),
                 None => {
                     let settled = crate::ranges::Ranges::default();
-                    checkpoint.partitions.push(crate::PartitionCheckpoint { source, partition, settled, horizon });
+                    let begun = crate::PartitionCheckpoint { source, partition, settled, absent: 0, horizon };
+                    checkpoint.partitions.push(begun);
                 }
             }
         }
@@ -113,9 +114,13 @@ impl Flow {
 
     /// How many records at the beginning of a block an earlier run may have sent.
     pub(super) fn sent_before(&self, items: &ItemBlock) -> u32 {
-        let sent_before = self.ledger.sent_before(items.partition()).saturating_sub(items.origin.first_doc);
+        let sent_before = self.ledger.sent_before(items.partition());
+        if items.origin.own_numbers {
+            let offset = sent_before.saturating_sub(items.origin.first_doc);
+            return items.records.partition_point(|record| u64::from(record.line) < offset) as u32;
+        }
         // No more than the block has.
-        sent_before.min(u64::from(items.len())) as u32
+        sent_before.saturating_sub(items.origin.first_doc).min(u64::from(items.len())) as u32
     }
 
     /// Records of a block wait for a batch; what an earlier run may have sent, apart.

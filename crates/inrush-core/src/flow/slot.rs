@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Command, Comparison, Flow, Item, Note, Stop};
@@ -13,6 +14,7 @@ use crate::outcome::{
 use crate::reply::{BulkReply, ItemError};
 use crate::time::Time;
 use crate::tune::{Outcome, Sample};
+use crate::wire::{Body, Wire};
 
 /// During a pause the wait doubles so often, with the default from 100 ms to 3.2 s.
 const PAUSED_SETBACKS_MAX: u32 = 5;
@@ -54,6 +56,25 @@ pub(super) struct Part {
     pub(super) source_limited: bool,
     /// In which life of the index it was sent last.
     pub(super) epoch: u32,
+    /// How it was sent last.
+    pub(super) wire: Wire,
+    /// Whether it may only be sent as every server takes it.
+    pub(super) plain: Plain,
+    /// What was compressed, for a repetition.
+    pub(super) body: Option<Arc<Body>>,
+    /// What sends all items to one shard, the same in every repetition.
+    pub(super) routing: Option<Arc<str>>,
+}
+
+/// Whether a part is to be sent as JSON without compression, whatever others are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plain {
+    /// It may be sent as others are.
+    No,
+    /// The server refused it in another form: if it takes it so, that was because of the form.
+    Tried,
+    /// It was refused so, too: something in it is to blame.
+    Yes,
 }
 
 impl Slot {
@@ -70,6 +91,10 @@ impl Slot {
             in_flight: 0,
             source_limited,
             epoch: 0,
+            wire: Wire::PLAIN,
+            plain: Plain::No,
+            body: None,
+            routing: None,
         };
         Slot { id, parts: VecDeque::from([part]), state: SlotState::Waiting { until: now } }
     }
@@ -85,7 +110,7 @@ impl Slot {
 impl Part {
     /// Other items with the same history.
     fn with(&self, batch: Batch) -> Part {
-        Part { batch, ..self.clone() }
+        Part { batch, body: None, ..self.clone() }
     }
 
     /// After an attempt that met a condition of the whole index. Waiting for it to pass costs no retries, the pause has a bound of
@@ -147,6 +172,8 @@ impl Flow {
     /// list of nodes.
     pub fn handle_attempt(&mut self, now: Time, request: u64, wall: Duration, node: u16, attempt: Attempt) {
         let Some((slot_id, part)) = self.sent(request) else { return };
+        self.tally.counts.bytes_sent += part.packed_bytes();
+        let (aside, wire) = (part.batch.aside, part.wire);
         let mut sample = Sample {
             sent: now - wall,
             wall,
@@ -159,7 +186,7 @@ impl Flow {
             in_flight: part.in_flight,
             source_limited: part.source_limited
                 || self.pauses.is_held()
-                || !self.pending.is_full(&self.plan())
+                || !self.pending.has_plenty(&self.plan())
                 || self.pace.as_ref().is_some_and(|pace| pace.next() > now),
             node,
         };
@@ -169,6 +196,12 @@ impl Flow {
                 sample.took = reply.took_ms.map(Duration::from_millis);
                 let (accepted, rejected) = self.replied(now, slot_id, part, &reply);
                 (sample.accepted, sample.rejected) = (accepted, rejected);
+            }
+            Attempt::Refused { status: status @ (406 | 415), error, .. } if part.wire != Wire::PLAIN => {
+                sample.outcome = Outcome::Answered;
+                let why = format!("the server refused it: {}", LastError::new(status, &error));
+                self.distrust(now, part.wire, &why);
+                self.push_front(slot_id, part);
             }
             Attempt::Refused { status, error, retry_after } => {
                 let verdict = request_verdict(status, &error, self.config.incremental_bulk);
@@ -190,8 +223,12 @@ impl Flow {
                 self.again(now, slot_id, part, &LastError::client("not_sent", reason));
             }
             Attempt::Lost { reason } => self.lost(slot_id, request, part, reason),
+            Attempt::Garbled { reason } => {
+                self.distrust(now, part.wire, &reason);
+                self.lost(slot_id, request, part, reason);
+            }
         }
-        self.tuner.handle_sample(now, &sample);
+        self.learn(now, &sample, wire, aside);
         if self.config.samples {
             self.commands.push_back(Command::Sample(sample));
         }
@@ -283,6 +320,7 @@ impl Flow {
     }
 
     fn replied(&mut self, now: Time, slot_id: u64, part: Part, reply: &BulkReply) -> (u32, u32) {
+        let part = self.taken(now, part);
         let summary = self.config.summary_replies && !part.item_replies && reply.runs.is_empty();
         if summary && !reply.errors {
             self.met(now, None);
@@ -414,7 +452,10 @@ impl Flow {
             }
             RequestVerdict::Bisect { uncertain } => {
                 part = part.unsure(uncertain);
-                self.halve(now, slot_id, part, last);
+                match part.refused_so() {
+                    Some(plain) => self.push_front(slot_id, plain),
+                    None => self.halve(now, slot_id, part.kept_plain(), last),
+                }
             }
             RequestVerdict::Pause(condition) => {
                 self.met(now, Some(condition));

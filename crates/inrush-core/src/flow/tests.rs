@@ -10,10 +10,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::block::{DocBlock, Record, Reject};
-use crate::encode::Encoder;
+use crate::encode::smile::SmileDecoder;
+use crate::encode::{Encoder, SmileWeaver};
 use crate::operation::{Action, Operations};
 use crate::outcome::{Attempt, Condition};
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
+use crate::routing::Routing;
 use crate::tune::{Fixed, Sample};
 
 /// What happens to one request, or to single items of it.
@@ -42,6 +44,20 @@ fn fault() -> impl Strategy<Value = Fault> {
         1 => prop_oneof![Just(413), Just(429), Just(502), Just(503)].prop_map(Fault::Refused),
         1 => Just(Fault::Flood),
     ]
+}
+
+/// The body of a request as NDJSON.
+fn json_body(request: &Request) -> String {
+    let body = request.body.slices.concat();
+    if request.body.wire.encoding == Encoding::Json {
+        return String::from_utf8(body).unwrap();
+    }
+    let (mut decoder, mut text, mut at) = (SmileDecoder::default(), Vec::new(), 0);
+    while at < body.len() {
+        at += decoder.decode(&body[at..], &mut text).unwrap();
+        text.push(b'\n');
+    }
+    String::from_utf8(text).unwrap()
 }
 
 /// Documents by id; those without one get a number.
@@ -83,9 +99,7 @@ impl Cluster {
     }
 
     fn bulk(&mut self, request: &Request, fault: Fault) -> Attempt {
-        let body: Vec<u8> = request.body.iter().flat_map(|b| b.to_vec()).collect();
-        assert_eq!(body.len() as u64, request.bytes);
-        let text = String::from_utf8(body).unwrap();
+        let text = json_body(request);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), request.items as usize * 2);
         let error = |kind: &str| ItemError { kind: kind.into(), ..ItemError::default() };
@@ -139,6 +153,7 @@ fn config() -> FlowConfig {
         memory: 2000,
         rate: None,
         samples: false,
+        settlements: false,
         linger: Duration::from_secs(1),
         retry: RetryPolicy::default(),
         pause_max: Duration::from_secs(60),
@@ -156,6 +171,12 @@ fn flow(config: FlowConfig, batch_bytes: u64, in_flight: u32) -> Flow {
     Flow::new(config, Box::new(Fixed(Plan { batch_bytes, batch_docs: u32::MAX, in_flight })))
 }
 
+/// One that SMILE cannot say exactly has a number that is written with an exponent.
+fn document(id: &str, n: u64, word: &str) -> String {
+    let number = if word == "exception" { format!("{n}e0") } else { n.to_string() };
+    format!("{{\"id\":\"{id}\",\"n\":{number},\"w\":\"{word}\"}}")
+}
+
 /// Blocks of documents `{"id":…,"n":position}`; the position makes contents differ.
 fn blocks(ids: &[Option<u8>], words: &[&str], per_block: usize) -> Vec<DocBlock> {
     let mut first_doc = 0;
@@ -169,7 +190,7 @@ fn blocks(ids: &[Option<u8>], words: &[&str], per_block: usize) -> Vec<DocBlock>
                 let start = data.len() as u32;
                 let n = first_doc + at as u64;
                 let id = id.map_or(format!("u{n}"), |id| format!("i{id}"));
-                data.extend_from_slice(format!("{{\"id\":\"{id}\",\"n\":{n},\"w\":\"{word}\"}}").as_bytes());
+                data.extend_from_slice(document(&id, n, word).as_bytes());
                 if *word == "reject" {
                     rejects.push(Reject { record: at as u32, kind: "bad", reason: "no".into() });
                 }
@@ -199,21 +220,27 @@ struct Outcome {
     letters: Vec<DeadLetter>,
     notes: Vec<Note>,
     samples: Vec<Sample>,
+    settlements: Vec<Settlement>,
     elapsed: Duration,
 }
 
 /// Drives a flow to its end. Answers come in an order that `order` decides.
 fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fault], mut order: u64) -> Outcome {
     let mut cluster = Cluster::default();
+    let mut weaver = SmileWeaver::default();
     let mut blocks = VecDeque::from(blocks);
     let mut under_way: Vec<(u64, Attempt)> = Vec::new();
     let mut gone = Vec::new();
-    let (mut letters, mut notes, mut samples) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut letters, mut notes, mut samples, mut settlements) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut faults = faults.iter().copied();
     let mut now = Time::START;
     for _ in 0..100_000 {
         while flow.input_room() > 0 && !blocks.is_empty() {
-            flow.handle_block(now, encoder.encode(blocks.pop_front().unwrap())).unwrap();
+            let mut items = encoder.encode(blocks.pop_front().unwrap());
+            if flow.encoding() == Encoding::Smile {
+                weaver.weave(&mut items, Vec::new(), Into::into);
+            }
+            flow.handle_block(now, items).unwrap();
         }
         if blocks.is_empty() {
             flow.handle_source_end();
@@ -230,14 +257,17 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
                     flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
                 }
                 Command::Flush { .. } => unreachable!("nobody waits for flushes"),
+                Command::Probe(_) => flow.handle_probe(Ok(()), Ok(())),
                 Command::DeadLetter(letter) => letters.push(*letter),
                 Command::Note(note) => notes.push(note),
                 Command::Sample(sample) => samples.push(sample),
+                Command::Settled(settlement) => settlements.push(settlement),
             }
         }
         if flow.is_done() {
             flow.close().unwrap();
-            return Outcome { flow, cluster, letters, notes, samples, elapsed: now.since_start() };
+            let elapsed = now.since_start();
+            return Outcome { flow, cluster, letters, notes, samples, settlements, elapsed };
         }
         assert!(under_way.len() as u32 <= flow.plan().in_flight);
         order = order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -270,32 +300,47 @@ proptest! {
         faults in prop::collection::vec(fault(), 0..30),
         order in any::<u64>(),
         rate in prop::option::of(prop_oneof![(1u64..5000).prop_map(Rate::Bytes), (1u64..50).prop_map(Rate::Docs)]),
+        smile in any::<bool>(),
+        shards in prop::option::of(1u32..5),
     ) {
         let words: Vec<&str> = kinds.iter().take(ids.len())
-            .map(|k| match k { 0 => "poison", 1 => "reject", 2 => "spoils", _ => "good" }).collect();
+            .map(|k| match k { 0 => "poison", 1 => "reject", 2 => "spoils", 3 | 4 => "exception", _ => "good" }).collect();
         let encoder = Encoder::new(operations(Action::Index, with_ids));
+        let encoder = match shards {
+            Some(shards) => encoder.with_shards(Routing::new(shards, None, 1).unwrap()),
+            None => encoder,
+        };
         let source = blocks(&ids, &words, per_block);
         // A pause of any length, because the other faults do not stop while it lasts.
-        let patient = FlowConfig { pause_max: Duration::from_secs(3600), rate, ..config() };
-        let out = drive(flow(patient, batch_bytes, in_flight), &encoder, source, &faults, order);
+        let wire = Wire { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..Wire::PLAIN };
+        let patient = FlowConfig { pause_max: Duration::from_secs(3600), rate, settlements: true, ..config() };
+        let mut flow = flow(patient, batch_bytes, in_flight);
+        flow.send_as(WireTuner::new(wire, WireKnobs::default(), ""));
+        flow.route_batches(shards.iter().flat_map(|&shards| Routing::new(shards, None, 1).unwrap().values()));
+        let out = drive(flow, &encoder, source, &faults, order);
         prop_assert_eq!(out.flow.stopped(), None);
         let counts = out.flow.counts();
         prop_assert_eq!(counts.docs_read, ids.len() as u64);
         prop_assert!(counts.add_up());
         prop_assert_eq!(counts.docs_given_back, 0);
-        let bad: Vec<u64> = (0..ids.len() as u64).filter(|&n| words[n as usize] != "good").collect();
+        let is_good = |n: usize| matches!(words[n], "good" | "exception");
+        let bad: Vec<u64> = (0..ids.len() as u64).filter(|&n| !is_good(n as usize)).collect();
         let mut lettered: Vec<u64> = out.letters.iter().map(|l| l.position.doc).collect();
         lettered.sort_unstable();
         prop_assert_eq!(&lettered, &bad);
         prop_assert_eq!(counts.docs_dead_lettered, bad.len() as u64);
+        let settled = out.settlements.iter().flat_map(|s| s.first_doc..s.first_doc + u64::from(s.docs));
+        let mut told: Vec<u64> = settled.chain(lettered).collect();
+        told.sort_unstable();
+        prop_assert_eq!(told, (0..ids.len() as u64).collect::<Vec<_>>());
         prop_assert_eq!(out.flow.watermarks()[0].1.docs, ids.len() as u64);
-        prop_assert_eq!(out.flow.buffered, 0);
-        let good = (0..ids.len()).filter(|&n| words[n] == "good");
+        prop_assert_eq!((out.flow.buffered, out.flow.buffered_smile), (0, 0));
+        let good = (0..ids.len()).filter(|&n| is_good(n));
         if with_ids {
             let mut expected = BTreeMap::new();
             for n in good {
                 let id = ids[n].map_or(format!("u{n}"), |id| format!("i{id}"));
-                expected.insert(id.clone(), format!("{{\"id\":\"{id}\",\"n\":{n},\"w\":\"good\"}}"));
+                expected.insert(id.clone(), document(&id, n as u64, words[n]));
             }
             prop_assert_eq!(out.cluster.documents, expected);
             prop_assert_eq!(counts.possible_duplicates, 0);

@@ -4,19 +4,20 @@
 use std::ops::Range;
 
 use super::{BlockId, Blocks, Entry, Ledger, Partition};
-use crate::block::Origin;
 use crate::checkpoint::PartitionCheckpoint;
+use crate::items::ItemBlock;
 use crate::ranges::Ranges;
 
 impl Ledger {
     /// Goes on where an earlier run was: what it settled is not settled again, and what it may have sent is known.
     pub(crate) fn go_on(&mut self, partitions: &[PartitionCheckpoint]) {
         for checkpoint in partitions {
-            let settled = checkpoint.settled.count();
+            let settled = checkpoint.docs();
             self.opened += settled;
             self.settled += settled;
             let blocks = Blocks {
                 earlier: checkpoint.settled.clone(),
+                absent: checkpoint.absent,
                 sent_before: checkpoint.horizon,
                 horizon: checkpoint.horizon,
                 ..Blocks::default()
@@ -54,16 +55,7 @@ impl Ledger {
         if entry.left == entry.len {
             return std::iter::once(0..entry.len).filter(|all| !all.is_empty()).collect();
         }
-        let mut unsettled = Vec::new();
-        let mut next = 0;
-        for (first, end) in entry.settled().iter() {
-            let settled = (first - entry.first_doc) as u32..(end - entry.first_doc) as u32;
-            unsettled.push(next..settled.start);
-            next = settled.end;
-        }
-        unsettled.push(next..entry.len);
-        unsettled.retain(|range| !range.is_empty());
-        unsettled
+        entry.runs().into_iter().filter(|(settled, _)| !settled).map(|(_, records)| records).collect()
     }
 
     /// Up to which document an earlier run may have sent the partition.
@@ -72,10 +64,12 @@ impl Ledger {
     }
 
     /// These records were given up on at the end of a stopped run: for a checkpoint they are not settled.
-    pub(crate) fn leave_unresolved(&mut self, origin: &Origin, records: Range<u32>) {
-        if let Some(blocks) = self.partitions.get_mut(&(origin.source, origin.partition)) {
-            let doc = |record: u32| origin.first_doc + u64::from(record);
-            blocks.unresolved.add(doc(records.start), doc(records.end));
+    pub(crate) fn leave_unresolved(&mut self, items: &ItemBlock, records: Range<u32>) {
+        if let Some(blocks) = self.partitions.get_mut(&items.partition()) {
+            for record in records {
+                let number = items.number(record);
+                blocks.unresolved.add(number, number + 1);
+            }
         }
     }
 
@@ -90,6 +84,7 @@ impl Ledger {
             source: partition.0,
             partition: partition.1,
             settled: blocks.settled(),
+            absent: blocks.absent,
             horizon: blocks.horizon,
         };
         self.partitions.iter().map(checkpoint).collect()
@@ -114,7 +109,7 @@ impl Blocks {
         let mut settled = Ranges::default();
         settled.add(self.first_doc, self.open.front().map_or(self.next_doc, |entry| entry.first_doc));
         for entry in &self.open {
-            entry.settled().iter().for_each(|(first, end)| settled.add(first, end));
+            entry.settled(&mut settled);
         }
         self.earlier.within(self.next_doc, u64::MAX).for_each(|(first, end)| settled.add(first, end));
         self.unresolved.iter().for_each(|(first, end)| settled.remove(first, end));
@@ -123,22 +118,47 @@ impl Blocks {
 }
 
 impl Entry {
-    /// What is settled of it, by the documents' numbers in the partition.
-    fn settled(&self) -> Ranges {
-        let mut settled = Ranges::default();
+    /// Adds what is settled of it, by the numbers in the partition; those without a document are.
+    fn settled(&self, settled: &mut Ranges) {
+        let mut next = self.first_doc;
+        for (_, records) in self.runs().into_iter().filter(|(settled, _)| !settled) {
+            for record in self.gaps(records) {
+                settled.add(next, self.number(record.start));
+                next = self.number(record.end - 1) + 1;
+            }
+        }
+        settled.add(next, self.end_doc);
+    }
+
+    /// These records in pieces without gaps in their numbers.
+    fn gaps(&self, records: Range<u32>) -> Vec<Range<u32>> {
+        let Some(numbers) = &self.numbers else { return vec![records] };
+        let mut pieces: Vec<Range<u32>> = Vec::new();
+        for record in records {
+            let follows = record > 0 && numbers[record as usize] == numbers[record as usize - 1] + 1;
+            match pieces.last_mut() {
+                Some(last) if follows => last.end = record + 1,
+                _ => pieces.push(record..record + 1),
+            }
+        }
+        pieces
+    }
+
+    /// The records in runs of settled and unsettled ones.
+    fn runs(&self) -> Vec<(bool, Range<u32>)> {
+        let mut runs: Vec<(bool, Range<u32>)> = Vec::new();
         let mut at = 0;
         while at < self.len {
             let word = self.done[(at / 64) as usize] >> (at % 64);
-            let run = match word & 1 {
-                0 => word.trailing_zeros(),
-                _ => word.trailing_ones(),
-            };
+            let settled = word & 1 == 1;
+            let run = if settled { word.trailing_ones() } else { word.trailing_zeros() };
             let end = (at + run.min(64 - at % 64)).min(self.len);
-            if word & 1 == 1 {
-                settled.add(self.first_doc + u64::from(at), self.first_doc + u64::from(end));
+            match runs.last_mut() {
+                Some((last, range)) if *last == settled => range.end = end,
+                _ => runs.push((settled, at..end)),
             }
             at = end;
         }
-        settled
+        runs
     }
 }

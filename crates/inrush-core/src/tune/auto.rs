@@ -10,34 +10,11 @@ use std::time::Duration;
 use super::delay::Delay;
 use super::knobs::Knobs;
 use super::loss::{self, Loss};
+use super::settling::Settling;
 use super::trial::Trial;
 use super::window::Window;
 use super::{Bounds, Decision, Outcome, Plan, Sample, Tuner};
 use crate::time::Time;
-
-/// What [`Auto`] is told once.
-#[derive(Clone, Copy, Debug)]
-pub struct AutoConfig {
-    /// Within what it may choose.
-    pub bounds: Bounds,
-    /// Consideration for a cluster that serves searches. Default: none.
-    pub gentle: Option<Gentle>,
-}
-
-/// Upper bounds that come before throughput.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gentle {
-    /// How many times longer than on the idle cluster a request may take. Default 1.3.
-    pub latency_growth: f64,
-    /// The part of the documents that may be rejected, 0 to 1. Default 0.001.
-    pub rejected: f64,
-}
-
-impl Default for Gentle {
-    fn default() -> Self {
-        Gentle { latency_growth: 1.3, rejected: 0.001 }
-    }
-}
 
 /// Documents that may be rejected without a reaction, as a part of all.
 const REJECTED: f64 = 0.0025;
@@ -47,7 +24,6 @@ const CHANGE_PAUSE: Duration = Duration::from_secs(3);
 /// See [`super`] and docs/tuner.md.
 pub struct Auto {
     knobs: Knobs,
-    gentle: Option<Gentle>,
     plan: Plan,
     decisions: VecDeque<Decision>,
     phase: Phase,
@@ -138,30 +114,6 @@ impl Schedule {
     }
 }
 
-/// Requests that were sent under the last plan, which are no evidence for the present one but in its way.
-#[derive(Clone, Copy, Debug)]
-struct Settling {
-    since: Time,
-    /// How many may still be under way.
-    sent_before: u32,
-    /// When the first request of the present plan came back.
-    first_back: Option<Time>,
-}
-
-impl Settling {
-    /// Whether some may still be under way. A straggler is not waited for: when two requests that followed each other have come back, it is over.
-    fn goes_on(&mut self, now: Time, sample: &Sample) -> bool {
-        if sample.sent < self.since {
-            self.sent_before = self.sent_before.saturating_sub(1);
-        } else if self.first_back.is_some_and(|first| sample.sent >= first) {
-            return false;
-        } else {
-            self.first_back.get_or_insert(now);
-        }
-        self.sent_before > 0
-    }
-}
-
 #[derive(Clone, Debug, Default)]
 struct Evidence {
     rate: f64,
@@ -175,20 +127,18 @@ struct Evidence {
 
 impl Auto {
     /// Begins small and doubles.
-    pub fn new(config: AutoConfig) -> Self {
-        let knobs = Knobs::new(config.bounds);
-        let tolerated = config.gentle.map_or(REJECTED, |gentle| gentle.rejected.min(REJECTED));
+    pub fn new(bounds: Bounds) -> Self {
+        let knobs = Knobs::new(bounds);
         Auto {
             plan: knobs.start(),
             knobs,
-            gentle: config.gentle,
             decisions: VecDeque::new(),
             phase: Phase::Start,
             window: Window::new(Time::START),
             settling: None,
             rest_in_flight: None,
             delay: None,
-            loss: Loss::new(tolerated),
+            loss: Loss::new(REJECTED),
             last_end: Time::START,
             stalls: (0.0, Time::START),
             wall: 0.0,
@@ -226,7 +176,7 @@ impl Auto {
         (self.smooth, self.windows) = (None, 0);
         self.window = Window::new(now);
         let at_once = matches!(self.phase, Phase::Start | Phase::Drain { .. });
-        self.settling = (!at_once).then_some(Settling { since: now, sent_before, first_back: None });
+        self.settling = (!at_once).then_some(Settling::new(now, sent_before));
     }
 
     fn restart(&mut self, now: Time) {
@@ -330,7 +280,7 @@ impl Tuner for Auto {
                 self.plan.in_flight = in_flight;
                 let why = "the larger requests have come back".to_owned();
                 self.decisions.push_back(Decision { at: now, from, to: self.plan, why });
-                self.settling = Some(Settling { since: now, sent_before: from.in_flight, first_back: None });
+                self.settling = Some(Settling::new(now, from.in_flight));
                 return;
             }
             return self.restart(now);
@@ -343,6 +293,10 @@ impl Tuner for Auto {
     fn handle_break(&mut self, now: Time) {
         self.last_end = now;
         self.window = Window::new(now);
+    }
+
+    fn is_settled(&self) -> bool {
+        matches!(self.phase, Phase::Hold) && self.settling.is_none()
     }
 
     fn poll_decision(&mut self) -> Option<Decision> {

@@ -99,6 +99,11 @@ impl Knobs {
         limit.min(self.bounds.memory as f64)
     }
 
+    /// So many requests of the same size.
+    pub(super) fn with_in_flight(&self, plan: &Plan, in_flight: u32) -> Plan {
+        self.plan(plan.batch_bytes as f64, f64::from(in_flight))
+    }
+
     /// So many times as many requests of the same size.
     pub(super) fn more(&self, plan: &Plan, factor: f64) -> Plan {
         self.plan(plan.batch_bytes as f64, (f64::from(plan.in_flight) * factor).round())

@@ -2,12 +2,15 @@
 
 mod auto;
 mod delay;
+mod gentle;
 mod knobs;
 mod loss;
+mod settling;
 #[cfg(test)]
 mod tests;
 mod trial;
 mod window;
+mod wire;
 
 use std::time::Duration;
 
@@ -15,12 +18,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-pub use auto::{Auto, AutoConfig, Gentle};
+pub use auto::Auto;
+pub use gentle::{Considerate, Gentle};
+pub use wire::{WireKnobs, WireTuner};
 
 /// How large requests are, and how many are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Bytes of one request's body, before compression. A larger document travels alone.
+    /// Bytes of one request's body as JSON, before compression. A larger document travels alone.
     pub batch_bytes: u64,
     /// Documents in one request.
     pub batch_docs: u32,
@@ -52,7 +57,7 @@ pub struct Sample {
     /// The part of `wall` that the server accounts for. Elasticsearch 8's clock goes in steps of 200 ms, and 0 is common: only means over
     /// many say something.
     pub took: Option<Duration>,
-    /// Bytes of its body, before compression.
+    /// Bytes of its body as JSON, in whatever form it was sent.
     pub bytes: u64,
     /// Its documents.
     pub docs: u32,
@@ -116,6 +121,11 @@ pub trait Tuner: Send {
 
     /// Nothing was sent for a while until now, on purpose: what would be measured across it says nothing of the cluster.
     fn handle_break(&mut self, _now: Time) {}
+
+    /// Whether the plan holds still, so that something else can be compared meanwhile.
+    fn is_settled(&self) -> bool {
+        true
+    }
 
     /// The next change that was made and not told yet.
     fn poll_decision(&mut self) -> Option<Decision>;

@@ -1,4 +1,4 @@
-//! A paired comparison of two plans: windows of the one and the other in turn, until the evidence is enough either way.
+//! A paired comparison: windows of the one and the other in turn, until the evidence is enough either way.
 
 use crate::tune::Plan;
 
@@ -18,6 +18,7 @@ pub(super) enum Verdict {
     NotBetter { gain: f64 },
 }
 
+/// A comparison of two plans.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
     /// The plan that stands until the other has proved better.
@@ -26,7 +27,30 @@ pub(super) struct Trial {
     pub(super) better: Plan,
     /// What is compared: sizes as in `current` and `better`, with the same bytes under way.
     arms: [Plan; 2],
-    /// Gains below this are a tie, and the current plan stays.
+    pairs: Pairs,
+}
+
+impl Trial {
+    /// `worth`: the smallest gain that counts, as a factor.
+    pub(super) fn new(current: Plan, better: Plan, arms: [Plan; 2], worth: f64) -> Self {
+        Trial { current, better, arms, pairs: Pairs::new(worth) }
+    }
+
+    /// The plan of the window under way.
+    pub(super) fn plan(&self) -> Plan {
+        self.arms[usize::from(self.pairs.is_other())]
+    }
+
+    /// See [`Pairs::handle`].
+    pub(super) fn handle(&mut self, rate: f64, error: f64) -> Verdict {
+        self.pairs.handle(rate, error)
+    }
+}
+
+/// The rates of two arms, measured in turn.
+#[derive(Clone, Debug)]
+pub(super) struct Pairs {
+    /// Gains below this are a tie, and what stands stays.
     worth: f64,
     /// Logarithms of the rates of the last windows of either arm that have no partner yet.
     first: Option<f64>,
@@ -38,16 +62,16 @@ pub(super) struct Trial {
     squares: f64,
 }
 
-impl Trial {
+impl Pairs {
     /// `worth`: the smallest gain that counts, as a factor.
-    pub(super) fn new(current: Plan, better: Plan, arms: [Plan; 2], worth: f64) -> Self {
+    pub(super) fn new(worth: f64) -> Self {
         let worth = worth.ln();
-        Trial { current, better, arms, worth, first: None, second: None, error: 0.0, pairs: 0, sum: 0.0, squares: 0.0 }
+        Pairs { worth, first: None, second: None, error: 0.0, pairs: 0, sum: 0.0, squares: 0.0 }
     }
 
-    /// The plan of the window under way.
-    pub(super) fn plan(&self) -> Plan {
-        self.arms[usize::from(self.first.is_some() && self.second.is_none())]
+    /// Whether the window under way is one of what is tried, not of what stands.
+    pub(super) fn is_other(&self) -> bool {
+        self.first.is_some() && self.second.is_none()
     }
 
     /// Takes the rate of the window that ended, bytes per second, and its standard error, as a part of it.

@@ -9,6 +9,7 @@ use crate::error::EsError;
 use crate::model::{Cluster, Index, millis_now};
 use crate::pattern;
 use crate::product::Product;
+use crate::routing::routing_shards;
 use crate::settings::{flatten, nest};
 
 pub(super) fn node_id(node: usize) -> String {
@@ -114,14 +115,24 @@ pub(super) fn state(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsE
     let metadata = by_index(names.clone(), |name| {
         let index = cluster.indices.get(name)?;
         let terms = by_shard(index.primary_terms(), &|term| json!(term));
-        Some(json!({"state": "open", "settings": {"index": {"uuid": index.uuid}}, "primary_terms": terms}))
+        let shards = index.number_of_shards();
+        let settings = json!({"uuid": index.uuid, "number_of_shards": shards.to_string()});
+        Some(
+            json!({"state": "open", "settings": {"index": settings}, "primary_terms": terms, "routing_num_shards": routing_shards(shards)}),
+        )
     });
     let routing = by_index(names, |name| {
         let index = cluster.indices.get(name)?;
-        let copy =
-            |n: usize| json!({"state": if n < cluster.nodes { "STARTED" } else { "UNASSIGNED" }, "primary": n == 0});
-        let copies: Vec<Value> = (0..index.copies()).map(copy).collect();
-        Some(json!({"shards": by_shard(index.primary_terms(), &|_| json!(copies))}))
+        let copies = |shard: usize| -> Vec<Value> {
+            let copy = |n: usize| match n < cluster.nodes {
+                true => json!({"state": "STARTED", "primary": n == 0, "node": node_id((shard + n) % cluster.nodes)}),
+                false => json!({"state": "UNASSIGNED", "primary": n == 0, "node": null}),
+            };
+            (0..index.copies()).map(copy).collect()
+        };
+        let shards: Map<String, Value> =
+            (0..index.primary_terms().len()).map(|shard| (shard.to_string(), json!(copies(shard)))).collect();
+        Some(json!({"shards": shards}))
     });
     let name = cluster.flavor.product.to_string();
     Ok(ApiReply::ok(json!({
@@ -147,7 +158,7 @@ pub(super) fn nodes(cluster: &Cluster, around: &Surroundings, rest: &[&str]) -> 
             let value = json!({
                 "name": node_name(node), "version": cluster.flavor.version, "roles": ["data", "ingest"],
                 "host": "127.0.0.1", "ip": "127.0.0.1", "modules": modules, "plugins": [],
-                "http": {"max_content_length_in_bytes": around.max_content_length_bytes},
+                "http": {"max_content_length_in_bytes": around.max_content_length_bytes, "publish_address": around.addresses.get(node)},
             });
             (node_id(node), value)
         })

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ApiReply, ApiRequest, by_index, expand};
 use crate::error::EsError;
-use crate::model::{Action, Cluster, Index, Op, StoredDocument, VersionType};
+use crate::model::{Action, Cluster, Index, Op, PointInTime, StoredDocument, VersionType};
 
 pub(super) fn get(cluster: &Cluster, name: &str, id: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
     let index = single(cluster, name)?;
@@ -277,7 +277,6 @@ pub(super) fn search_from(
     request: &ApiRequest,
     scrolled: Option<usize>,
 ) -> Result<ApiReply, EsError> {
-    let names = expand(cluster, expression)?;
     let body = request.json()?;
     let number = |name: &str, default: usize| {
         let given = body.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
@@ -295,27 +294,20 @@ pub(super) fn search_from(
         ));
     }
     let from = scrolled.unwrap_or(from);
-    let only_shards: Option<Vec<u32>> = request
-        .param("preference")
-        .and_then(|preference| preference.strip_prefix("_shards:"))
-        .map(|shards| shards.split(',').filter_map(|shard| shard.parse().ok()).collect());
     let everything = json!({"match_all": {}});
     let query = body.get("query").unwrap_or(&everything);
+    let PointInTime { documents, shards } = match body.get("pit") {
+        Some(_) if !request.segments.is_empty() && request.segments[0] != "_search" => {
+            return Err(EsError::validation("[indices] cannot be used with point in time"));
+        }
+        Some(pit) => super::point_in_time::find(cluster, pit)?,
+        None => searchable(cluster, expression, request)?,
+    };
     let mut hits: Vec<(String, StoredDocument, Value)> = Vec::new();
-    let mut shards = 0;
-    for name in names {
-        let Some(index) = cluster.indices.get(&name) else {
-            continue;
-        };
-        shards += index.number_of_shards();
-        for document in index.searchable() {
-            if only_shards.as_ref().is_some_and(|only| !only.contains(&index.shard_of(&document))) {
-                continue;
-            }
-            let source = document.json();
-            if fits(query, &document, &source)? {
-                hits.push((name.clone(), document, source));
-            }
+    for (name, document) in documents {
+        let source = document.json();
+        if fits(query, &document, &source)? {
+            hits.push((name, document, source));
         }
     }
     sort(&mut hits, body.get("sort"));
@@ -332,6 +324,9 @@ pub(super) fn search_from(
             if body.get("seq_no_primary_term") == Some(&json!(true)) {
                 hit["_seq_no"] = json!(document.seq_no);
                 hit["_primary_term"] = json!(1);
+            }
+            if body.get("version") == Some(&json!(true)) {
+                hit["_version"] = json!(document.version);
             }
             if with_source {
                 hit["_source"] = source.clone();
@@ -350,6 +345,26 @@ pub(super) fn search_from(
         reply["aggregations"] = aggregate(aggregations, &sources)?;
     }
     Ok(ApiReply::ok(reply))
+}
+
+/// What a search of indices sees now, of all their shards or of those that are preferred.
+pub(super) fn searchable(cluster: &Cluster, expression: &str, request: &ApiRequest) -> Result<PointInTime, EsError> {
+    let only_shards: Option<Vec<u32>> = request
+        .param("preference")
+        .and_then(|preference| preference.strip_prefix("_shards:"))
+        .map(|shards| shards.split('|').next().unwrap_or(shards))
+        .map(|shards| shards.split(',').filter_map(|shard| shard.parse().ok()).collect());
+    let mut seen = PointInTime { documents: Vec::new(), shards: 0 };
+    for name in expand(cluster, expression)? {
+        let Some(index) = cluster.indices.get(&name) else {
+            continue;
+        };
+        let is_meant = |shard: u32| only_shards.as_ref().is_none_or(|only| only.contains(&shard));
+        seen.shards += (0..index.number_of_shards()).filter(|shard| is_meant(*shard)).count() as u32;
+        let documents = index.searchable().into_iter().filter(|document| is_meant(index.shard_of(document)));
+        seen.documents.extend(documents.map(|document| (name.clone(), document)));
+    }
+    Ok(seen)
 }
 
 fn sort(hits: &mut [(String, StoredDocument, Value)], by: Option<&Value>) {
@@ -426,7 +441,10 @@ fn fits(query: &Value, document: &StoredDocument, source: &Value) -> Result<bool
             Some((field, range)) if field == "_seq_no" => {
                 let bound = |name: &str| range.get(name).and_then(Value::as_i64);
                 let seq_no = i64::try_from(document.seq_no).unwrap_or(i64::MAX);
-                bound("gt").is_none_or(|bound| seq_no > bound) && bound("gte").is_none_or(|bound| seq_no >= bound)
+                bound("gt").is_none_or(|bound| seq_no > bound)
+                    && bound("gte").is_none_or(|bound| seq_no >= bound)
+                    && bound("lt").is_none_or(|bound| seq_no < bound)
+                    && bound("lte").is_none_or(|bound| seq_no <= bound)
             }
             _ => return Err(unknown("range of anything but _seq_no")),
         },

@@ -19,6 +19,8 @@ case_table! {
     disk_space "_nodes/stats/fs and _cat/allocation tell the free bytes of each data node";
     wrong_method "GET on _bulk answers 405";
     scroll "a scroll shows each document once, with its routing and without its source, and then an empty page";
+    windows "a search for a range of sequence numbers in one shard answers them in order, with ids, routing, versions and sources as they were sent, nested ones too";
+    point_in_time "a point in time of one shard shows what was there when it was opened; once it is closed, a search in it answers 404 search_context_missing_exception";
     search_and_aggregate "_search pages through documents and aggregates keyword terms and sums";
 }
 
@@ -194,6 +196,90 @@ async fn scroll(t: &Target) -> Check {
     equal("ids", &json!(ids), json!((0..25).map(|n| n.to_string()).collect::<Vec<_>>()))?;
     let body = json!({"scroll_id": [page["_scroll_id"]]});
     expect_status(&t.json("DELETE", "/_search/scroll", body).await?, 200)
+}
+
+/// One shard's preference, as a reader of all of it asks for it.
+fn of_shard(t: &Target, shard: u32) -> String {
+    if t.flavor.is_elasticsearch() { format!("_shards:{shard}") } else { format!("_shards:{shard}%7C_primary") }
+}
+
+fn window(from: u64, end: u64) -> Value {
+    json!({"query": {"bool": {"filter": [{"range": {"_seq_no": {"gte": from, "lt": end}}}, {"match_all": {}}]}},
+        "sort": [{"_seq_no": "asc"}], "seq_no_primary_term": true, "version": true, "size": 100, "track_total_hits": false,
+        "_source": true})
+}
+
+/// Ten documents over two shards, of which one is written again and one deleted.
+async fn with_gaps(t: &Target, suffix: &str) -> Result<String, String> {
+    let settings = json!({"number_of_shards": 2, "number_of_replicas": 0});
+    let name = t.create_with(suffix, settings, json!({"properties": {"list": {"type": "nested"}}})).await?;
+    let lines: String = (0..10)
+        .map(|n| format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"n\":{n},\"list\":[{{\"a\":1}},{{\"a\":2}}]}}\n"))
+        .collect();
+    t.items(&format!("/{name}/_bulk"), &lines).await?;
+    let lines = "{\"index\":{\"_id\":\"4\"}}\n{\"n\":44}\n{\"delete\":{\"_id\":\"5\"}}\n{\"index\":{\"_id\":\"x\",\"routing\":\"r\"}}\n{ \"n\" : 1.50 }\n";
+    t.items(&format!("/{name}/_bulk?refresh=true"), lines).await?;
+    Ok(name)
+}
+
+async fn windows(t: &Target) -> Check {
+    let name = with_gaps(t, "windows").await?;
+    let mut found = Vec::new();
+    for shard in 0..2 {
+        let mut before = -1;
+        for from in [0, 4, 8] {
+            let preference = of_shard(t, shard);
+            let path = format!("/{name}/_search?allow_partial_search_results=false&preference={preference}");
+            let reply = t.json("POST", &path, window(from, from + 4)).await?;
+            expect_status(&reply, 200)?;
+            for hit in reply.json()["hits"]["hits"].as_array().cloned().unwrap_or_default() {
+                let number = hit["_seq_no"].as_i64().unwrap_or(-1);
+                let inside = (from as i64..from as i64 + 4).contains(&number);
+                holds("ascending and in the window", inside && number > before, &hit)?;
+                before = number;
+                found.push(json!([hit["_id"], hit["_routing"], hit["_version"], hit["_source"]["n"]]));
+            }
+        }
+    }
+    found.sort_by_key(ToString::to_string);
+    let mut expected: Vec<Value> =
+        (0..10).filter(|n| ![4, 5].contains(n)).map(|n| json!([n.to_string(), null, 1, n])).collect();
+    expected.extend([json!(["4", null, 2, 44]), json!(["x", "r", 1, 1.5])]);
+    expected.sort_by_key(ToString::to_string);
+    equal("documents", &json!(found), json!(expected))
+}
+
+async fn point_in_time(t: &Target) -> Check {
+    let name = with_gaps(t, "pit").await?;
+    let elasticsearch = t.flavor.is_elasticsearch();
+    let (verb, key, close) = match elasticsearch {
+        true => ("_pit", "id", "/_pit"),
+        false => ("_search/point_in_time", "pit_id", "/_search/point_in_time"),
+    };
+    let path = format!("/{name}/{verb}?keep_alive=1m&preference={}", of_shard(t, 0));
+    let reply = t.json("POST", &path, json!(null)).await?;
+    expect_status(&reply, 200)?;
+    let id = reply.json()[key].clone();
+    let mut search = window(0, 100);
+    search["pit"] = json!({"id": id, "keep_alive": "1m"});
+    let ids = |reply: &Value| {
+        let hits = reply["hits"]["hits"].as_array().cloned().unwrap_or_default();
+        json!(hits.iter().map(|hit| hit["_id"].clone()).collect::<Vec<_>>())
+    };
+    let path = "/_search?allow_partial_search_results=false";
+    let before = t.json("POST", path, search.clone()).await?;
+    expect_status(&before, 200)?;
+    let before = ids(&before.json());
+    holds("one shard's documents", (1..10).contains(&before.as_array().map_or(0, Vec::len)), &before)?;
+    let lines: String = (0..10).map(|n| format!("{{\"index\":{{\"_id\":\"{n}\"}}}}\n{{\"n\":0}}\n")).collect();
+    t.items(&format!("/{name}/_bulk?refresh=true"), &lines).await?;
+    equal("what it shows later", &ids(&t.json("POST", path, search.clone()).await?.json()), before)?;
+    let closing = if elasticsearch { json!({ "id": id }) } else { json!({"pit_id": [id]}) };
+    expect_status(&t.json("DELETE", close, closing).await?, 200)?;
+    let lost = t.json("POST", path, search).await?;
+    expect_status(&lost, 404)?;
+    let why = lost.json()["error"].to_string();
+    holds("says so", why.contains("search_context_missing_exception"), why)
 }
 
 async fn search_and_aggregate(t: &Target) -> Check {

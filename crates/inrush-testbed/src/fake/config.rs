@@ -30,6 +30,10 @@ pub struct FakeConfig {
     pub verify: Option<Verify>,
     /// Larger bodies, as they come over the wire, are answered with 413. Default 100 MiB, as the servers have it.
     pub max_content_length_bytes: usize,
+    /// Whether bodies in SMILE are understood; refused with 406 if not.
+    pub smile: bool,
+    /// Whether compressed bodies are understood; taken for what they look like if not.
+    pub gzip: bool,
     /// `action.auto_create_index`.
     pub auto_create_index: bool,
     /// Elasticsearch's failure store, for every data stream.
@@ -54,6 +58,8 @@ impl Default for FakeConfig {
             auth: None,
             verify: None,
             max_content_length_bytes: 100 << 20,
+            smile: true,
+            gzip: true,
             auto_create_index: true,
             failure_store: false,
             denied_indices: Vec::new(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -22,7 +22,7 @@ use super::connection::{ReplyBody, truncated, whole};
 use super::{RequestLog, lock};
 use crate::api::{self, ApiReply, ApiRequest, Surroundings, Task};
 use crate::bulk::{self, Defaults};
-use crate::coding::decode;
+use crate::coding::{decode, json_of_smile};
 use crate::error::EsError;
 use crate::faults::{self, Fault, FaultState, Faults, RequestFacts, Rule};
 use crate::model::{Cluster, Op, millis_now};
@@ -37,6 +37,8 @@ pub(super) struct Shared {
     pub(super) tasks: Mutex<BTreeMap<u64, Task>>,
     pub(super) held: watch::Sender<usize>,
     pub(super) release: watch::Sender<u64>,
+    /// Where each node listens, once all do.
+    pub(super) addresses: OnceLock<Vec<String>>,
     next_task: AtomicU64,
 }
 
@@ -54,6 +56,7 @@ impl Shared {
             tasks: Mutex::new(BTreeMap::new()),
             held: watch::channel(0).0,
             release: watch::channel(0).0,
+            addresses: OnceLock::new(),
             next_task: AtomicU64::new(1),
             config,
         }
@@ -91,6 +94,8 @@ enum Outcome {
     Later(u16, Value, u64),
     Text(u16, &'static str),
     Truncated(u16, Value),
+    /// SMILE that no reader takes.
+    BrokenSmile(u16),
     Reset,
     Never,
 }
@@ -113,7 +118,8 @@ impl Outcome {
             Outcome::Json(status, _)
             | Outcome::Later(status, ..)
             | Outcome::Text(status, _)
-            | Outcome::Truncated(status, _) => *status,
+            | Outcome::Truncated(status, _)
+            | Outcome::BrokenSmile(status) => *status,
             Outcome::Reset | Outcome::Never => 0,
         }
     }
@@ -135,7 +141,10 @@ pub(super) async fn serve(
         opaque_id: header(&parts, "x-opaque-id").map(str::to_owned),
         status: 0,
         items: 0,
+        shards: 0,
         body_bytes: 0,
+        smile: header(&parts, CONTENT_TYPE.as_str()) == Some(SMILE),
+        coding: header(&parts, CONTENT_ENCODING.as_str()).map(str::to_owned),
         authorized: true,
     };
     let outcome = receive(&shared, node, stopped, &parts, body, &mut entry).await;
@@ -150,6 +159,12 @@ pub(super) async fn serve(
         Outcome::Later(status, body, seconds) => {
             let mut response = json_response(status, &body, false);
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+            response
+        }
+        Outcome::BrokenSmile(status) => {
+            let mut response = Response::new(whole(Bytes::from_static(b":)\n\x05\xFA\x83took")));
+            *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(SMILE));
             response
         }
         Outcome::Truncated(status, body) => json_response(status, &body, true),
@@ -192,6 +207,9 @@ pub(super) async fn serve(
     response
 }
 
+/// The media type of SMILE.
+const SMILE: &str = "application/smile";
+
 fn json_response(status: u16, body: &Value, cut: bool) -> Response<ReplyBody> {
     let mut bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
     let length = bytes.len();
@@ -223,7 +241,7 @@ async fn receive(
     let limit = shared.config.max_content_length_bytes;
     let declared = header(parts, CONTENT_LENGTH.as_str()).and_then(|length| length.parse::<usize>().ok()).unwrap_or(0);
     entry.body_bytes = declared;
-    let facts = RequestFacts { path: parts.uri.path(), node, body_bytes: declared, ops: &[] };
+    let facts = RequestFacts { path: parts.uri.path(), node, body_bytes: declared, smile: entry.smile, ops: &[] };
     if lock(&shared.faults).on_head(facts).is_some() {
         return Outcome::Reset;
     }
@@ -247,13 +265,19 @@ async fn receive(
     if let Some(reply) = control(shared, &parts.method, parts.uri.path(), &wire) {
         return reply;
     }
-    let decoded = match decode(header(parts, CONTENT_ENCODING.as_str()), &wire) {
+    let coding = header(parts, CONTENT_ENCODING.as_str()).filter(|_| shared.config.gzip);
+    let decoded = match decode(coding, &wire) {
         Ok(decoded) => decoded,
         Err(error) => return error.into(),
     };
     if let Some(refusal) = check_content_type(shared, parts, &decoded) {
         return refusal;
     }
+    let decoded = if entry.smile { json_of_smile(&decoded) } else { Ok(decoded) };
+    let decoded = match decoded {
+        Ok(decoded) => decoded,
+        Err(error) => return error.into(),
+    };
     let request = ApiRequest::new(parts.method.clone(), &path, decoded);
     let Some(defaults) = request.bulk_defaults() else {
         return other(shared, node, &request, wire.len()).await;
@@ -265,12 +289,12 @@ async fn receive(
         stopped,
         request,
         defaults,
-        wire.len(),
+        (wire.len(), entry.smile),
         entry.opaque_id.clone(),
     ));
     match task.await {
-        Ok((items, outcome)) => {
-            entry.items = items;
+        Ok((items, shards, outcome)) => {
+            (entry.items, entry.shards) = (items, shards);
             outcome
         }
         Err(error) => EsError::new(500, "fake_cluster_panicked", error.to_string()).into(),
@@ -312,7 +336,7 @@ fn control(shared: &Shared, method: &Method, path: &str, body: &[u8]) -> Option<
                 .iter()
                 .map(|one| {
                     json!({"node": one.node, "method": one.method, "path": one.path, "opaque_id": one.opaque_id, "status": one.status,
-                        "items": one.items, "body_bytes": one.body_bytes, "authorized": one.authorized})
+                        "items": one.items, "body_bytes": one.body_bytes, "smile": one.smile, "coding": one.coding, "authorized": one.authorized})
                 })
                 .collect();
             Some(Outcome::Json(200, json!({"requests": all})))
@@ -328,7 +352,8 @@ fn check_content_type(shared: &Shared, parts: &Parts, body: &[u8]) -> Option<Out
     let given = header(parts, CONTENT_TYPE.as_str()).unwrap_or_default();
     let media = given.split(';').next().unwrap_or_default().trim();
     let compatible = shared.config.flavor.is_elasticsearch_8() && media.starts_with("application/vnd.elasticsearch+");
-    if matches!(media, "application/json" | "application/x-ndjson") || compatible {
+    let smile = media == SMILE && shared.config.smile;
+    if matches!(media, "application/json" | "application/x-ndjson") || compatible || smile {
         return None;
     }
     let body = json!({"error": format!("Content-Type header [{given}] is not supported"), "status": 406});
@@ -337,7 +362,7 @@ fn check_content_type(shared: &Shared, parts: &Parts, body: &[u8]) -> Option<Out
 
 /// Everything but `_bulk`.
 async fn other(shared: &Shared, node: usize, request: &ApiRequest, wire_bytes: usize) -> Outcome {
-    let facts = RequestFacts { path: &request.path, node, body_bytes: wire_bytes, ops: &[] };
+    let facts = RequestFacts { path: &request.path, node, body_bytes: wire_bytes, smile: false, ops: &[] };
     let rule = lock(&shared.faults).on_request(facts);
     if let Some(refusal) = rule.as_ref().and_then(|rule| before(shared, rule)) {
         return refusal;
@@ -352,6 +377,7 @@ async fn other(shared: &Shared, node: usize, request: &ApiRequest, wire_bytes: u
         secured: shared.config.auth.is_some(),
         disk_available_bytes: shared.config.disk_available_bytes,
         max_content_length_bytes: shared.config.max_content_length_bytes,
+        addresses: shared.addresses.get().cloned().unwrap_or_default(),
     };
     let reply = api::handle(&mut lock(&shared.cluster), request, &around);
     match rule {
@@ -381,6 +407,7 @@ async fn after(shared: &Shared, rule: &Rule, status: u16, mut body: Value) -> Ou
     match rule.fault {
         Fault::ResetAfterApplying => return Outcome::Reset,
         Fault::NoReply => return Outcome::Never,
+        Fault::SmileReplyGarbled => return Outcome::BrokenSmile(status),
         Fault::GatewayTimeoutAfterApplying => return Outcome::Text(504, GATEWAY_TIMEOUT),
         Fault::ReplyTruncated => return Outcome::Truncated(status, body),
         Fault::ReplyNotJson => return Outcome::Text(status, "<html><body>It works!</body></html>"),
@@ -422,13 +449,27 @@ async fn bulk_request(
     stopped: watch::Receiver<bool>,
     request: ApiRequest,
     defaults: Defaults,
-    wire_bytes: usize,
+    (wire_bytes, smile): (usize, bool),
+    opaque_id: Option<String>,
+) -> (usize, usize, Outcome) {
+    let parsed = bulk::parse(&shared.config.flavor, &request.body, &defaults);
+    let shards = lock(&shared.cluster).shards_of(parsed.as_deref().unwrap_or_default());
+    let (items, outcome) = handle_bulk(shared, node, stopped, request, parsed, (wire_bytes, smile), opaque_id).await;
+    (items, shards, outcome)
+}
+
+async fn handle_bulk(
+    shared: Arc<Shared>,
+    node: usize,
+    stopped: watch::Receiver<bool>,
+    request: ApiRequest,
+    parsed: Result<Vec<Op>, EsError>,
+    (wire_bytes, smile): (usize, bool),
     opaque_id: Option<String>,
 ) -> (usize, Outcome) {
     let started = Instant::now();
-    let parsed = bulk::parse(&shared.config.flavor, &request.body, &defaults);
     let ops = parsed.as_deref().unwrap_or_default();
-    let facts = RequestFacts { path: &request.path, node, body_bytes: wire_bytes, ops };
+    let facts = RequestFacts { path: &request.path, node, body_bytes: wire_bytes, smile, ops };
     let rule = lock(&shared.faults).on_request(facts);
     if let Some(refusal) = rule.as_ref().and_then(|rule| before(&shared, rule)) {
         return (ops.len(), refusal);
@@ -467,7 +508,7 @@ async fn bulk_request(
 }
 
 fn apply(shared: &Shared, node: usize, wire_bytes: usize, ops: &[Op], refresh: bool) -> Vec<Value> {
-    let facts = RequestFacts { path: "/_bulk", node, body_bytes: wire_bytes, ops };
+    let facts = RequestFacts { path: "/_bulk", node, body_bytes: wire_bytes, smile: false, ops };
     let mut cluster = lock(&shared.cluster);
     let mut script = lock(&shared.faults);
     let items = ops

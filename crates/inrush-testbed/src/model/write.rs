@@ -71,6 +71,16 @@ impl Cluster {
         self.error_item(op, &index, op.id.as_deref(), error)
     }
 
+    /// To how many different shards operations lead whose id or routing value is given.
+    pub fn shards_of(&self, ops: &[Op]) -> usize {
+        let shard = |op: &Op| {
+            let key = op.routing.as_ref().or(op.id.as_ref())?;
+            let index = self.resolve_existing(op)?;
+            Some((shard_of(key, self.indices.get(&index)?.number_of_shards()), index))
+        };
+        ops.iter().filter_map(shard).collect::<std::collections::BTreeSet<_>>().len()
+    }
+
     fn pipe(&self, op: &mut Op) -> Result<Piped, EsError> {
         if !matches!(op.action, Action::Index | Action::Create) {
             return Ok(Piped::Kept);

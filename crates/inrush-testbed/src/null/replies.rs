@@ -1,5 +1,6 @@
 //! Replies of the null server: one item built once, then repeated from a buffer without copying.
 
+use inrush_core::encode::smile::SmileDecoder;
 use serde_json::{Value, json};
 
 use super::ReplyKind;
@@ -20,8 +21,15 @@ pub(super) struct Batch {
 impl Batch {
     /// The first line tells the action and the index of all; a batch of deletes has one line each.
     pub(super) fn new(counted: &Counted, index: Option<String>) -> Self {
-        let first: Value =
-            if counted.smile { Value::Null } else { serde_json::from_slice(&counted.first_line).unwrap_or_default() };
+        let first: Value = match counted.smile {
+            false => serde_json::from_slice(&counted.first_line).unwrap_or_default(),
+            true => {
+                let mut json = Vec::new();
+                // What cannot be read says nothing, as with a line that is no JSON.
+                let _ = SmileDecoder::default().decode(&counted.first_line, &mut json);
+                serde_json::from_slice(&json).unwrap_or_default()
+            }
+        };
         let given = first.as_object().and_then(|object| object.iter().next());
         let action = match given.map(|(name, _)| name.as_str()) {
             Some("create") => "create",

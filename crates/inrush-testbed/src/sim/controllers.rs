@@ -1,7 +1,7 @@
 //! Controllers by name.
 
 use anyhow::{Context, bail};
-use inrush_core::tune::{Auto, AutoConfig, Bounds, Fixed, Gentle, Plan, Tuner};
+use inrush_core::tune::{Auto, Bounds, Considerate, Fixed, Gentle, Plan, Tuner};
 
 use super::baselines;
 use super::scenario::Scenario;
@@ -24,10 +24,9 @@ pub fn controller(name: &str, scenario: &Scenario) -> anyhow::Result<Box<dyn Tun
 /// # Errors
 /// As [`controller`].
 pub fn controller_within(name: &str, bounds: Bounds, client_cpus: u32) -> anyhow::Result<Box<dyn Tuner>> {
-    let auto = |gentle| -> Box<dyn Tuner> { Box::new(Auto::new(AutoConfig { bounds, gentle })) };
     match name {
-        "auto" => return Ok(auto(None)),
-        "gentle" => return Ok(auto(Some(Gentle::default()))),
+        "auto" => return Ok(Box::new(Auto::new(bounds))),
+        "gentle" => return Ok(Box::new(Considerate::new(bounds, Gentle::default()))),
         _ => {}
     }
     if let Some(rest) = name.strip_prefix("fixed:") {

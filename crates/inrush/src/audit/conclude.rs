@@ -89,6 +89,7 @@ impl Totals {
 /// What is needed for the report.
 pub(super) struct Draft<'a> {
     pub(super) options: &'a AuditOptions,
+    pub(super) with_ids: bool,
     pub(super) docs_read: u64,
     pub(super) rejected: Rejected,
     pub(super) docs_in_index: u64,
@@ -97,9 +98,8 @@ pub(super) struct Draft<'a> {
 
 impl Draft<'_> {
     pub(super) fn finish(self, more: Option<Extra>, contents_unlike: Option<String>) -> AuditReport {
-        let Draft { options, docs_read, rejected, docs_in_index, found, .. } = self;
+        let Draft { options, with_ids, docs_read, rejected, docs_in_index, found } = self;
         let sendable = docs_read - rejected.docs;
-        let with_ids = options.id.is_some();
         let all = with_ids && options.sample.is_none();
         let mut not_proven = Vec::new();
         let mut warnings = Vec::new();
@@ -109,7 +109,7 @@ impl Draft<'_> {
         let mut equal = rejected.docs == 0 && found.missing == 0 && found.different == 0;
         let mut docs_extra = None;
         if !with_ids {
-            not_proven.push("ids and contents: without --id documents are only counted".to_owned());
+            not_proven.push("ids and contents: without --id or --id-from documents are only counted".to_owned());
             equal &= docs_in_index == sendable;
         } else if all {
             let in_index = found.in_index();

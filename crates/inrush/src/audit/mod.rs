@@ -36,7 +36,9 @@ pub use self::report::{AuditReport, Example, Examples, Outcome};
 use self::sample::Sample;
 use self::sort::Sorter;
 use crate::cluster::{ClusterError, stats};
-use crate::source::{Source, SourceError, Warnings};
+use crate::config::IdFrom;
+use crate::ids::Ids;
+use crate::source::{Repeats, Source, SourceError, Warnings};
 use crate::transport::Transport;
 
 /// What to compare, and how.
@@ -46,6 +48,8 @@ pub struct AuditOptions {
     pub index: IndexTemplate,
     /// The field that holds the id. Without it documents are only counted.
     pub id: Option<FieldPath>,
+    /// Ids that the load made of something else than a field, as [`crate::config::LoadConfig::id_from`]; not together with `id`. Default: no.
+    pub id_from: Option<IdFrom>,
     /// The field that holds the routing value. With it a document is told by id and routing.
     pub routing: Option<FieldPath>,
     /// Fields that were left out by the load.
@@ -65,6 +69,7 @@ impl AuditOptions {
         AuditOptions {
             index,
             id: None,
+            id_from: None,
             routing: None,
             drop: Vec::new(),
             sample: None,
@@ -123,8 +128,17 @@ pub async fn audit(
 ) -> Result<AuditReport, AuditError> {
     let started = Instant::now();
     let index = options.index.fixed().ok_or_else(|| AuditError::Usage("name one index, without {field}".to_owned()))?;
-    if options.id.is_none() && (options.sample.is_some() || options.missing.is_some()) {
-        let what = "a sample and a file of missing documents need the documents' ids; name their field with --id";
+    if options.id.is_some() && options.id_from.is_some() {
+        return Err(AuditError::Usage("--id and --id-from are given; an id has one origin".to_owned()));
+    }
+    if options.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
+        let what = "--id-from position needs documents that come in the same order each time, which these do not";
+        return Err(AuditError::Usage(what.to_owned()));
+    }
+    let made = options.id.is_some() || options.id_from.is_some();
+    let with_ids = made || source.has_ids();
+    if !with_ids && (options.sample.is_some() || options.missing.is_some()) {
+        let what = "a sample and a file of missing documents need the documents' ids; name their field with --id, or what the load made them of with --id-from";
         return Err(AuditError::Usage(what.to_owned()));
     }
     let target = target::resolve(&transport, index).await?;
@@ -139,7 +153,8 @@ pub async fn audit(
     let mut state = AuditProgress::default();
     let mut sample = options.sample.map(Sample::new);
     let mut rejected = Rejected::default();
-    let mut parts = read::start(source, encoder(options)).map_err(io_error("starting a thread"))?;
+    let ids = options.id_from.map(|from| Ids::new(from, names.clone()));
+    let mut parts = read::start(source, encoder(options), ids).map_err(io_error("starting a thread"))?;
     loop {
         match parts.recv().await {
             Some(Message::Part(part)) => {
@@ -170,9 +185,10 @@ pub async fn audit(
     let found = Totals::of(&findings, &names, missing.is_some()).map_err(io_error("reading a temporary file"))?;
     let docs_in_index = stats::count_now(&transport, target.lookup.name()).await?;
 
-    let mut report = Draft { options, docs_read: state.docs_read, rejected, docs_in_index, found };
-    let more = if options.id.is_some() && options.sample.is_none() && docs_in_index > report.found.in_index() {
-        let (name, routed) = (target.lookup.name(), options.routing.is_some());
+    let mut report = Draft { options, with_ids, docs_read: state.docs_read, rejected, docs_in_index, found };
+    let more = if with_ids && options.sample.is_none() && docs_in_index > report.found.in_index() {
+        // Where nothing makes ids they are the source's own, and so are routing values.
+        let (name, routed) = (target.lookup.name(), options.routing.is_some() || !made);
         let ids_read = |ids_read| progress(AuditProgress { ids_read, ..state });
         Some(extra(&transport, name, &findings, routed, options.sort_memory, ids_read).await?)
     } else {

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::cluster::lookup::Wanted;
+use crate::ids::Ids;
 use crate::reader::{CHUNK_BYTES, Sequencer};
 use crate::source::{Source, SourceError};
 
@@ -50,7 +51,11 @@ pub(super) enum Message {
 }
 
 /// Starts to read. A channel that ends without [`Message::End`] means that the thread has panicked.
-pub(super) fn start(mut source: Box<dyn Source>, encoder: Encoder) -> std::io::Result<mpsc::Receiver<Message>> {
+pub(super) fn start(
+    mut source: Box<dyn Source>,
+    encoder: Encoder,
+    ids: Option<Ids>,
+) -> std::io::Result<mpsc::Receiver<Message>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     std::thread::Builder::new().name("read".to_owned()).spawn(move || {
         let mut order = Sequencer::default();
@@ -62,6 +67,14 @@ pub(super) fn start(mut source: Box<dyn Source>, encoder: Encoder) -> std::io::R
                     let _ = sender.blocking_send(Message::End(end.map(|_| ())));
                     return;
                 }
+            };
+            let block = match &ids {
+                // One thread takes the turns in their order, so each comes.
+                Some(ids) => match ids.assign(order.count(), block) {
+                    Some(block) => block,
+                    None => return,
+                },
+                None => block,
             };
             let data = block.data.clone();
             order.push(order.count(), encoder.encode(block));

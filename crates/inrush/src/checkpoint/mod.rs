@@ -12,9 +12,10 @@ mod writer;
 
 use std::sync::Arc;
 
+pub(crate) use job::Job;
 pub(crate) use open::{Beginning, check_indices, open};
-pub(crate) use state::SavedLetters;
-use state::{Saved, State};
+use state::Saved;
+pub(crate) use state::{SavedLetters, State, StateError};
 pub(crate) use writer::{Checkpointer, Written};
 
 use crate::cluster::{ClusterError, index};

@@ -143,12 +143,16 @@ impl State {
 
     /// Puts a new checkpoint in the place of the last one. After this it survives whatever happens.
     pub(crate) fn write(&self, saved: &Saved) -> io::Result<()> {
+        self.replace(&serde_json::to_vec(&FileOut { format: FORMAT, saved })?)
+    }
+
+    /// Puts this text in the place of what the file held. After this it survives whatever happens.
+    pub(crate) fn replace(&self, text: &[u8]) -> io::Result<()> {
         let tmp = self.path.with_extension("tmp");
-        let text = serde_json::to_vec(&FileOut { format: FORMAT, saved })?;
         // Reasons of errors quote documents, so it is nobody else's.
         let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&tmp);
         let written = file.and_then(|mut file| {
-            file.write_all(&text)?;
+            file.write_all(text)?;
             file.sync_all()
         });
         if let Err(e) = written.and_then(|()| std::fs::rename(&tmp, &self.path)) {

@@ -22,6 +22,9 @@ const STEP_BYTES_MIN: u64 = 256 << 10;
 /// The horizon is no further ahead, bytes of documents: after a crash all of it is sent again.
 const STEP_BYTES_MAX: u64 = 64 << 20;
 
+/// So many partitions are read side by side at most, as far as horizons are concerned; more of them cost checkpoints.
+const PARTITIONS_AT_ONCE: usize = 16;
+
 /// A rate is judged over so long a time at least: at the beginning blocks come as fast as they are read, not as they are sent.
 const RATE_WINDOW_MIN: Duration = Duration::from_millis(250);
 
@@ -39,8 +42,9 @@ pub(crate) struct Checkpointer {
     settled: u64,
     /// Bytes that were admitted since the last write.
     admitted: u64,
-    /// Where the last block that was admitted ends, and how far ahead the horizon was set.
-    at: Option<(Partition, u64)>,
+    /// Where the last blocks that were admitted end, of each partition that is being read, the last one last; and how far ahead the
+    /// horizon was set.
+    at: Vec<(Partition, u64)>,
     step_docs: u64,
     every: Duration,
 }
@@ -74,7 +78,7 @@ impl Checkpointer {
             last_write: Instant::now(),
             last_took: Duration::ZERO,
             admitted: 0,
-            at: None,
+            at: Vec::new(),
             step_docs: 0,
             every: config.state.as_ref().map_or(Duration::ZERO, |folder| folder.every),
         }
@@ -83,7 +87,7 @@ impl Checkpointer {
     /// A block was admitted.
     pub(crate) fn admitted(&mut self, block: &ItemBlock) {
         self.admitted += block.body.len() as u64;
-        self.at = Some((block.partition(), block.origin.first_doc + u64::from(block.len())));
+        note(&mut self.at, block);
     }
 
     /// An index that a placeholder named was counted.
@@ -104,7 +108,7 @@ impl Checkpointer {
         }
         let blocked = waiting.front().is_some_and(|block| !flow.may_take(block));
         let half_used =
-            !read_all && self.at.is_some_and(|(partition, at)| flow.horizon(partition) < at + self.step_docs / 2);
+            !read_all && self.at.iter().any(|(partition, at)| flow.horizon(*partition) < at + self.step_docs / 2);
         let progress = flow.counts().docs_read != self.settled && self.last_write.elapsed() >= self.every;
         blocked || flow.repeats_wait() || half_used || progress
     }
@@ -201,7 +205,7 @@ impl Checkpointer {
     fn horizons(&mut self, waiting: &VecDeque<ItemBlock>, read_all: bool) -> BTreeMap<Partition, u64> {
         let mut horizons: BTreeMap<Partition, u64> = BTreeMap::new();
         for block in waiting {
-            let end = block.origin.first_doc + u64::from(block.len());
+            let end = block.end_doc();
             horizons.entry(block.partition()).and_modify(|h| *h = end.max(*h)).or_insert(end);
         }
         let elapsed = self.last_write.elapsed().max(RATE_WINDOW_MIN).as_secs_f64();
@@ -210,13 +214,27 @@ impl Checkpointer {
         let step_bytes = ((rate * ahead.as_secs_f64()) as u64).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
         let last = waiting.back().filter(|block| !block.is_empty());
         if let Some(block) = last {
-            let bytes = (block.body.len() as u64 / u64::from(block.len())).max(1);
+            let bytes = (block.body.len() as u64 / (block.end_doc() - block.origin.first_doc).max(1)).max(1);
             self.step_docs = step_bytes.div_ceil(bytes);
         }
-        let at = last.map(|b| (b.partition(), b.origin.first_doc + u64::from(b.len()))).or(self.at);
-        if let (Some((partition, end)), false) = (at, read_all) {
-            horizons.insert(partition, end + self.step_docs);
+        let mut at = self.at.clone();
+        waiting.iter().filter(|block| !block.is_empty()).for_each(|block| note(&mut at, block));
+        if !read_all {
+            horizons.extend(at.into_iter().map(|(partition, end)| (partition, end + self.step_docs)));
         }
         horizons
     }
+}
+
+/// Notes where the block ends. Files are read one after another, so that only the last one goes on; the shards of an index are read
+/// side by side.
+fn note(at: &mut Vec<(Partition, u64)>, block: &ItemBlock) {
+    if !block.origin.own_numbers {
+        at.clear();
+    }
+    at.retain(|(partition, _)| *partition != block.partition());
+    if at.len() == PARTITIONS_AT_ONCE {
+        at.remove(0);
+    }
+    at.push((block.partition(), block.end_doc()));
 }

@@ -19,6 +19,8 @@ pub struct ShardCopy {
     pub max: i64,
     /// The sequence number up to which it has all; -1: none.
     pub all_up_to: i64,
+    /// The sequence number up to which all copies have all, as far as this one knows; -1: none.
+    pub on_all_up_to: i64,
 }
 
 /// The copies of shards that are in use, and how far they are.
@@ -154,6 +156,7 @@ fn copy(found: &Value) -> Option<ShardCopy> {
         primary: found.pointer("/routing/primary")?.as_bool()?,
         max: number("/seq_no/max_seq_no")?,
         all_up_to: number("/seq_no/local_checkpoint")?,
+        on_all_up_to: number("/seq_no/global_checkpoint")?,
     })
 }
 
@@ -169,7 +172,7 @@ mod tests {
         let found = parse(&body).unwrap();
         assert!(!found.lags);
         let first = &found.shards[&("a".to_owned(), 0)];
-        assert_eq!(first[0], ShardCopy { primary: true, max: 7, all_up_to: 7 });
+        assert_eq!(first[0], ShardCopy { primary: true, max: 7, all_up_to: 7, on_all_up_to: 0 });
         assert_eq!((first[1].primary, first[1].max), (false, 6));
         assert_eq!(found.shards[&("a".to_owned(), 1)][0].max, -1);
         let behind = json!({"_all": {"total": {"segments": {"segment_replication": {"max_bytes_behind": "3kb"}}}}});

@@ -249,7 +249,8 @@ fn already_exists(body: &Value) -> bool {
     matches!(error_type(body), Some("resource_already_exists_exception" | "index_already_exists_exception"))
 }
 
-fn creation_body(how: &CreateIndex) -> Value {
+/// The body of the request that makes an index.
+pub(crate) fn creation_body(how: &CreateIndex) -> Value {
     let mut settings = how.settings.clone();
     if let Some(shards) = how.shards {
         settings = Some(with_setting(settings, "number_of_shards", shards));

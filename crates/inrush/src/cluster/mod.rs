@@ -20,8 +20,12 @@ pub mod merge;
 mod policy;
 pub mod product;
 mod rest;
+pub mod shards;
+pub mod snapshots;
 pub mod stats;
 pub mod tasks;
+pub mod templates;
+pub(crate) mod wire;
 
 pub use check::{Needs, Preflight, preflight};
 pub use error::ClusterError;

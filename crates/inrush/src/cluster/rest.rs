@@ -68,6 +68,10 @@ impl Answer {
         self.response.status
     }
 
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.response.body
+    }
+
     /// The body as JSON. The body of an error status may be anything (a gateway's HTML): it is then a JSON string
     /// of its beginning, or null if there is none.
     pub(crate) fn json(&self, what: &str) -> Result<Value, ClusterError> {

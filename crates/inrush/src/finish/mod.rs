@@ -31,6 +31,7 @@ use crate::run::Event;
 use crate::transport::{Transport, path_segment};
 use old_writes::Arrived;
 use waiting::Waiting;
+pub(crate) use waiting::is_passing;
 
 /// The end of one load.
 pub(crate) struct Finishing {
@@ -128,6 +129,24 @@ impl Finishing {
             let (waiting, names) = (self.waiting.clone(), names.to_vec());
             self.step(Step::Searchable, async move { wait_for::searchable(&waiting, &names).await }).await;
         }
+    }
+
+    /// Whether nothing is left that could be broken off: the alias was moved, or there was none to move and nothing to wait for failed.
+    pub(crate) fn was_published(&self) -> bool {
+        self.swapped
+    }
+
+    /// Why the rest was not done.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.report.failure.clone()
+    }
+
+    /// Waits until all copies of the shards are in use for which the nodes have a place, whatever else is waited for.
+    ///
+    /// # Errors
+    /// It did not come to that in time.
+    pub(crate) async fn green(&self, name: &str) -> Result<String, String> {
+        wait_for::green(&self.waiting, &[name.to_owned()], true).await
     }
 
     /// All the rest. `status`: how the load has ended up to here, and `why` in words where that is not complete. Returns how it ends.

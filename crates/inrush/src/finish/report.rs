@@ -1,11 +1,11 @@
 //! What a report says about the end of a load.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::config::OldWrites;
 
 /// What followed the last document.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FinishReport {
     /// What was done, in order.
     pub steps: Vec<StepReport>,
@@ -15,7 +15,7 @@ pub struct FinishReport {
 }
 
 /// One of the things that follow the last document.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepReport {
     /// Which.
     pub step: Step,
@@ -26,7 +26,7 @@ pub struct StepReport {
 }
 
 /// What can follow the last document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Merging to few segments.
@@ -64,7 +64,7 @@ impl Step {
 }
 
 /// How the swap of an alias ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwapReport {
     /// The alias.
     pub alias: String,
@@ -87,7 +87,7 @@ pub struct SwapReport {
 }
 
 /// What became of the index that was to be replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OldIndex {
     /// There was none.
@@ -101,7 +101,7 @@ pub enum OldIndex {
 }
 
 /// What was written to the old index during the load.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OldWritesReport {
     /// What was to happen with it.
     pub policy: OldWrites,

@@ -121,7 +121,7 @@ mod tests {
             data_nodes: 2,
         };
         let copies = |replica: Option<i64>| {
-            let one = |primary, max| ShardCopy { primary, max, all_up_to: max };
+            let one = |primary, max| ShardCopy { primary, max, all_up_to: max, on_all_up_to: max };
             let copies = std::iter::once(one(true, 9)).chain(replica.map(|max| one(false, max))).collect();
             Copies { shards: [(("a".to_owned(), 0), copies)].into(), lags: false }
         };

@@ -59,6 +59,6 @@ impl Poll {
 }
 
 /// Whether the same question may be answered a little later: a node restarts, or is overloaded.
-pub(super) fn is_passing(error: &ClusterError) -> bool {
+pub(crate) fn is_passing(error: &ClusterError) -> bool {
     matches!(error, ClusterError::Http(_)) || matches!(error.status(), Some(429 | 502..=504))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_core::Stop;
-use inrush_core::report::IndexCounts;
+use inrush_core::report::{IndexCounts, Tally};
 use tokio::sync::watch;
 
 use super::prepare::Prepared;
@@ -36,6 +36,8 @@ pub(super) struct End {
     pub(super) drain_max: Duration,
     pub(super) progress: watch::Sender<Progress>,
     pub(super) settings: SettingsReport,
+    /// What other loads of the same job did.
+    pub(super) others: Tally,
 }
 
 impl End {
@@ -78,7 +80,8 @@ impl End {
                 None
             }
         };
-        let tally = flow.tally().clone();
+        let mut tally = flow.tally().clone();
+        tally.absorb(&self.others.counts, &self.others.indices, &self.others.errors());
         if status == Status::Complete && flow.too_many_errors() {
             status = fail(flow.max_errors_message());
         }
@@ -137,7 +140,8 @@ impl End {
         }
         let checkpoint = checkpointer.filter(|_| resumable).map(|checkpointer| checkpointer.path());
         let paused = Duration::try_from_secs_f64(pauses.iter().map(|pause| pause.seconds).sum()).unwrap_or_default();
-        let loading = ended.duration_since(first_block.unwrap_or(ended)).saturating_sub(paused);
+        let first = first_block.unwrap_or(if self.others.counts.docs_read > 0 { self.started } else { ended });
+        let loading = ended.duration_since(first).saturating_sub(paused);
         let loading = loading.max(Duration::from_millis(1));
         let mut warnings = self.prepared.preflight.warnings;
         warnings.extend(checkpoint_failure.filter(|_| !settled));
@@ -158,7 +162,7 @@ impl End {
             status,
             failure,
             seconds: seconds_before + seconds,
-            docs_per_second: this_run.docs_read as f64 / loading.as_secs_f64(),
+            docs_per_second: (this_run.docs_read + self.others.counts.docs_read) as f64 / loading.as_secs_f64(),
             this_run: resumed.then_some(ThisRun { counts: this_run, seconds }),
             checkpoint,
             plan: PlanReport {
@@ -166,6 +170,9 @@ impl End {
                 batch_docs: (plan.batch_docs != u32::MAX).then_some(plan.batch_docs),
                 in_flight: plan.in_flight,
                 why: flow.plan_why(),
+                encoding: flow.wire_stands().encoding,
+                compression: flow.wire_stands().compression.to_string(),
+                wire_why: flow.wire_why(),
             },
             verified,
             settings: self.settings,
@@ -173,6 +180,7 @@ impl End {
             pauses,
             finish,
             swap,
+            bake: None,
             errors: tally.errors(),
             indices: tally.indices,
             counts: tally.counts,

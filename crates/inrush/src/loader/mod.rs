@@ -3,35 +3,40 @@
 mod builder;
 mod end;
 mod prepare;
+mod routing;
 mod running;
+mod wire;
 
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 pub use builder::LoaderBuilder;
 use end::End;
 use inrush_core::encode::Encoder;
+use inrush_core::report::Tally;
 use inrush_core::retry::RetryPolicy;
 use inrush_core::trace::Header;
-use inrush_core::{Action, Flow, FlowConfig, Operations, Stop, Time};
-use prepare::prepare;
-pub use running::{PauseHandle, PushLoad, RunningLoad, StopHandle};
+use inrush_core::{Action, Encoding, Flow, FlowConfig, Operations, Stop, Time};
+pub(crate) use prepare::needs;
+use prepare::{Coming, prepare};
+pub use running::{Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Beginning};
-use crate::config::{Durability, IdFrom, LoadConfig, Replies};
+use crate::config::{Durability, LoadConfig, Replies};
 use crate::dead_letter::DeadLetterWriter;
 use crate::error::LoadError;
 use crate::finish::{self, Finishing};
 use crate::guard;
 use crate::ids::Ids;
 use crate::progress::{Phase, Progress};
-use crate::reader::{self, Gate};
+use crate::reader::{self, Encode, Gate};
 use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::Run;
 use crate::send::BulkEndpoint;
+use crate::source::Source;
 use crate::source::push::{self, PushOptions};
-use crate::source::{Repeats, Source};
 use crate::targets::Targets;
 use crate::trace::TraceWriter;
 use crate::transport::{HttpOptions, Transport};
@@ -69,18 +74,20 @@ impl Loader {
     ///
     /// # Errors
     /// [`LoadError`] where the load cannot begin; nothing was sent then.
-    pub async fn start(self, source: Box<dyn Source>) -> Result<RunningLoad, LoadError> {
+    pub async fn start(self, mut source: Box<dyn Source>) -> Result<RunningLoad, LoadError> {
         let started = Instant::now();
         let (letters, failures) = mpsc::unbounded_channel();
+        let (settlements, settled) = mpsc::unbounded_channel();
         let names = source.names();
         let run_id = run_id();
         let mut config = self.config;
-        if config.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
-            let why = "--id-from position needs documents that come in the same order each time, which these do not; give --id-from content";
-            return Err(LoadError::Usage(why.to_owned()));
-        }
+        config.check_source(source.as_ref()).map_err(LoadError::Usage)?;
         let opened = checkpoint::open(&config, source.as_ref())?;
         let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
+        if let Some(earlier) = &earlier {
+            let partitions = earlier.progress.partitions.iter();
+            source.go_on(&partitions.map(|p| (p.partition(), p.settled_up_to())).collect());
+        }
         let mut dead_letters = match &earlier {
             Some(saved) => {
                 let (to, saved) = (&config.dead_letters, &saved.dead_letters);
@@ -94,7 +101,9 @@ impl Loader {
         }
         let swapping =
             finish::begin(&transport, &mut config, earlier.as_ref().and_then(|earlier| earlier.swap.clone())).await?;
-        let mut prepared = prepare(&transport, &config, source.bytes_total(), swapping.as_ref()).await?;
+        let with_ids = config.id.is_some() || config.id_from.is_some() || source.has_ids();
+        let coming = Coming { bytes: source.bytes_total(), with_ids };
+        let mut prepared = prepare(&transport, &config, coming, swapping.as_ref()).await?;
         if let Some(earlier) = &earlier {
             prepared.before =
                 earlier.before.ok_or_else(|| "the run that was cut off could not count the index".to_owned());
@@ -117,6 +126,7 @@ impl Loader {
                 memory: config.limits.memory as u64,
                 rate: config.limits.max_rate,
                 samples: config.trace.is_some(),
+                settlements: config.settlements,
                 linger: config.limits.linger,
                 retry: RetryPolicy {
                     retries: config.limits.retries,
@@ -127,7 +137,7 @@ impl Loader {
                 pause_max: config.limits.pause_max,
                 drain_max: config.limits.drain_max,
                 on_conflict: config.on_conflict,
-                versioned: config.version.is_some(),
+                versioned: config.version.is_some() || source.has_versions(),
                 incremental_bulk: prepared.preflight.info.incremental_bulk(),
                 summary_replies: config.replies == Replies::Summary,
                 max_errors: config.max_errors,
@@ -135,6 +145,9 @@ impl Loader {
             },
             config.sending_limits().tuner(prepared.preflight.body_bytes_max),
         );
+        flow.send_as(wire::choose(&transport, &config, &mut prepared.preflight.warnings).await);
+        let routed = routing::choose(&transport, &config, &prepared, with_ids).await?;
+        flow.route_batches(routed.values);
         if let (Durability::Async, Some(life)) = (config.durability, &prepared.life) {
             flow.wait_for_flushes(life.clone());
         }
@@ -177,17 +190,26 @@ impl Loader {
         let warnings = source.warnings();
         let chunk_bytes = reader::CHUNK_BYTES.min(config.limits.batch_bytes.unwrap_or(reader::CHUNK_BYTES));
         let workers = config.limits.workers;
-        reader::start(source, Encoder::new(operations), ids, Arc::clone(&gate), workers, chunk_bytes, sender.clone())
+        let smile = Arc::new(AtomicBool::new(flow.encoding() == Encoding::Smile));
+        let encoder = match routed.groups {
+            Some(shards) => Encoder::new(operations).with_shards(shards),
+            None => Encoder::new(operations),
+        };
+        let encode = Encode { encoder, ids, smile: Arc::clone(&smile) };
+        reader::start(source, encode, Arc::clone(&gate), workers, chunk_bytes, sender.clone())
             .map_err(|e| LoadError::Usage(format!("cannot start {workers} reading threads: {e}; lower --workers")))?;
+        let endpoint = BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &run_id, workers);
         let run = Run {
             flow,
             transport: Arc::clone(&transport),
-            endpoint: Arc::new(BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &run_id)),
+            endpoint: Arc::new(endpoint.with_primaries(routed.primaries)),
             gate,
+            smile,
             events,
             sender: sender.clone(),
             progress: progress.clone(),
             dead_letters,
+            settlements: config.settlements.then_some(settlements),
             bytes_total,
             started,
             create: Arc::new(config.create.clone()),
@@ -204,6 +226,8 @@ impl Loader {
         };
         let (verify, drain_max) = (config.verify, config.limits.drain_max);
         let mut finishing = Finishing::new(Arc::clone(&transport), progress.clone(), config.finish, swapping);
+        let others = Arc::new(Mutex::new(Tally::default()));
+        let absorbed = Arc::clone(&others);
         let task = tokio::spawn(async move {
             let mut run = run;
             if let Err(why) = finishing.block_old(&config.guard, &run_id).await {
@@ -229,11 +253,23 @@ impl Loader {
                 }
                 None => SettingsReport::new(SettingsRestored::Unchanged, "left as they are".to_owned()),
             };
-            let end =
-                End { transport, prepared, names, run_id, warnings, started, verify, drain_max, progress, settings };
+            let others = std::mem::take(&mut *absorbed.lock().unwrap_or_else(PoisonError::into_inner));
+            let end = End {
+                transport,
+                prepared,
+                names,
+                run_id,
+                warnings,
+                started,
+                verify,
+                drain_max,
+                progress,
+                settings,
+                others,
+            };
             end.report(finished, finishing).await
         });
-        Ok(RunningLoad::new(sender, watched, failures, task))
+        Ok(RunningLoad::new(sender, watched, failures, settled, others, task))
     }
 
     /// Begins a load that the program itself feeds, from any number of tasks.
@@ -253,7 +289,7 @@ impl Loader {
     }
 }
 
-fn http_options(config: &LoadConfig) -> HttpOptions {
+pub(crate) fn http_options(config: &LoadConfig) -> HttpOptions {
     HttpOptions {
         request_timeout: config.limits.request_timeout,
         idle_connections_max: config.sending_limits().bounds(None).in_flight.1 as usize + 4,

@@ -14,6 +14,14 @@ use crate::finish::Swapping;
 use crate::guard;
 use crate::transport::Transport;
 
+/// What is known about the documents that are coming.
+pub(super) struct Coming {
+    /// Their bytes, as far as that is known.
+    pub(super) bytes: Option<u64>,
+    /// Whether all have ids.
+    pub(super) with_ids: bool,
+}
+
 /// What was found out before the first document.
 pub(super) struct Prepared {
     pub(super) preflight: Preflight,
@@ -63,14 +71,10 @@ impl Prepared {
     }
 }
 
-pub(super) async fn prepare(
-    transport: &Transport,
-    config: &LoadConfig,
-    bytes: Option<u64>,
-    swapping: Option<&Swapping>,
-) -> Result<Prepared, LoadError> {
+/// What a load of so many bytes needs of the cluster.
+pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>) -> Needs {
     let fixed = config.index.fixed();
-    let needs = Needs {
+    Needs {
         index: fixed.map(str::to_owned),
         recreate: config.create.recreate,
         replicas: fixed.and_then(|name| config.create.for_index(name).replicas),
@@ -79,8 +83,17 @@ pub(super) async fn prepare(
         bytes_expected: bytes,
         action: config.action,
         under_policy: config.under_policy,
-    };
-    let preflight = preflight(transport, &needs).await?;
+    }
+}
+
+pub(super) async fn prepare(
+    transport: &Transport,
+    config: &LoadConfig,
+    Coming { bytes, with_ids }: Coming,
+    swapping: Option<&Swapping>,
+) -> Result<Prepared, LoadError> {
+    let fixed = config.index.fixed();
+    let preflight = preflight(transport, &needs(config, bytes)).await?;
     let mut target = preflight.target.clone();
     if let Some(swapping) = swapping {
         swapping.check_new(target.as_ref())?;
@@ -128,7 +141,7 @@ pub(super) async fn prepare(
     let mut prepared = Prepared { preflight, target, before, guard, life: None, sizes_before: BTreeMap::new() };
     if config.durability == Durability::Async {
         prepared.life = Some(first_life(transport, config, &prepared).await?);
-    } else if let (true, Some(index)) = (config.id.is_some() || config.id_from.is_some(), prepared.index(config)) {
+    } else if let (true, Some(index)) = (with_ids, prepared.index(config)) {
         prepared.life = life::life(transport, index).await.ok();
     }
     if let Some(index) = prepared.index(config) {

@@ -1,5 +1,10 @@
 //! A load under way: watch it, feed it, stop it, wait for its end.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use inrush_core::Settlement;
+use inrush_core::report::{Counts, ErrorCount, IndexCounts, Tally};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -15,6 +20,8 @@ pub struct RunningLoad {
     stop: StopHandle,
     progress: watch::Receiver<Progress>,
     failures: Option<mpsc::UnboundedReceiver<Failure>>,
+    settlements: Option<mpsc::UnboundedReceiver<Settlement>>,
+    others: Arc<Mutex<Tally>>,
     task: JoinHandle<Report>,
 }
 
@@ -23,9 +30,12 @@ impl RunningLoad {
         events: mpsc::UnboundedSender<Event>,
         progress: watch::Receiver<Progress>,
         failures: mpsc::UnboundedReceiver<Failure>,
+        settlements: mpsc::UnboundedReceiver<Settlement>,
+        others: Arc<Mutex<Tally>>,
         task: JoinHandle<Report>,
     ) -> Self {
-        RunningLoad { stop: StopHandle { events }, progress, failures: Some(failures), task }
+        let (failures, settlements) = (Some(failures), Some(settlements));
+        RunningLoad { stop: StopHandle { events }, progress, failures, settlements, others, task }
     }
 
     /// The progress, renewed ten times a second.
@@ -48,6 +58,18 @@ impl RunningLoad {
         self.failures.take()
     }
 
+    /// What becomes of the documents that are no dead letters, as it becomes known; only with
+    /// [`LoadConfig::settlements`](crate::config::LoadConfig::settlements). The first call takes them.
+    pub fn settlements(&mut self) -> Option<mpsc::UnboundedReceiver<Settlement>> {
+        self.settlements.take()
+    }
+
+    /// What counts what other loads of the same job did: its sums are part of this one's report and verification. For a job that is spread
+    /// over several processes, one of which looks after the index.
+    pub fn others(&self) -> Others {
+        Others { tally: Arc::clone(&self.others) }
+    }
+
     /// Waits for the end.
     ///
     /// # Panics
@@ -55,6 +77,7 @@ impl RunningLoad {
     pub async fn finish(mut self) -> Report {
         // Nobody will read what nobody took; the file has it.
         self.failures = None;
+        self.settlements = None;
         match self.task.await {
             Ok(report) => report,
             Err(e) => match e.try_into_panic() {
@@ -63,6 +86,20 @@ impl RunningLoad {
                 Err(cancelled) => panic!("the runtime was shut down under a load: {cancelled}"),
             },
         }
+    }
+}
+
+/// Counts what other loads of the same job did.
+#[derive(Clone, Debug)]
+pub struct Others {
+    tally: Arc<Mutex<Tally>>,
+}
+
+impl Others {
+    /// Takes in the numbers of a load's report. They count if they come before this load's own documents are at their end.
+    pub fn absorb(&self, counts: &Counts, indices: &BTreeMap<String, IndexCounts>, errors: &[ErrorCount]) {
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.absorb(counts, indices, errors);
     }
 }
 

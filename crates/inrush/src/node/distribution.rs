@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha512};
 use tokio::time::timeout;
 
@@ -16,11 +17,13 @@ use super::error::NodeError;
 use super::java;
 
 /// Whose server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Product {
     /// OpenSearch.
+    #[default]
     OpenSearch,
-    /// Elasticsearch, for tests.
+    /// Elasticsearch: for tests, and to build indices for one.
     Elasticsearch,
 }
 
@@ -51,6 +54,23 @@ impl Distribution {
     /// Elasticsearch of this version.
     pub fn elasticsearch(version: impl Into<String>) -> Self {
         Distribution { product: Product::Elasticsearch, version: version.into() }
+    }
+
+    /// The versions of a product that are on this machine, unpacked or as archives, in no order.
+    pub fn versions_here(product: Product) -> Vec<String> {
+        let prefix = format!("{}-", Distribution { product, version: String::new() }.name());
+        let folders = [super::process::root().join("dist"), super::process::cache()];
+        let entries = folders.into_iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+        let version = |entry: std::fs::DirEntry| {
+            let name = entry.file_name().into_string().ok()?;
+            let version = name.strip_prefix(&prefix)?.trim_end_matches(".zip");
+            let plain = version.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+            plain.then(|| version.to_owned())
+        };
+        let mut versions: Vec<String> = entries.filter_map(Result::ok).filter_map(version).collect();
+        versions.sort();
+        versions.dedup();
+        versions
     }
 
     /// As people say it.

@@ -61,12 +61,21 @@ pub enum NodeError {
         "servers refuse to run as root, and there is no user {0} to run it as; create one, or start as another user"
     )]
     NoUser(String),
-    /// `OPENSEARCH_HOME` is not one.
-    #[error("OPENSEARCH_HOME is {}, which has no lib/opensearch-VERSION.jar; unset it, or point it to an unpacked OpenSearch", .0.display())]
-    NotHome(PathBuf),
-    /// `OPENSEARCH_HOME` is of another version than was asked for.
-    #[error("OPENSEARCH_HOME is {}, which holds OpenSearch {found}, and {wanted} was asked for; unset it, or leave out --version", .home.display())]
+    /// A folder that is no unpacked server.
+    #[error("the server's folder {} ({named}) has no lib/{jar}.jar; leave it out, or name an unpacked server", .home.display())]
+    NotHome {
+        /// What has named it.
+        named: &'static str,
+        /// The folder.
+        home: PathBuf,
+        /// What is looked for.
+        jar: String,
+    },
+    /// A folder that holds another version than was asked for.
+    #[error("the server's folder {} ({named}) holds version {found}, and {wanted} was asked for; leave one of them out", .home.display())]
     OtherVersion {
+        /// What has named it.
+        named: &'static str,
         /// The folder.
         home: PathBuf,
         /// What it holds.
@@ -74,6 +83,9 @@ pub enum NodeError {
         /// What was asked for.
         wanted: String,
     },
+    /// Elasticsearch has no version that is started by default.
+    #[error("Elasticsearch needs a version, as in 8.19.21")]
+    NoVersion,
     /// The folder for data has other things in it.
     #[error("{} is neither empty nor a node's data folder; give an empty or a new one with --data", .0.display())]
     NotData(PathBuf),

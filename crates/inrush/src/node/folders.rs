@@ -77,6 +77,21 @@ pub(super) fn open(folder: &Path) -> Result<(), NodeError> {
     open.map_err(NodeError::io(format!("cannot open {} to the node's user", folder.display())))
 }
 
+/// Makes a folder that nodes which we start can write to, and everybody can read.
+///
+/// # Errors
+/// As the system says; nothing is changed on a folder that is there already but its owner.
+pub fn make_writable(folder: &Path) -> Result<(), NodeError> {
+    let cannot = || NodeError::io(format!("cannot make {}", folder.display()));
+    fs::create_dir_all(folder).map_err(cannot())?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).map_err(cannot())?;
+    if rustix::process::geteuid().is_root() {
+        let (uid, gid) = user("nobody")?;
+        give(folder, uid, gid).map_err(cannot())?;
+    }
+    Ok(())
+}
+
 /// Makes a file, or a folder and all in it, a user's.
 pub(super) fn give(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
     std::os::unix::fs::lchown(path, Some(uid), Some(gid))?;

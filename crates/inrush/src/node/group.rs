@@ -10,6 +10,8 @@ use super::error::NodeError;
 
 /// How long a node may take to end before it is killed: it writes what it holds first.
 const STOP_MAX: Duration = Duration::from_secs(60);
+/// In which `/proc` counts processor time, whatever the kernel's own clock is (proc(5), `USER_HZ`).
+const TICKS_PER_SECOND: f64 = 100.0;
 /// How long the system may take to end what was killed.
 pub(super) const KILL_MAX: Duration = Duration::from_secs(10);
 
@@ -60,6 +62,14 @@ fn is_alive(group: u32) -> bool {
     pids.any(|pid| Stat::of(pid).is_some_and(|stat| stat.group == group))
 }
 
+/// Processor time of all processes of the group that run, s.
+pub(crate) fn cpu_seconds(group: u32) -> f64 {
+    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let ticks: u64 = pids.filter_map(Stat::of).filter(|stat| stat.group == group).map(|stat| stat.ticks).sum();
+    ticks as f64 / TICKS_PER_SECOND
+}
+
 /// When the process began, in clock ticks since the system did; nothing for one that is gone or only waits to be buried.
 pub(super) fn process_start(pid: u32) -> Option<u64> {
     Stat::of(pid).map(|stat| stat.started)
@@ -74,6 +84,8 @@ pub(super) fn boot() -> Option<String> {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     group: u32,
+    /// Processor time, in clock ticks.
+    ticks: u64,
     started: u64,
 }
 
@@ -88,8 +100,10 @@ impl Stat {
         if matches!(*fields.first()?, "Z" | "X") {
             return None;
         }
-        // Fields 5 and 22, where the first one here is field 3.
-        Some(Stat { group: fields.get(2)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })
+        // Fields 5, 14, 15 and 22, where the first one here is field 3.
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        let ticks = number(11)? + number(12)?;
+        Some(Stat { group: fields.get(2)?.parse().ok()?, ticks, started: number(19)? })
     }
 }
 
@@ -106,8 +120,8 @@ mod tests {
 
     #[test]
     fn a_process_is_read_whatever_its_name_is() {
-        let text = "7 (a) S (b) S 1 42 42 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 999 0 0";
-        assert_eq!(Stat::parse(text), Some(Stat { group: 42, started: 999 }));
+        let text = "7 (a) S (b) S 1 42 42 0 -1 0 0 0 0 0 30 4 0 0 20 0 1 0 999 0 0";
+        assert_eq!(Stat::parse(text), Some(Stat { group: 42, ticks: 34, started: 999 }));
         assert_eq!(Stat::parse(&text.replace("(b) S", "(b) Z")), None);
         assert_eq!(Stat::parse("7 (cut off"), None);
     }

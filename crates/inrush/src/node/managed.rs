@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::distribution::Distribution;
+use super::distribution::{Distribution, Product};
 use super::error::NodeError;
 use super::group::{boot, process_start};
 use super::process::{self, NodeSpec, START_MAX, is_ready, last_words, launch, ready, tail};
@@ -26,14 +26,22 @@ pub struct StartOptions {
     pub name: String,
     /// HTTP port. Default: 9200 if it is free, else a free one.
     pub port: Option<u16>,
+    /// Port for other nodes. Default: a free one.
+    pub transport_port: Option<u16>,
     /// Java heap, MiB. Default 1,024.
     pub heap_mib: Option<u32>,
     /// Data folder. Default: beside the node's logs.
     pub data: Option<PathBuf>,
     /// Java to run it with.
     pub java_home: Option<PathBuf>,
-    /// OpenSearch's version. Default: 3.6.0, or 2.19.6 where no Java is new enough.
+    /// Whose server. Default: OpenSearch.
+    pub product: Product,
+    /// Its version. Default: OpenSearch 3.6.0, or 2.19.6 where no Java is new enough; Elasticsearch has none.
     pub version: Option<String>,
+    /// An unpacked server to run. Default: for OpenSearch `OPENSEARCH_HOME`, else one that is fetched.
+    pub home: Option<PathBuf>,
+    /// Further settings of the node, which win over ours.
+    pub settings: Vec<(String, String)>,
 }
 
 impl Default for StartOptions {
@@ -41,10 +49,14 @@ impl Default for StartOptions {
         StartOptions {
             name: "default".to_owned(),
             port: None,
+            transport_port: None,
             heap_mib: None,
             data: None,
             java_home: None,
+            product: Product::OpenSearch,
             version: None,
+            home: None,
+            settings: Vec::new(),
         }
     }
 }
@@ -54,7 +66,7 @@ impl Default for StartOptions {
 pub struct Started {
     /// Where it answers.
     pub url: String,
-    /// OpenSearch's version.
+    /// The server's version.
     pub version: String,
     /// It ran before.
     pub already_running: bool,
@@ -97,7 +109,10 @@ pub struct NodeState {
     pub boot: Option<String>,
     /// Where it answers.
     pub url: String,
-    /// OpenSearch's version.
+    /// Whose server.
+    #[serde(default)]
+    pub product: Product,
+    /// The server's version.
     pub version: String,
     /// Java heap, MiB.
     pub heap_mib: u32,
@@ -107,13 +122,19 @@ pub struct NodeState {
     pub data: PathBuf,
 }
 
+impl NodeState {
+    fn distribution(&self) -> Distribution {
+        Distribution { product: self.product, version: self.version.clone() }
+    }
+}
+
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.state, &self.node) {
             (State::Running, Some(node)) => write!(
                 f,
-                "running: OpenSearch {} at {}, process {}, heap {} MiB, data in {}",
-                node.version,
+                "running: {} at {}, process {}, heap {} MiB, data in {}",
+                node.distribution().title(),
                 node.url,
                 node.pid,
                 node.heap_mib,
@@ -163,8 +184,8 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
         return Ok(Started { url: node.url, version: node.version, already_running: true });
     }
     let (distribution, home) = tokio::task::spawn_blocking({
-        let (java, version) = (options.java_home.clone(), options.version.clone());
-        move || find(java.as_deref(), version)
+        let options = options.clone();
+        move || find(options)
     })
     .await
     .map_err(io::Error::other)
@@ -175,8 +196,10 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
     let spec = NodeSpec {
         data,
         port: options.port.or_else(|| free(PORT).then_some(PORT)),
+        transport_port: options.transport_port,
         heap_mib: options.heap_mib.unwrap_or(1024),
         java_home: options.java_home,
+        settings: options.settings,
         ..NodeSpec::new(distribution, options.name.clone(), folder.clone())
     };
     let mut launched = launch(&spec, &home)?;
@@ -185,6 +208,7 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
         started: process_start(launched.child.id()).unwrap_or(0),
         boot: boot(),
         url: format!("http://{}", launched.address),
+        product: spec.distribution.product,
         version: spec.distribution.version.clone(),
         heap_mib: spec.heap_mib,
         data: spec.data.unwrap_or_else(|| folder.join("data")),
@@ -201,38 +225,66 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
     Ok(Started { url: node.url, version: node.version, already_running: false })
 }
 
-/// What to run: `OPENSEARCH_HOME`, or the first version that the Java of this machine can run, from the cache, Maven or its maker.
-fn find(java_home: Option<&Path>, version: Option<String>) -> Result<(Distribution, PathBuf), NodeError> {
-    if let Some(home) = std::env::var_os("OPENSEARCH_HOME").filter(|home| !home.is_empty()) {
-        return in_home(Path::new(&home), version);
+/// What to run: the home that was named, or the first version that the Java of this machine can run, from the cache, Maven or its maker.
+fn find(options: StartOptions) -> Result<(Distribution, PathBuf), NodeError> {
+    let StartOptions { product, version, java_home, .. } = options;
+    if let Some(home) = options.home {
+        return in_home(product, &home, version, "that was named");
     }
-    let found = java::find(java_home, None);
-    let distribution = match version {
-        Some(version) => Distribution::opensearch(version),
-        None => VERSIONS
-            .iter()
-            .map(|version| Distribution::opensearch(*version))
-            .find(|d| java::choose(&found, "", &d.java()).is_ok())
-            .unwrap_or_else(|| Distribution::opensearch(VERSIONS[0])),
+    let distribution = match (product, version) {
+        (Product::OpenSearch, version) => {
+            if let Some(home) = std::env::var_os("OPENSEARCH_HOME").filter(|home| !home.is_empty()) {
+                return in_home(product, Path::new(&home), version, "OPENSEARCH_HOME");
+            }
+            version.map_or_else(|| newest(java_home.as_deref()), Distribution::opensearch)
+        }
+        (Product::Elasticsearch, Some(version)) => Distribution::elasticsearch(version),
+        (Product::Elasticsearch, None) => return Err(NodeError::NoVersion),
     };
-    let home = distribution.home(&process::root(), &process::cache(), java_home)?;
+    let home = distribution.home(&process::root(), &process::cache(), java_home.as_deref())?;
     Ok((distribution, home))
 }
 
-/// The distribution in `OPENSEARCH_HOME`.
-fn in_home(home: &Path, wanted: Option<String>) -> Result<(Distribution, PathBuf), NodeError> {
+/// The newest OpenSearch that the Java of this machine can run.
+fn newest(java_home: Option<&Path>) -> Distribution {
+    let found = java::find(java_home, None);
+    let distributions = VERSIONS.iter().map(|version| Distribution::opensearch(*version));
+    let runs = |d: &Distribution| java::choose(&found, "", &d.java()).is_ok();
+    distributions.clone().find(runs).unwrap_or_else(|| Distribution::opensearch(VERSIONS[0]))
+}
+
+/// The server in a folder. `named`: what has named it.
+fn in_home(
+    product: Product,
+    home: &Path,
+    wanted: Option<String>,
+    named: &'static str,
+) -> Result<(Distribution, PathBuf), NodeError> {
+    let prefix = match product {
+        Product::OpenSearch => "opensearch-",
+        Product::Elasticsearch => "elasticsearch-",
+    };
     let jar = fs::read_dir(home.join("lib")).into_iter().flatten().filter_map(Result::ok).find_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
-        let version = name.strip_prefix("opensearch-")?.strip_suffix(".jar")?.to_owned();
+        let version = name.strip_prefix(prefix)?.strip_suffix(".jar")?.to_owned();
         version.starts_with(|c: char| c.is_ascii_digit()).then_some(version)
     });
-    let found = jar.ok_or_else(|| NodeError::NotHome(home.to_owned()))?;
+    let found =
+        jar.ok_or_else(|| NodeError::NotHome { named, home: home.to_owned(), jar: format!("{prefix}VERSION") })?;
     if let Some(wanted) = wanted.filter(|wanted| *wanted != found) {
-        return Err(NodeError::OtherVersion { home: home.to_owned(), found, wanted });
+        return Err(NodeError::OtherVersion { named, home: home.to_owned(), found, wanted });
     }
     // The node's working folder is not ours.
-    let home = std::path::absolute(home).map_err(NodeError::io("cannot use OPENSEARCH_HOME"))?;
-    Ok((Distribution::opensearch(found), home))
+    let home = std::path::absolute(home).map_err(NodeError::io("cannot use the server's folder"))?;
+    Ok((Distribution { product, version: found }, home))
+}
+
+/// The version of the server that is unpacked in `home`.
+///
+/// # Errors
+/// [`NodeError::NotHome`].
+pub fn version_in(product: Product, home: &Path) -> Result<String, NodeError> {
+    Ok(in_home(product, home, None, "that was named")?.0.version)
 }
 
 /// Stops a node. `clean`: its data are deleted as well. Whether one was running.
@@ -258,6 +310,24 @@ pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
         folders::delete_data(&data).map_err(NodeError::io(format!("cannot delete {}", data.display())))?;
     }
     Ok(running.is_some())
+}
+
+/// Stops a node, and deletes its data and its folder.
+///
+/// # Errors
+/// [`NodeError`].
+pub async fn remove(name: &str) -> Result<(), NodeError> {
+    stop(name, true).await?;
+    let folder = folder(name);
+    for gone in [fs::remove_dir_all(&folder), fs::remove_file(folder.with_extension("lock"))] {
+        match gone {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(NodeError::io(format!("cannot delete {}", folder.display()))(e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// What is known of a node. A state that cannot be read counts as stopped.
@@ -383,6 +453,7 @@ mod tests {
             started,
             boot,
             url: String::new(),
+            product: Product::OpenSearch,
             version: String::new(),
             heap_mib: 0,
             folder: PathBuf::new(),
@@ -400,19 +471,19 @@ mod tests {
     fn a_home_is_what_its_jar_says() {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path();
-        assert!(matches!(in_home(home, None), Err(NodeError::NotHome(_))));
+        assert!(matches!(in_home(Product::OpenSearch, home, None, "x"), Err(NodeError::NotHome { .. })));
         fs::create_dir(home.join("lib")).unwrap();
         for jar in ["opensearch-core-3.6.0.jar", "opensearch-3.6.0.jar"] {
             fs::write(home.join("lib").join(jar), "").unwrap();
         }
         let found = (Distribution::opensearch("3.6.0"), home.to_owned());
-        assert_eq!(in_home(home, None).unwrap(), found);
-        assert_eq!(in_home(home, Some("3.6.0".into())).unwrap(), found);
-        let error = in_home(home, Some("2.19.6".into())).unwrap_err().to_string();
-        assert!(error.contains("holds OpenSearch 3.6.0") && error.contains("2.19.6"), "{error}");
+        assert_eq!(in_home(Product::OpenSearch, home, None, "x").unwrap(), found);
+        assert_eq!(in_home(Product::OpenSearch, home, Some("3.6.0".into()), "x").unwrap(), found);
+        let error = in_home(Product::OpenSearch, home, Some("2.19.6".into()), "x").unwrap_err().to_string();
+        assert!(error.contains("holds version 3.6.0") && error.contains("2.19.6"), "{error}");
         // The node runs in another folder than we do.
         let up: PathBuf = std::env::current_dir().unwrap().ancestors().skip(1).map(|_| "..").collect();
-        let (_, absolute) = in_home(&up.join(home.strip_prefix("/").unwrap()), None).unwrap();
+        let (_, absolute) = in_home(Product::OpenSearch, &up.join(home.strip_prefix("/").unwrap()), None, "x").unwrap();
         assert!(absolute.is_absolute(), "{}", absolute.display());
     }
 

@@ -16,6 +16,8 @@ mod process;
 
 pub use distribution::{Distribution, Product};
 pub use error::NodeError;
-pub use managed::{Log, StartOptions, Started, State, Status, start, status, stop};
+pub use folders::make_writable;
+pub(crate) use group::cpu_seconds;
+pub use managed::{Log, NodeState, StartOptions, Started, State, Status, remove, start, status, stop, version_in};
 pub use owned::OwnedNode;
 pub use process::NodeSpec;

@@ -69,8 +69,16 @@ pub(super) fn open(shared: &Shared, format: Format, file: BinaryFile<'_>) -> Res
         Format::Avro => Err(not_built(file.name, format)),
         #[cfg(not(feature = "excel"))]
         Format::Excel => Err(not_built(file.name, format)),
-        Format::Ndjson | Format::JsonArray | Format::Csv | Format::Tsv | Format::Text | Format::DeadLetters => {
-            Err(SourceError::new(file.name, format!("{} is text", format.name())))
+        Format::Ndjson
+        | Format::JsonArray
+        | Format::Csv
+        | Format::Tsv
+        | Format::Text
+        | Format::Bulk
+        | Format::DeadLetters => Err(SourceError::new(file.name, format!("{} is text", format.name()))),
+        Format::Smile => {
+            // It is cut as text is, and comes here by mistake only.
+            Err(SourceError::new(file.name, format!("{} has no columns", format.name())))
         }
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use inrush_core::encode::smile::SEPARATOR;
 use memchr::{memchr, memchr_iter, memrchr, memrchr2};
 
 use super::buffer::BufferPool;
@@ -24,6 +25,8 @@ pub(super) enum Boundary {
         /// The quote, where quotes have a meaning.
         quote: Option<u8>,
     },
+    /// At every `0xFF`, which SMILE documents never hold unless they say so in their header.
+    Smile,
 }
 
 impl Boundary {
@@ -31,6 +34,7 @@ impl Boundary {
     pub(super) fn last_end(self, data: &[u8]) -> Option<usize> {
         match self {
             Boundary::Line => memrchr(b'\n', data).map(|i| i + 1),
+            Boundary::Smile => memrchr(SEPARATOR, data).map(|i| i + 1),
             Boundary::Csv { separator, quote } => match quote.filter(|&q| memchr(q, data).is_some()) {
                 None => last_csv_end(data, data.len()),
                 Some(quote) => last_end_outside_quotes(data, separator, quote),
@@ -227,8 +231,8 @@ impl Cutter {
                 self.filled -= end;
                 self.offset += end as u64;
                 let bytes = self.offset - first_byte - scan.line_end_len;
-                // A line end that is a lone `\r` is a line too.
-                let lines = lines.max(1);
+                // A line end that is a lone `\r` is a line too; SMILE has no lines, its records count as such.
+                let lines = if self.boundary == Boundary::Smile { 1 } else { lines.max(1) };
                 return Ok(Piece::TooLarge { first_byte, head, bytes, lines });
             }
             lines += memchr_iter(b'\n', &self.buffer[..self.filled]).count() as u64;
@@ -243,7 +247,8 @@ impl Cutter {
                 if scan.in_quotes() {
                     return Err(CutError::UnclosedQuote { first_byte, bytes });
                 }
-                return Ok(Piece::TooLarge { first_byte, head, bytes: bytes - scan.line_end_len, lines: lines + 1 });
+                let lines = if self.boundary == Boundary::Smile { 1 } else { lines + 1 };
+                return Ok(Piece::TooLarge { first_byte, head, bytes: bytes - scan.line_end_len, lines });
             }
         }
     }
@@ -289,6 +294,11 @@ impl RecordScan {
                 };
                 self.state = if after_return { ScanState::Return } else { ScanState::Cell };
                 self.line_end_len = u64::from(after_return) + u64::from(end.is_some());
+                return end.map(|i| i + 1);
+            }
+            Boundary::Smile => {
+                let end = memchr(SEPARATOR, data);
+                self.line_end_len = u64::from(end.is_some());
                 return end.map(|i| i + 1);
             }
             Boundary::Csv { separator, quote } => (separator, quote),

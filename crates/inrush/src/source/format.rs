@@ -27,6 +27,11 @@ pub enum Format {
     Avro,
     /// A sheet of a workbook: `.xlsx`, `.xlsm`, `.xlsb`, `.xls` or `.ods` (`excel`).
     Excel,
+    /// SMILE documents, each with its header and followed by `0xFF` (`smile`).
+    Smile,
+    /// Bodies of bulk requests (`bulk`): action lines, each with its document after it unless it is a delete. What an action line says wins over the
+    /// options of the job.
+    Bulk,
     /// The dead letters of an earlier load (`dead-letters`): one JSON object a line, with the `document`, or else its
     /// `text` or `base64`, and the `action` it was sent with.
     DeadLetters,
@@ -45,6 +50,8 @@ impl Format {
             Format::Arrow => "arrow",
             Format::Avro => "avro",
             Format::Excel => "excel",
+            Format::Smile => "smile",
+            Format::Bulk => "bulk",
             Format::DeadLetters => "dead-letters",
         }
     }
@@ -64,9 +71,11 @@ impl FromStr for Format {
             "arrow" => Ok(Format::Arrow),
             "avro" => Ok(Format::Avro),
             "excel" => Ok(Format::Excel),
+            "smile" => Ok(Format::Smile),
+            "bulk" => Ok(Format::Bulk),
             "dead-letters" => Ok(Format::DeadLetters),
             _ => Err(format!(
-                "unknown format {name:?}; expected ndjson, json-array, csv, tsv, text, parquet, arrow, avro, excel or dead-letters"
+                "unknown format {name:?}; expected ndjson, json-array, csv, tsv, text, parquet, arrow, avro, excel, smile, bulk or dead-letters"
             )),
         }
     }
@@ -86,8 +95,8 @@ pub struct SheetOptions {
 #[derive(Clone, Debug)]
 pub struct FormatOptions {
     /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`, `.csv`, `.tsv`,
-    /// `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`, `.ods`, before a compression suffix) and from its first bytes: `{` is NDJSON, `[` a
-    /// JSON array, and Parquet, Arrow, Avro and workbooks have magic numbers.
+    /// `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`, `.ods`, `.smile`, `.bulk`, before a compression suffix) and from its first bytes: `{` is NDJSON, `[` a
+    /// JSON array, and Parquet, Arrow, Avro, workbooks and SMILE have magic numbers.
     pub format: Option<Format>,
     /// How text is encoded. A byte order mark wins over it. Default UTF-8, passed through unchecked where the format
     /// does not need to look; naming `utf-8` here makes malformed bytes into replacement characters.
@@ -108,8 +117,8 @@ pub struct FormatOptions {
     /// `not_an_object`. Default: no, servers find out, and what is no JSON can cost its request a second attempt. Costs about a second of one
     /// core for a gigabyte.
     pub validate: bool,
-    /// Folders such as `year=2024` in the path of a columnar file are fields of its documents, unless the file has a column of
-    /// that name: whole numbers where they are that in all files, else strings. Default: yes.
+    /// Folders such as `year=2024` in the path of a file are fields of its documents, unless these have one of that name: whole
+    /// numbers where they are that in all files, else strings. Default: yes.
     pub hive_partitions: bool,
 }
 
@@ -158,6 +167,8 @@ fn by_name(name: &str) -> Option<Format> {
         "arrow" | "arrows" | "feather" => Some(Format::Arrow),
         "avro" => Some(Format::Avro),
         "xlsx" | "xlsm" | "xlsb" | "xls" | "ods" => Some(Format::Excel),
+        "smile" | "sml" => Some(Format::Smile),
+        "bulk" => Some(Format::Bulk),
         _ => None,
     }
 }
@@ -180,10 +191,14 @@ impl Format {
     /// Whether the format is no text, so that nothing may be decoded before it is read.
     fn is_binary(self) -> bool {
         match self {
-            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel => true,
-            Format::Ndjson | Format::JsonArray | Format::Csv | Format::Tsv | Format::Text | Format::DeadLetters => {
-                false
-            }
+            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => true,
+            Format::Ndjson
+            | Format::JsonArray
+            | Format::Csv
+            | Format::Tsv
+            | Format::Text
+            | Format::Bulk
+            | Format::DeadLetters => false,
         }
     }
 }
@@ -212,6 +227,10 @@ pub(super) fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) ->
     if controls && head.starts_with(b"\xD0\xCF\x11\xE0") || is_workbook(head) {
         return Some(Format::Excel);
     }
+    // The header, and its options.
+    if matches!(head, [b':', b')', b'\n', 0..=7, ..]) {
+        return Some(Format::Smile);
+    }
     // A stream begins with a mark and the length of its schema, which is below 16 MiB.
     let stream = matches!(head, [0xFF, 0xFF, 0xFF, 0xFF, _, _, _, 0, ..]);
     if controls && (stream || head.starts_with(b"ARROW1")) {
@@ -224,10 +243,9 @@ pub(super) fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) ->
 
 /// Names a binary format that is not text, by its first bytes.
 fn binary(head: &[u8]) -> Option<&'static str> {
-    const MAGICS: [(&[u8], &str); 6] = [
+    const MAGICS: [(&[u8], &str); 5] = [
         (b"ORC", "ORC"),
         (b"PK\x03\x04", "a zip archive"),
-        (b":)\n", "SMILE"),
         (b"\x04\x22\x4D\x18", "lz4"),
         (b"\x1F\x9D", "compress (.Z)"),
         (b"SQLite format 3\0", "SQLite"),
@@ -250,6 +268,7 @@ pub(super) fn decide(options: &FormatOptions, name: &str, head: &[u8]) -> Result
     }
     let text = head.trim_ascii_start();
     let format = match (by_name(name), text.first()) {
+        (Some(Format::Bulk), _) => Format::Bulk,
         (_, Some(b'{')) => Format::Ndjson,
         (None | Some(Format::Ndjson), Some(b'[')) => Format::JsonArray,
         (Some(format), _) => format,
@@ -321,6 +340,8 @@ mod tests {
         assert_eq!(check("x", b"ARROW1\0\0"), Some(Format::Arrow));
         assert_eq!(check("x", b"\xFF\xFF\xFF\xFF\x10\x02\0\0"), Some(Format::Arrow));
         assert_eq!(check("x", b"Obj\x01\x04"), Some(Format::Avro));
+        assert_eq!(check("x", b":)\n\x01\xFA"), Some(Format::Smile));
+        assert_eq!(check("x.log", b":)\nhello"), None);
         assert_eq!(check("x", b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1\0"), Some(Format::Excel));
         assert_eq!(check("x.ods", b"PK\x03\x04"), Some(Format::Excel));
         assert_eq!(check("x.zip", b"PK\x03\x04"), None);

@@ -24,7 +24,7 @@ fn plain_len(text: &[u8]) -> usize {
 /// Appends `text`, escaped as RFC 8259 wants it, without the quotes around it. The text should be UTF-8; other bytes
 /// are copied.
 #[inline]
-pub(super) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
+pub fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     let plain = plain_len(text);
     out.extend_from_slice(&text[..plain]);
     if plain < text.len() {

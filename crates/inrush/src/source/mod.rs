@@ -4,10 +4,11 @@
 //! by one worker at a time and only cuts its bytes at places where a record ends; what costs time (parsing CSV,
 //! finding line ends, building JSON) happens in [`Chunk::into_block`], in all workers side by side.
 //!
-//! [`open()`] makes a source of files and stdin, [`push::channel`] one that a program feeds.
+//! [`open()`] makes a source of files and stdin; [`push::channel`] and [`feed::feed`] make sources that a program feeds.
 
 mod binary;
 mod buffer;
+mod bulk;
 mod charset;
 #[cfg(feature = "columns")]
 mod columns;
@@ -16,36 +17,47 @@ mod csv;
 mod cut;
 mod cut_file;
 mod dead_letters;
+pub mod feed;
 mod format;
 #[cfg(any(feature = "columns", feature = "excel"))]
 mod guard;
+pub mod index;
 mod input;
 mod json_array;
 mod json_string;
 mod lines;
 mod open;
 mod parse;
+mod parted;
 mod partitions;
 pub mod push;
 mod repeat;
+mod sampled;
 #[cfg(feature = "excel")]
 mod sheet;
+mod smile;
 mod validate;
 mod warnings;
+mod with_fields;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use inrush_core::block::Origin;
+use inrush_core::ledger::Partition;
 use inrush_core::{DocBlock, SourceId};
 
 pub(crate) use buffer::BufferPool;
 pub use charset::Charset;
 pub use csv::{ColumnType, CsvOptions, Header};
 pub use format::{Format, FormatOptions, SheetOptions};
+pub use json_string::push_escaped;
 pub use open::{Files, SourceSpec, open};
 pub use parse::{FixedColumn, LogFormat, Parse};
+pub(crate) use parted::{Parted, Parting};
 pub use repeat::{Fingerprint, Repeats};
+pub(crate) use sampled::Sampled;
 pub use warnings::{Warning, Warnings};
 
 /// Bytes of a source that begin where a record begins and end where one ends.
@@ -111,6 +123,25 @@ pub trait Source: Send {
     fn reading(&self) -> String {
         String::new()
     }
+
+    /// Whether all documents bring ids of their own.
+    fn has_ids(&self) -> bool {
+        false
+    }
+
+    /// Whether they bring versions, too, to be written as external ones.
+    fn has_versions(&self) -> bool {
+        false
+    }
+
+    /// Whether it numbers its documents itself ([`Origin::own_numbers`]), and can begin in the middle.
+    fn has_own_numbers(&self) -> bool {
+        false
+    }
+
+    /// Goes on where an earlier run was: by part of the sources, the number below which all is settled. Called before the first chunk,
+    /// and only of use where the source numbers its documents itself; others are read from their beginnings. Default: nothing.
+    fn go_on(&mut self, _settled: &BTreeMap<Partition, u64>) {}
 
     /// What a person should know at the end although nothing failed.
     fn warnings(&self) -> Option<Warnings> {

@@ -12,6 +12,7 @@ use inrush_core::SourceId;
 
 use super::binary::{self, BinaryFile};
 use super::buffer::BufferPool;
+use super::bulk::{BulkDecode, BulkFile};
 use super::charset::read_text;
 use super::compression::{Codec, MAGIC_LEN};
 use super::csv::{self, ColumnType};
@@ -24,7 +25,9 @@ use super::json_array::{ArrayFile, Rules};
 use super::lines::{NdjsonDecode, OneField, PushLine, TextDecode};
 use super::partitions;
 use super::repeat::{Fingerprint, Repeats};
+use super::smile::{self, SmileDecode};
 use super::warnings::Warnings;
+use super::with_fields::WithFields;
 use super::{Chunk, Decode, Source, SourceError};
 
 /// The largest chunk and the largest record, bytes: positions in a block are 32 bits, and what is decoded can be
@@ -285,7 +288,16 @@ impl Shared {
             }
         };
         let head = contents.peek(BINARY_LEN, |head| head.contains(&b'\n'));
-        if let Some(format) = decide_binary(&self.options, name, head) {
+        let format = decide_binary(&self.options, name, head);
+        if format == Some(Format::Smile) {
+            let record_bytes_max = self.options.document_bytes_max;
+            let cutter = Cutter::new(contents, Boundary::Smile, 0, record_bytes_max, Arc::clone(&self.chunks));
+            let decoder = Arc::new(SmileDecode::new(record_bytes_max, Arc::clone(&self.documents)));
+            let (name, growth) = (name.to_owned(), smile::GROWTH);
+            let file = CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth };
+            return Ok(Box::new(file));
+        }
+        if let Some(format) = format {
             let seekable = (codec.is_none() && regular).then_some(same);
             let constants = self.partitions.get(id.0 as usize).map_or(&[][..], Vec::as_slice);
             return binary::open(self, format, BinaryFile { id, name, seekable, contents, consumed, constants });
@@ -307,9 +319,17 @@ impl Shared {
         } else {
             self.options.document_bytes_max
         };
+        let partitions = self.partitions.get(id.0 as usize).cloned().unwrap_or_default();
+        let with_fields = |file: Box<dyn ReadFile>| -> Box<dyn ReadFile> {
+            match partitions.is_empty() || format == Format::DeadLetters {
+                true => file,
+                false => Box::new(WithFields::new(file, &partitions)),
+            }
+        };
         let mut growth = 1.0;
         let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
             Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max, self.options.validate))),
+            Format::Bulk => (Boundary::Line, Arc::new(BulkDecode { record_bytes_max })),
             Format::DeadLetters => (Boundary::Line, Arc::new(DeadLetterDecode { record_bytes_max })),
             Format::Csv | Format::Tsv => {
                 let context = csv::Context {
@@ -341,15 +361,19 @@ impl Shared {
                 let chunks = Arc::clone(&self.chunks);
                 let rules = Rules { record_bytes_max, validate: self.options.validate };
                 let array = ArrayFile::new(id, name, input, text.bom_len, rules, consumed, chunks);
-                return Ok(Box::new(array));
+                return Ok(with_fields(Box::new(array)));
             }
-            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel => {
+            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => {
                 return Err(SourceError::new(name, format!("contents are no {}", format.name())));
             }
         };
         let cutter = Cutter::new(input, boundary, text.bom_len, record_bytes_max, Arc::clone(&self.chunks));
         let name = name.to_owned();
-        Ok(Box::new(CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth }))
+        let file = CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth };
+        if format == Format::Bulk {
+            return Ok(Box::new(BulkFile::new(file)));
+        }
+        Ok(with_fields(Box::new(file)))
     }
 }
 

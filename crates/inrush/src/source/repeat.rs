@@ -33,6 +33,9 @@ pub struct Fingerprint {
     pub modified_ns: u64,
     /// SHA-256 of its first 64 KiB, hexadecimal.
     pub head_sha256: String,
+    /// Of an index, whose path is its URL, the UUID that the cluster gave it; nothing else of it stays the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index_uuid: Option<String>,
 }
 
 impl Fingerprint {
@@ -49,7 +52,14 @@ impl Fingerprint {
             bytes: meta.len(),
             modified_ns: u64::try_from(modified.as_nanos()).unwrap_or(u64::MAX),
             head_sha256: Sha256::digest(&head).iter().map(|byte| format!("{byte:02x}")).collect(),
+            index_uuid: None,
         })
+    }
+
+    /// That of an index.
+    pub(super) fn of_index(url: &str, uuid: &str) -> Self {
+        let index_uuid = Some(uuid.to_owned());
+        Fingerprint { path: url.into(), bytes: 0, modified_ns: 0, head_sha256: String::new(), index_uuid }
     }
 
     /// What is different now, in words.
@@ -57,6 +67,8 @@ impl Fingerprint {
         let name = self.path.display();
         if self.path != now.path {
             Some(format!("{name} was read, and now {} is given in its place", now.path.display()))
+        } else if self.index_uuid != now.index_uuid {
+            Some(format!("{name} was deleted and made anew"))
         } else if self.bytes != now.bytes {
             Some(format!("{name} had {} bytes and has {} now", self.bytes, now.bytes))
         } else if self.head_sha256 != now.head_sha256 {

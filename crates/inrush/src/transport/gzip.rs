@@ -3,31 +3,8 @@
 use std::fmt;
 
 use bytes::Bytes;
+pub use inrush_core::GzipLevel;
 use libdeflater::{CompressionLvl, Compressor};
-
-/// How hard to compress: 1 (fastest) to 12 (smallest), in the steps of libdeflate. Default 1: level 6 takes two to three times as long for bodies
-/// that are a fifth smaller, level 9 up to twelve times (`bench/runs/2026-11-21-smile.md`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GzipLevel(u8);
-
-impl GzipLevel {
-    /// The level, or `None` if there is no such one.
-    pub const fn new(level: u8) -> Option<Self> {
-        if matches!(level, 1..=12) { Some(GzipLevel(level)) } else { None }
-    }
-}
-
-impl Default for GzipLevel {
-    fn default() -> Self {
-        GzipLevel(1)
-    }
-}
-
-impl fmt::Display for GzipLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// Compresses bodies for `Content-Encoding: gzip`, one after another, each as a whole. This takes a core: 1 MiB is milliseconds, so it belongs where
 /// waiting does no harm (`spawn_blocking`), one for each thread that compresses. Memory: what libdeflate needs (up to about 1 MiB), a body as large
@@ -49,8 +26,13 @@ impl Gzip {
     /// A compressor of this level.
     pub fn new(level: GzipLevel) -> Self {
         // Every level that can be made is one of libdeflate's.
-        let lvl = CompressionLvl::new(level.0.into()).unwrap_or(CompressionLvl::fastest());
+        let lvl = CompressionLvl::new(level.get().into()).unwrap_or(CompressionLvl::fastest());
         Gzip { compressor: Compressor::new(lvl), level, whole: Vec::new(), compressed: Vec::new() }
+    }
+
+    /// Its level.
+    pub fn level(&self) -> GzipLevel {
+        self.level
     }
 
     /// The body whose slices these are, as one gzip member, which every reader takes.

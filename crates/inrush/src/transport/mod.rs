@@ -105,7 +105,12 @@ impl Transport {
     /// Sends a request to the node whose turn it is: once, signed now. The outcome is told to the pool. Dropping the
     /// future closes the connection.
     pub async fn request(&self, request: &Request) -> Attempt {
-        let mut pick = self.pool.pick();
+        self.request_at(request, None).await
+    }
+
+    /// The same, to the node where the request had best go, if that one is well.
+    pub async fn request_at(&self, request: &Request, preferred: Option<NodeIndex>) -> Attempt {
+        let mut pick = self.pool.pick(preferred);
         let node = pick.node();
         let result = self.send(&self.nodes[node], request).await;
         pick.says = match &result {

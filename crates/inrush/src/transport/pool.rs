@@ -38,8 +38,8 @@ impl SharedPool {
         SharedPool { pool: Mutex::new(NodePool::new(len)), started: Instant::now() }
     }
 
-    pub(crate) fn pick(&self) -> PickGuard<'_> {
-        PickGuard { pool: self, pick: self.lock().pick(self.now()), says: NodeSays::Nothing }
+    pub(crate) fn pick(&self, preferred: Option<NodeIndex>) -> PickGuard<'_> {
+        PickGuard { pool: self, pick: self.lock().pick_preferring(self.now(), preferred), says: NodeSays::Nothing }
     }
 
     pub(crate) fn healthy(&self) -> usize {
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_dropped_request_is_not_in_flight_for_ever() {
         let pool = SharedPool::new(1);
-        drop(pool.pick());
+        drop(pool.pick(None));
         assert_eq!(pool.lock().in_flight(0), 0);
         assert_eq!(pool.healthy(), 1);
     }

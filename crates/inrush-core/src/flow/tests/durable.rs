@@ -136,8 +136,7 @@ impl Chaos<'_> {
             while let Some(command) = flow.poll(now) {
                 match command {
                     Command::Send(request) => {
-                        let body: Vec<u8> = request.body.iter().flat_map(|b| b.to_vec()).collect();
-                        for line in String::from_utf8(body).unwrap().lines().skip(1).step_by(2) {
+                        for line in json_body(&request).lines().skip(1).step_by(2) {
                             *self.sends.entry(number(line)).or_default() += 1;
                         }
                         sent.push(Sent { request, attempt: None });
@@ -149,7 +148,7 @@ impl Chaos<'_> {
                         flushing = Some((request, Flushing::Asked));
                     }
                     Command::DeadLetter(letter) => self.letters.push(letter.position.doc),
-                    Command::Note(_) | Command::Sample(_) => {}
+                    Command::Note(_) | Command::Sample(_) | Command::Probe(_) | Command::Settled(_) => {}
                 }
             }
             self.check(&flow);

@@ -26,6 +26,7 @@ struct Job<'a> {
     in_flight: u32,
     encoder: &'a Encoder,
     blocks: Vec<DocBlock>,
+    wire: Wire,
 }
 
 /// A checkpoint under way to the disk.
@@ -58,6 +59,8 @@ impl World {
         };
         let mut flow = flow(job.config, job.batch_bytes, job.in_flight);
         flow.keep_checkpoints(self.earlier().as_ref()).unwrap();
+        flow.send_as(WireTuner::new(job.wire, WireKnobs::default(), ""));
+        let mut weaver = SmileWeaver::default();
         self.letters.truncate(self.disk.as_ref().map_or(0, |disk| disk.1));
         let mut blocks = VecDeque::from(job.blocks.clone());
         let mut writing: Option<Writing> = None;
@@ -74,9 +77,12 @@ impl World {
                 while let Some(block) = blocks.front()
                     && flow.input_room() > 0
                 {
-                    let items = job.encoder.encode(block.clone());
+                    let mut items = job.encoder.encode(block.clone());
                     if !flow.may_take(&items) {
                         break;
+                    }
+                    if flow.encoding() == Encoding::Smile {
+                        weaver.weave(&mut items, Vec::new(), Into::into);
                     }
                     flow.handle_block(now, items).unwrap();
                     blocks.pop_front();
@@ -97,7 +103,7 @@ impl World {
                     }
                     Command::DeadLetter(letter) => self.letters.push(*letter),
                     Command::Flush { .. } => unreachable!("nobody waits for flushes"),
-                    Command::Note(_) | Command::Sample(_) => {}
+                    Command::Note(_) | Command::Sample(_) | Command::Probe(_) | Command::Settled(_) => {}
                 }
             }
             if flow.is_done() {
@@ -160,12 +166,15 @@ proptest! {
         faults in prop::collection::vec(fault(), 0..40),
         ends in ends(),
         mut seed in any::<u64>(),
+        smile in any::<bool>(),
     ) {
         let words: Vec<&str> = kinds.iter().take(ids.len())
-            .map(|k| match k { 0 => "poison", 1 => "reject", _ => "good" }).collect();
+            .map(|k| match k { 0 => "poison", 1 => "reject", 2..5 => "exception", _ => "good" }).collect();
         let encoder = Encoder::new(operations(Action::Index, with_ids));
         let config = FlowConfig { pause_max: Duration::from_secs(3600), ..config() };
-        let job = Job { config, batch_bytes, in_flight, encoder: &encoder, blocks: blocks(&ids, &words, per_block) };
+        let wire = Wire { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..Wire::PLAIN };
+        let blocks = blocks(&ids, &words, per_block);
+        let job = Job { config, batch_bytes, in_flight, encoder: &encoder, blocks, wire };
         let mut world = World::default();
         let mut faults = faults.into_iter();
         for end in ends {
@@ -181,18 +190,19 @@ proptest! {
         prop_assert_eq!(flow.counts_of_this_run().docs_read, ids.len() as u64 - earlier);
         prop_assert!(counts.add_up());
         prop_assert_eq!((counts.docs_given_back, counts.docs_unknown), (0, 0));
-        let bad: Vec<u64> = (0..ids.len() as u64).filter(|&n| words[n as usize] != "good").collect();
+        let is_good = |n: usize| matches!(words[n], "good" | "exception");
+        let bad: Vec<u64> = (0..ids.len() as u64).filter(|&n| !is_good(n as usize)).collect();
         let mut lettered: Vec<u64> = world.letters.iter().map(|l| l.position.doc).collect();
         lettered.sort_unstable();
         prop_assert_eq!(&lettered, &bad);
         prop_assert_eq!(flow.watermarks()[0].1.docs, ids.len() as u64);
-        prop_assert_eq!(flow.buffered, 0);
-        let good = (0..ids.len()).filter(|&n| words[n] == "good");
+        prop_assert_eq!((flow.buffered, flow.buffered_smile), (0, 0));
+        let good = (0..ids.len()).filter(|&n| is_good(n));
         if with_ids {
             let mut expected = BTreeMap::new();
             for n in good {
                 let id = ids[n].map_or(format!("u{n}"), |id| format!("i{id}"));
-                expected.insert(id.clone(), format!("{{\"id\":\"{id}\",\"n\":{n},\"w\":\"good\"}}"));
+                expected.insert(id.clone(), document(&id, n as u64, words[n]));
             }
             prop_assert_eq!(world.cluster.documents, expected);
             prop_assert_eq!(counts.possible_duplicates, 0);
@@ -209,8 +219,14 @@ proptest! {
 fn a_create_of_an_earlier_run_is_already_there() {
     let (ids, words) = good(40);
     let encoder = Encoder::new(operations(Action::Create, true));
-    let job =
-        Job { config: config(), batch_bytes: 200, in_flight: 2, encoder: &encoder, blocks: blocks(&ids, &words, 5) };
+    let job = Job {
+        config: config(),
+        batch_bytes: 200,
+        in_flight: 2,
+        encoder: &encoder,
+        blocks: blocks(&ids, &words, 5),
+        wire: Wire::PLAIN,
+    };
     let mut world = World::default();
     let mut seed = 3;
     assert!(world.live(&job, &mut std::iter::empty(), &mut seed, End::Crash { after: 12 }).is_none());
@@ -227,8 +243,14 @@ fn a_create_of_an_earlier_run_is_already_there() {
 fn what_is_unknown_at_the_end_is_sent_again() {
     let (ids, words) = good(10);
     let encoder = Encoder::new(operations(Action::Index, false));
-    let job =
-        Job { config: config(), batch_bytes: 200, in_flight: 1, encoder: &encoder, blocks: blocks(&ids, &words, 5) };
+    let job = Job {
+        config: config(),
+        batch_bytes: 200,
+        in_flight: 1,
+        encoder: &encoder,
+        blocks: blocks(&ids, &words, 5),
+        wire: Wire::PLAIN,
+    };
     let mut world = World::default();
     let mut seed = 1;
     let gone = [Fault::ResetBeforeApplying; 1000];

@@ -170,12 +170,11 @@ impl Auto {
         // While one node stands still, what waits for the others is all that there is to do.
         let target = target * (1.0 + PER_STALL * self.recent_stalls(now).min(STALLS_MOST));
         // Each loader keeps so much under way as if it were alone; who has more than all others together yields.
-        let target = match self.share {
+        match self.share {
             share if share > 0.7 => target,
             share if share > 0.5 => (target / share * (0.5 / share).powi(2)).max(target.min(1.8)),
             share => target * 2.0 * (0.5 / share).powf(1.5),
-        };
-        self.gentle.map_or(target, |gentle| target.min(gentle.latency_growth))
+        }
     }
 
     /// Stalls, those of long ago counting less.

@@ -71,12 +71,16 @@ impl<B: Batches> BatchFile<B> {
                 return Ok(None);
             };
             if batch.num_rows() > 0 {
-                let pieces = self.writer.estimate(&batch).div_ceil(bytes.max(1)).max(1);
-                let rows = batch.num_rows().div_ceil(pieces).max(1);
+                let rows = rows_in(self.writer.estimate(&batch), batch.num_rows(), bytes);
                 self.current = Some((batch, rows));
             }
         }
     }
+}
+
+/// How many of `rows`, whose documents are about `estimate` bytes in all, make documents of about `bytes`; at least one.
+pub(super) fn rows_in(estimate: usize, rows: usize, bytes: usize) -> usize {
+    rows.div_ceil(estimate.div_ceil(bytes.max(1)).max(1)).max(1)
 }
 
 impl<B: Batches> ReadFile for BatchFile<B> {

@@ -1,0 +1,134 @@
+//! What `inrush sweep` can be told.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+
+use super::{AuthArgs, CompressionArg, EncodingArg, FormatArgs, LogArgs};
+use crate::sweep::Steps;
+use crate::units::{parse_bytes_positive, parse_duration_positive};
+
+/// Load the same documents with each of many settings, and show which one wins.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every combination of a batch, a number of requests in flight, encoding, compression and index settings is a cell, and so is what the tuner makes of it by
+itself (`auto`). Each round goes through all cells in another random order; each run loads the sources into an index of its own, which
+is deleted afterwards, and begins when no merge is left over from the one before. What is not given is tuned; without --batch-docs,
+--batch-bytes and --in-flight a grid of five batches and four numbers of requests is taken.
+
+Numbers are lists and ranges: 100,1000 or 100:500:50 (from 100 to 500 in steps of 50) or 64KiB:8MiB:x2 (twice as much each time).
+
+Results: OUT/runs.csv has a line for each run, OUT/index.html the tables and charts in one page that needs nothing else. The same
+command with the same OUT goes on where it was cut off.
+
+Exit status:
+  0    all cells were measured
+  1    a cell could not be measured
+  2    usage
+  3    in some runs not all documents were in
+  130  interrupted; the same command goes on")]
+pub(crate) struct SweepArgs {
+    /// Files, folders or globs in quotes, as for load; read again for each run
+    #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required = true, help_heading = "Source")]
+    pub(crate) sources: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) reading: FormatArgs,
+    #[command(flatten)]
+    pub(crate) grid: GridArgs,
+    #[command(flatten)]
+    pub(crate) index: SweepIndexArgs,
+    #[command(flatten)]
+    pub(crate) auth: AuthArgs,
+    /// Folder for the results; made where it does not exist
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "inrush-sweep", help_heading = "Output")]
+    pub(crate) out: PathBuf,
+    /// Print nothing but errors and the result
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Print the result as one JSON object on stdout
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+/// What is tried.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Settings to try")]
+pub(crate) struct GridArgs {
+    /// Documents in a request: lists and ranges, as in 100:500:50,700:1500:100
+    #[arg(long, value_name = "N,…", value_parser = parse_counts)]
+    pub(crate) batch_docs: Option<Steps>,
+    /// Bytes of a request: lists and ranges, as in 64KiB:16MiB:x2; besides those of --batch-docs, not combined with them
+    #[arg(long, value_name = "SIZE,…", value_parser = parse_sizes)]
+    pub(crate) batch_bytes: Option<Steps>,
+    /// Requests under way at once: lists and ranges, as in 1,4,8,16
+    #[arg(long, value_name = "N,…", value_parser = parse_counts)]
+    pub(crate) in_flight: Option<Steps>,
+    /// Forms in which documents are sent, each to be tried: json, smile, or auto, which compares them in each run
+    #[arg(long, value_enum, value_name = "FORM,…", value_delimiter = ',', default_value = "json")]
+    pub(crate) encoding: Vec<EncodingArg>,
+    /// How bodies are compressed, each to be tried: none, gzip, gzip:LEVEL, or auto
+    #[arg(long, value_name = "HOW,…", value_delimiter = ',', default_value = "none", value_parser = super::load::parse_compression)]
+    pub(crate) compression: Vec<CompressionArg>,
+    /// JSON files with index settings, each to be tried; `none` stands for the cluster's own. Default: none
+    #[arg(long, value_name = "FILE,…", value_delimiter = ',', value_hint = ValueHint::FilePath)]
+    pub(crate) settings: Vec<PathBuf>,
+    /// Rounds: how often each cell is run
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+    /// A run that takes longer is stopped, and its rate is that of the documents that were in by then
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration_positive)]
+    pub(crate) cell_time: Duration,
+    /// How long documents are loaded before the first run, so that the server is warm; 0s for one that is
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = crate::units::parse_duration)]
+    pub(crate) warm_up: Duration,
+    /// Leave out the runs with the tuner's own choice
+    #[arg(long)]
+    pub(crate) no_auto: bool,
+    /// Makes the order of the runs; the same one repeats it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Bytes of documents under way, which has to hold the largest batch times the most requests
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_bytes_positive)]
+    pub(crate) memory: u64,
+}
+
+/// Where the runs go.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Target")]
+pub(crate) struct SweepIndexArgs {
+    /// Nodes of the cluster, as for load. Default: the local OpenSearch node, which is started if it does not run
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    pub(crate) to: Vec<String>,
+    /// How the names of the indices begin that are made and deleted; a number follows
+    #[arg(long, value_name = "NAME", default_value = "inrush-sweep")]
+    pub(crate) index_prefix: String,
+    /// JSON file with the mapping of the indices
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) mapping: Option<PathBuf>,
+    /// Primary shards. Default: the cluster's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) shards: Option<u32>,
+    /// Replicas. Default: the cluster's
+    #[arg(long, value_name = "N")]
+    pub(crate) replicas: Option<u32>,
+    /// The field that holds the id. Default: the cluster makes ids up
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) id: Option<inrush::FieldPath>,
+}
+
+fn parse_counts(text: &str) -> Result<Steps, String> {
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| format!("expected a whole number, not {text:?}"));
+    let steps = Steps::parse(text, &number)?;
+    match steps.0.iter().find(|n| **n > u64::from(u32::MAX)) {
+        Some(n) => Err(format!("{n} is too many")),
+        None => Ok(steps),
+    }
+}
+
+fn parse_sizes(text: &str) -> Result<Steps, String> {
+    Steps::parse(text, &|text| parse_bytes_positive(text.trim()))
+}

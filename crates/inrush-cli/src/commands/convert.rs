@@ -1,0 +1,138 @@
+//! `inrush convert`.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use inrush::config::Limits;
+use inrush::convert::{BulkLines, Converted, Target, convert};
+use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
+use serde_json::json;
+
+use crate::args::{ConvertArgs, OutFormat};
+use crate::failure::UsageError;
+use crate::logging::{self, Stderr};
+use crate::options;
+use crate::units::{bytes, counted};
+
+/// Converts, prints what was done, and returns the exit status.
+pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
+    let mut stderr = Stderr::new();
+    logging::start(&args.log, false, &stderr);
+    let target = target(&args)?;
+    let format = options::format(&args.reading, Limits::default().document_bytes_max)?;
+    let stdin = args.source == "-";
+    if stdin && matches!(target, Target::Csv | Target::Parquet) {
+        return Err(UsageError::new(
+            "the columns of CSV and Parquet are found by reading twice, which stdin does not allow",
+        )
+        .hint("save it to a file first")
+        .into());
+    }
+    let to_stdout = args.out == Path::new("-");
+    if to_stdout && args.json {
+        return Err(UsageError::new("--json and the documents would both go to stdout").hint("name a file").into());
+    }
+    let spec = SourceSpec::new(args.source.clone());
+    let warnings = Warnings::default();
+    let source = opened(&spec, &format, &warnings).map_err(|error| UsageError::new(error.to_string()))?;
+    let (out, told) = (args.out.clone(), warnings.clone());
+    let work = move || to_file(source, || opened(&spec, &format, &warnings), &target, (!to_stdout).then_some(out));
+    let converted = tokio::task::spawn_blocking(work).await.context("converting panicked")??;
+    for warning in told.list() {
+        // Nobody is left to tell if stderr is closed.
+        let _ = writeln!(stderr, "warning: {warning}");
+    }
+    if args.json {
+        let Converted { docs, bytes_read, bytes_written } = converted;
+        let report = json!({ "docs": docs, "bytes_read": bytes_read, "bytes_written": bytes_written });
+        super::print(&format!("{report}\n"))?;
+    } else if !to_stdout {
+        let (from, to) = (bytes(converted.bytes_read), bytes(converted.bytes_written));
+        let _ = writeln!(stderr, "{} converted: {to} from {from}", counted(converted.docs, "document"));
+    }
+    Ok(0)
+}
+
+fn opened(
+    spec: &SourceSpec,
+    format: &FormatOptions,
+    warnings: &Warnings,
+) -> Result<Box<dyn Source>, inrush::source::SourceError> {
+    Ok(Box::new(open(std::slice::from_ref(spec), format.clone(), warnings)?))
+}
+
+/// Writes beside the file's place and moves it there at the end, so that there is never half of it; without a file, to stdout.
+fn to_file(
+    mut source: Box<dyn Source>,
+    again: impl FnOnce() -> Result<Box<dyn Source>, inrush::source::SourceError>,
+    target: &Target,
+    out: Option<PathBuf>,
+) -> Result<Converted> {
+    let Some(path) = out else {
+        return Ok(convert(source.as_mut(), again, target, BufWriter::new(std::io::stdout()))?);
+    };
+    let cannot = || format!("cannot write {}", path.display());
+    // What is no file, as a pipe, has no place beside it.
+    if path.exists() && !path.is_file() {
+        let file = std::fs::File::create(&path).with_context(cannot)?;
+        return Ok(convert(source.as_mut(), again, target, BufWriter::new(file))?);
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let file = std::fs::File::create(&part).with_context(cannot)?;
+    let converted = convert(source.as_mut(), again, target, BufWriter::new(&file));
+    let moved = converted.map_err(anyhow::Error::new).and_then(|converted| {
+        file.sync_all().and_then(|()| std::fs::rename(&part, &path)).with_context(cannot)?;
+        Ok(converted)
+    });
+    if moved.is_err() {
+        // What is left of it is of no use, and the error says more than a second one would.
+        let _ = std::fs::remove_file(&part);
+    }
+    moved
+}
+
+fn target(args: &ConvertArgs) -> Result<Target, UsageError> {
+    let format = match args.out_format {
+        Some(format) => format,
+        None => by_name(&args.out)?,
+    };
+    let lines =
+        || BulkLines { action: args.action.unwrap_or_default(), id: args.id.clone(), routing: args.routing.clone() };
+    let for_bulk =
+        [("--action", args.action.is_some()), ("--id", args.id.is_some()), ("--routing", args.routing.is_some())];
+    let bulk = matches!(format, OutFormat::Bulk | OutFormat::BulkSmile);
+    if let Some((flag, _)) = for_bulk.iter().find(|(_, given)| *given && !bulk) {
+        return Err(
+            UsageError::new(format!("{flag} is for bulk bodies")).hint("leave it out, or give --out-format bulk")
+        );
+    }
+    if bulk && lines().action.needs_id() && args.id.is_none() {
+        return Err(
+            UsageError::new("the action needs to know the ids").hint("name the field that holds them with --id FIELD")
+        );
+    }
+    Ok(match format {
+        OutFormat::Ndjson => Target::Ndjson,
+        OutFormat::Smile => Target::Smile,
+        OutFormat::Bulk => Target::Bulk(lines()),
+        OutFormat::BulkSmile => Target::BulkSmile(lines()),
+        OutFormat::Csv => Target::Csv,
+        OutFormat::Parquet => Target::Parquet,
+    })
+}
+
+fn by_name(out: &Path) -> Result<OutFormat, UsageError> {
+    let extension = out.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    match extension.as_deref() {
+        Some("ndjson" | "jsonl" | "json") => Ok(OutFormat::Ndjson),
+        Some("smile" | "sml") => Ok(OutFormat::Smile),
+        Some("bulk") => Ok(OutFormat::Bulk),
+        Some("csv") => Ok(OutFormat::Csv),
+        Some("parquet") => Ok(OutFormat::Parquet),
+        _ => Err(UsageError::new(format!("the name {} does not tell the format", out.display()))
+            .hint("give --out-format ndjson, smile, bulk, bulk-smile, csv or parquet; compress the result with another program")),
+    }
+}

@@ -1,0 +1,102 @@
+//! `inrush load --dry-run`.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context, Result};
+use inrush::config::LoadConfig;
+use inrush::dry_run::{DryRun, dry_run};
+use inrush::node::{self, StartOptions, State};
+use inrush::source::Source;
+use serde_json::Value;
+
+use super::load::usage;
+use super::source::Model;
+use crate::args::OutputArgs;
+use crate::failure::ExitStatus;
+use crate::units::{count, counted};
+
+/// Looks, prints, and returns the exit status.
+pub(super) async fn run(
+    output: &OutputArgs,
+    mut config: LoadConfig,
+    source: Box<dyn Source>,
+    model: Option<Model>,
+) -> Result<u8> {
+    let mut not_asked = false;
+    if config.to.is_empty() {
+        // It is not started for this.
+        let local = node::status(&StartOptions::default().name).await?;
+        match local.node.filter(|_| local.state == State::Running) {
+            Some(node) => config.to = vec![node.url],
+            None => not_asked = true,
+        }
+    }
+    if let (Some(model), false) = (model, not_asked) {
+        model.copy(&mut config).await?;
+    }
+    let mut found = dry_run(config, source).await.map_err(usage)?;
+    if not_asked {
+        found
+            .warnings
+            .push("no cluster given with --to, and the local node does not run: no cluster was asked".to_owned());
+    }
+    let text = match (output.json, output.quiet) {
+        (true, _) => serde_json::to_string(&found).context("cannot write the result as JSON")? + "\n",
+        (false, true) => String::new(),
+        (false, false) => text(&found),
+    };
+    super::print(&text)?;
+    Ok(if found.is_fine() { 0 } else { ExitStatus::CheckFailed.code() })
+}
+
+fn text(found: &DryRun) -> String {
+    let mut text = String::new();
+    let mut line = |line: String| {
+        // Writing to memory does not fail.
+        let _ = writeln!(text, "{line}");
+    };
+    let of = found.cluster.as_deref().unwrap_or("a cluster that was not asked");
+    let stands_for = match found.stands_for {
+        Some("missing") => ", which does not exist yet",
+        Some("data_stream") => ", a data stream",
+        Some("alias") => ", an alias",
+        Some("hidden") => ", which may not be looked at",
+        Some(_) => ", which exists",
+        None => "",
+    };
+    line(format!("dry run: nothing was written; documents would go to {} of {of}{stands_for}", found.index));
+    line(String::new());
+    for shown in &found.documents {
+        line(shown.action.clone());
+        if !shown.document.is_empty() {
+            line(shown.document.clone());
+        }
+    }
+    if let Some(create) = &found.create {
+        line(String::new());
+        line(format!("the index would be made with: {}", pretty(create)));
+        if create.get("mappings").is_none() {
+            line("so that the cluster maps fields as they come".to_owned());
+        }
+    }
+    line(String::new());
+    line(format!("mapping that the documents want: {}", pretty(&found.inferred_mapping)));
+    found.notes.iter().for_each(|note| line(note.clone()));
+    line(String::new());
+    let all = if found.complete { "all there are" } else { "there are more" };
+    line(format!(
+        "{} looked at ({all}), {} would be dead letters",
+        counted(found.docs_looked_at, "document"),
+        count(found.docs_failing)
+    ));
+    for failure in &found.failures {
+        line(format!("  {} line {}: {}: {}", failure.source, failure.line, failure.kind, failure.reason));
+    }
+    found.problems.iter().for_each(|problem| line(format!("problem: {problem}")));
+    found.warnings.iter().for_each(|warning| line(format!("warning: {warning}")));
+    text
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+}

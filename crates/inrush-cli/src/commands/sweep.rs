@@ -1,0 +1,306 @@
+//! `inrush sweep`.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use inrush::LoadError;
+use inrush::cluster::product;
+use inrush::config::{Compression, DeadLetters, Encoding, GuardConfig, IndexCreation, LoadConfig};
+use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
+use inrush::transport::{HttpOptions, NodeUrl, Transport};
+use serde_json::{Value, json};
+
+use super::load::{self, Signals};
+use crate::args::{CompressionArg, GridArgs, SweepArgs, SweepIndexArgs};
+use crate::auth::{self, Surroundings};
+use crate::failure::{ExitStatus, UsageError};
+use crate::logging::{self, Stderr};
+use crate::sweep::{About, Batch, Bench, Cell, Measured, Runs, Table, cells, order, page, verdict};
+use crate::units::{bytes_exact, count, seconds};
+use crate::{json_file, options};
+
+/// Tried where nothing is said, as articles on the matter do.
+const BATCHES_DEFAULT: [u32; 5] = [100, 500, 1_000, 5_000, 10_000];
+const IN_FLIGHT_DEFAULT: [u32; 4] = [1, 2, 4, 8];
+/// The group without a settings file.
+const OWN_SETTINGS: &str = "default settings";
+/// What `--settings` calls it.
+const NONE: &str = "none";
+
+/// Measures, shows, and returns the exit status.
+pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
+    let mut stderr = Stderr::new();
+    logging::start(&args.log, args.quiet, &stderr);
+    let groups = groups(&args.grid)?;
+    let cells = grid(&args.grid, &groups)?;
+    let urls = options::urls(&args.index.to)?;
+    let tls = auth::tls(&args.auth)?;
+    let credentials = auth::credentials(&args.auth, &urls, &Surroundings::of_process())?;
+    let nodes = match urls.is_empty() {
+        true => vec![super::node::local(args.quiet, &stderr).await?],
+        false => urls.iter().map(NodeUrl::to_string).collect(),
+    };
+    let mut config = base(&args, nodes.clone())?;
+    config.tls = tls.clone();
+    config.credentials = credentials.clone();
+    let sources = Sources::new(&args, config.limits.document_bytes_max)?;
+    let source_bytes = sources.open()?.bytes_total();
+
+    let http = HttpOptions { tls, ..HttpOptions::default() };
+    let transport = Arc::new(Transport::new(&nodes, credentials, &http).map_err(auth::usage)?);
+    let cluster = product::detect(&transport).await.map_err(|error| load::usage(LoadError::Cluster(error)))?;
+    let about = About {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        cluster: cluster.to_string(),
+        sources: args.sources.iter().map(|source| source.to_string_lossy().into_owned()).collect(),
+        source_bytes,
+        target: target(&args.index),
+        cell_seconds: args.grid.cell_time.as_secs(),
+    };
+    std::fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
+    same_sweep(&args.out, &about)?;
+    let mut runs = Runs::open(&args.out.join("runs.csv"))?;
+
+    let mut signals = Signals::new()?;
+    let mut interrupted = Box::pin(async move { signals.next().await });
+    let mut bench = Bench::new(transport, config.clone(), args.index.index_prefix.clone(), args.grid.cell_time);
+    let rounds = 1..=args.grid.repeat;
+    let mut left =
+        rounds.clone().map(|round| cells.iter().filter(|cell| !runs.has(cell, round)).count()).sum::<usize>();
+    let all = cells.len() * args.grid.repeat as usize;
+    let mut say = |words: &str| {
+        if !args.quiet {
+            // Nobody reads stderr if this fails.
+            let _ = writeln!(stderr, "{words}");
+        }
+    };
+    if left > 0 {
+        say(&format!("warming up for {}; then {left} of {all} runs", seconds(args.grid.warm_up.as_secs_f64())));
+        if !bench.warm_up(args.grid.warm_up, &mut || sources.open(), &mut interrupted).await? {
+            return Ok(ExitStatus::Interrupted.code());
+        }
+    }
+    let (begun, mut done) = (Instant::now(), 0_u32);
+    for round in rounds {
+        for cell in order(cells.len(), args.grid.seed, round).into_iter().map(|number| &cells[number]) {
+            if runs.has(cell, round) {
+                continue;
+            }
+            let mut config = config.clone();
+            let group = &groups[&cell.group];
+            config.create.settings.clone_from(&group.settings);
+            (config.encoding, config.compression) = (group.encoding, group.compression);
+            let run = match bench.run(cell, round, config, sources.open()?, &mut interrupted).await? {
+                Measured::Done(run) => *run,
+                Measured::Interrupted => {
+                    say("interrupted; the same command goes on");
+                    return Ok(ExitStatus::Interrupted.code());
+                }
+            };
+            (done, left) = (done + 1, left - 1);
+            let rest = begun.elapsed().as_secs_f64() / f64::from(done) * left as f64;
+            say(&format!(
+                "{} of {all}, round {round}: {}: {} documents a second, {}; about {} left",
+                all - left,
+                cell.name(),
+                count(run.docs_per_second.round() as u64),
+                run.status,
+                seconds(rest)
+            ));
+            runs.add(run)?;
+            write_page(&args.out, &page(&about, &Table::new(&cells, runs.all()), args.grid.repeat))?;
+        }
+    }
+    let table = Table::new(&cells, runs.all());
+    write_page(&args.out, &page(&about, &table, args.grid.repeat))?;
+    super::print(&result(&args, &about, &table)?)?;
+    let failed = table.cells().any(|(_, summary)| summary.is_none_or(|summary| summary.failed > 0));
+    Ok(if failed { INCOMPLETE } else { 0 })
+}
+
+/// As a load says it: documents are not in.
+const INCOMPLETE: u8 = 3;
+
+/// What the index and the bodies of a group are like.
+struct Group {
+    settings: Option<Value>,
+    encoding: Option<Encoding>,
+    compression: Option<Compression>,
+}
+
+/// Every combination, by its name.
+fn groups(args: &GridArgs) -> Result<BTreeMap<String, Group>> {
+    let mut settings = Vec::new();
+    for path in &args.settings {
+        if path.as_os_str() == NONE {
+            settings.push((OWN_SETTINGS.to_owned(), None));
+        } else {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            settings.push((name, Some(json_file::read(path, "settings")?)));
+        }
+    }
+    if settings.is_empty() {
+        settings.push((OWN_SETTINGS.to_owned(), None));
+    }
+    let mut groups = BTreeMap::new();
+    for (name, settings) in settings {
+        for encoding in args.encoding.iter().map(|encoding| options::encoding(*encoding)) {
+            for CompressionArg(compression) in args.compression.iter().copied() {
+                let name = format!("{name}, {}", sent_as(encoding, compression));
+                if groups.insert(name.clone(), Group { settings: settings.clone(), encoding, compression }).is_some() {
+                    return Err(UsageError::new(format!("{name} is to be tried twice")).into());
+                }
+            }
+        }
+    }
+    Ok(groups)
+}
+
+fn sent_as(encoding: Option<Encoding>, compression: Option<Compression>) -> String {
+    let encoding = encoding.map_or_else(|| "tuned encoding".to_owned(), |encoding| encoding.to_string());
+    match compression {
+        Some(Compression::None) => encoding,
+        Some(compression) => format!("{encoding} {compression}"),
+        None => format!("{encoding}, tuned compression"),
+    }
+}
+
+fn grid(args: &GridArgs, groups: &BTreeMap<String, Group>) -> Result<Vec<Cell>> {
+    let docs = args.batch_docs.iter().flat_map(|steps| &steps.0);
+    // The parser has seen that they fit.
+    let docs = docs.map(|docs| Batch::Docs(u32::try_from(*docs).unwrap_or(u32::MAX)));
+    let bytes = args.batch_bytes.iter().flat_map(|steps| &steps.0).map(|bytes| Batch::Bytes(*bytes));
+    let mut batches: Vec<Batch> = docs.chain(bytes).collect();
+    let in_flight = args.in_flight.iter().flat_map(|steps| &steps.0);
+    let mut in_flight: Vec<u32> = in_flight.map(|n| u32::try_from(*n).unwrap_or(u32::MAX)).collect();
+    if batches.is_empty() && in_flight.is_empty() {
+        batches = BATCHES_DEFAULT.into_iter().map(Batch::Docs).collect();
+        in_flight = IN_FLIGHT_DEFAULT.to_vec();
+    }
+    let most = batches.iter().map(|batch| if let Batch::Bytes(bytes) = batch { *bytes } else { 0 }).max().unwrap_or(0);
+    let needed = most.saturating_mul(u64::from(in_flight.iter().copied().max().unwrap_or(1)));
+    if needed > args.memory {
+        let message = format!("the largest batch times the most requests needs {} of memory", bytes_exact(needed));
+        return Err(UsageError::new(message).hint(format!("give --memory {}", bytes_exact(needed))).into());
+    }
+    let names: Vec<String> = groups.keys().cloned().collect();
+    Ok(cells(&names, &batches, &in_flight, !args.no_auto))
+}
+
+/// What is the same in all runs.
+fn base(args: &SweepArgs, nodes: Vec<String>) -> Result<LoadConfig> {
+    let to = &args.index;
+    let index = to.index_prefix.parse().map_err(|problem| UsageError::new(format!("--index-prefix: {problem}")))?;
+    let mut config = LoadConfig::new(nodes, index);
+    if config.index.fixed().is_none() {
+        return Err(UsageError::new("--index-prefix has placeholders").into());
+    }
+    config.id = to.id.clone();
+    config.create = IndexCreation {
+        mapping: to.mapping.as_deref().map(|path| json_file::read(path, "mappings")).transpose()?,
+        shards: to.shards,
+        replicas: to.replicas,
+        ..IndexCreation::default()
+    };
+    config.limits.memory = usize::try_from(args.grid.memory).unwrap_or(usize::MAX);
+    // Settings are what is compared, so nothing else changes them.
+    config.guard = GuardConfig { leave_settings: true, ..GuardConfig::default() };
+    config.dead_letters = DeadLetters::Folder(args.out.clone());
+    Ok(config)
+}
+
+/// The sources, opened anew for each run.
+struct Sources {
+    specs: Vec<SourceSpec>,
+    format: FormatOptions,
+}
+
+impl Sources {
+    fn new(args: &SweepArgs, document_bytes_max: usize) -> Result<Self> {
+        if args.sources.iter().any(|source| source == "-") {
+            return Err(UsageError::new("stdin can be read only once, and a sweep reads its source for each run")
+                .hint("write it to a file first")
+                .into());
+        }
+        let format = options::format(&args.reading, document_bytes_max)?;
+        Ok(Sources { specs: args.sources.iter().map(SourceSpec::new).collect(), format })
+    }
+
+    fn open(&self) -> Result<Box<dyn Source>> {
+        let opened = open(&self.specs, self.format.clone(), &Warnings::default());
+        Ok(Box::new(opened.map_err(|error| UsageError::new(error.to_string()))?))
+    }
+}
+
+fn target(to: &SweepIndexArgs) -> String {
+    let number = |n: Option<u32>, what: &str| match n {
+        Some(n) => format!("{what}: {n}"),
+        None => format!("{what}: the cluster's default"),
+    };
+    let mapping = match &to.mapping {
+        Some(path) => format!("mapping {}", path.display()),
+        None => "dynamic mapping".to_owned(),
+    };
+    let ids = match &to.id {
+        Some(field) => format!("ids from {field}"),
+        None => "ids made by the cluster".to_owned(),
+    };
+    [number(to.shards, "shards"), number(to.replicas, "replicas"), mapping, ids].join(", ")
+}
+
+/// Refuses to add to the results of something else.
+fn same_sweep(out: &Path, about: &About) -> Result<()> {
+    let path = out.join("sweep.json");
+    if !path.exists() {
+        let text = serde_json::to_string_pretty(about).context("cannot describe the sweep")?;
+        return std::fs::write(&path, text + "\n").with_context(|| format!("cannot write {}", path.display()));
+    }
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let there: Value = serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+    let here = serde_json::to_value(about).context("cannot describe the sweep")?;
+    for (name, value) in here.as_object().into_iter().flatten() {
+        if there.get(name) != Some(value) {
+            let was = there.get(name).unwrap_or(&Value::Null);
+            let message =
+                format!("{} has the results of another sweep: its {name} is {was}, this one's {value}", out.display());
+            return Err(UsageError::new(message).hint("give another --out").into());
+        }
+    }
+    Ok(())
+}
+
+/// The page is whole at every moment.
+fn write_page(out: &Path, page: &str) -> Result<()> {
+    let path: PathBuf = out.join("index.html");
+    let beside = out.join("index.html.new");
+    let written = std::fs::write(&beside, page).and_then(|()| std::fs::rename(&beside, &path));
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn result(args: &SweepArgs, about: &About, table: &Table) -> Result<String> {
+    let out = args.out.join("index.html");
+    if args.json {
+        let cells: Vec<Value> = table
+            .cells()
+            .map(|(cell, summary)| json!({ "group": cell.group, "cell": cell.name(), "result": summary }))
+            .collect();
+        let verdicts: BTreeMap<&str, _> =
+            table.groups().into_iter().map(|group| (group, verdict(table, group))).collect();
+        let result = json!({ "about": about, "page": out, "verdicts": verdicts, "cells": cells });
+        return Ok(serde_json::to_string(&result).context("cannot write the result as JSON")? + "\n");
+    }
+    let mut text = String::new();
+    for group in table.groups() {
+        if let Some(verdict) = verdict(table, group) {
+            text.push_str(&format!("{group}: {verdict}\n"));
+        }
+    }
+    if text.is_empty() && table.top() <= 0.0 {
+        bail!("no run had a result");
+    }
+    Ok(text + &format!("tables and charts: {}\n", out.display()))
+}

@@ -1,0 +1,55 @@
+//! How an index was built beside its cluster, for people.
+
+use inrush::Report;
+
+use super::Rows;
+use crate::units::seconds;
+
+pub(super) fn rows(report: &Report, rows: &mut Rows) {
+    let Some(bake) = &report.bake else { return };
+    let became = match (bake.handed_over, bake.left.is_empty()) {
+        (true, _) => "yes",
+        (false, true) => "NO: the target is as it was",
+        (false, false) => "NO",
+    };
+    rows.add("handed over", format!("{became}; {} was built by {}", bake.index, bake.builder));
+    for (at, step) in bake.steps.iter().enumerate() {
+        let name = if at == 0 { "bake" } else { "" };
+        rows.add(name, format!("{} {}: {}", step.step.name(), seconds(step.seconds), step.detail));
+    }
+    for left in &bake.left {
+        rows.add("left", left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush::Status;
+    use inrush::bake::{BakeReport, BakeStep, BakeStepName};
+
+    use super::super::tests::report;
+    use super::super::text;
+
+    #[test]
+    fn what_is_left_on_the_target_is_told() {
+        let mut report = report(Status::Failed);
+        report.bake = Some(BakeReport {
+            index: "trips".into(),
+            builder: "OpenSearch 3.6.0".into(),
+            steps: vec![BakeStep {
+                step: BakeStepName::Restore,
+                seconds: 0.5,
+                detail: "trips with 7 documents".into(),
+            }],
+            handed_over: false,
+            left: vec!["the repository r".into()],
+        });
+        let all = text(&report);
+        assert!(all.contains("handed over     NO; trips was built by OpenSearch 3.6.0\n"), "{all}");
+        assert!(all.contains("bake            restore 0.5 s: trips with 7 documents\n"), "{all}");
+        assert!(all.contains("left            the repository r\n"), "{all}");
+        let bake = report.bake.as_mut().unwrap();
+        bake.left.clear();
+        assert!(text(&report).contains("NO: the target is as it was"));
+    }
+}

@@ -1,0 +1,277 @@
+//! A bake whose parts are killed (SIGKILL) at each of its steps: the binary, the builder, the target. The alias stands for the old index with all its
+//! documents or for the new one with all of its own, at any time; `--resume` ends what was cut off, and `inrush verify` finds nothing missing.
+//! Needs Java; see `make servers`.
+#![cfg(feature = "real-servers")]
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
+
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use inrush::node::{Distribution, NodeSpec, OwnedNode, make_writable};
+use inrush_testbed::client::Client;
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+
+const DOCS: u64 = 20_000;
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+struct Scene {
+    node: OwnedNode,
+    client: Client,
+    folder: PathBuf,
+    title: String,
+}
+
+/// What the killed bake has written down.
+#[derive(Default)]
+struct Seen {
+    saved: Value,
+    loading: bool,
+}
+
+impl Seen {
+    fn has(&self, key: &str) -> bool {
+        !matches!(&self.saved[key], Value::Null | Value::Bool(false))
+    }
+
+    /// The same for the part that the only builder builds.
+    fn part_has(&self, key: &str) -> bool {
+        !matches!(&self.saved["parts"][0][key], Value::Null | Value::Bool(false))
+    }
+}
+
+/// A moment of a bake.
+type Moment = (&'static str, fn(&Seen) -> bool);
+
+const MOMENTS: [Moment; 8] = [
+    ("the builder runs", |seen| seen.saved["parts"][0]["nodes"][0]["url"].is_string()),
+    ("the repository is registered", |seen| seen.has("registered")),
+    ("the index is made", |seen| seen.part_has("made")),
+    ("it is being loaded", |seen| seen.loading),
+    ("it is loaded", |seen| seen.part_has("loaded")),
+    ("the snapshot is whole", |seen| seen.part_has("snapshot")),
+    ("it is being restored", |seen| seen.has("restoring")),
+    ("it is published", |seen| seen.has("published")),
+];
+
+impl Scene {
+    async fn start(distribution: Distribution, name: &str) -> Scene {
+        let title = distribution.title();
+        let folder =
+            PathBuf::from(format!("/var/tmp/inrush-bake-{name}-{}-{}", std::process::id(), distribution.version));
+        make_writable(&folder.join("shared")).unwrap();
+        let settings = vec![("path.repo".to_owned(), format!("{:?}", folder.join("shared")))];
+        let spec = NodeSpec { heap_mib: 600, settings, ..NodeSpec::new(distribution, "target", folder.join("node")) };
+        let lines =
+            (0..DOCS).map(|n| format!("{{\"id\":\"i{n}\",\"n\":{n},\"text\":\"words {} {}\"}}\n", n * 7919, n * n));
+        std::fs::write(folder.join("documents.ndjson"), lines.collect::<String>()).unwrap();
+        let node = OwnedNode::start(spec).await.unwrap();
+        let client = Client::new(&node.url()).unwrap();
+        let scene = Scene { node, client, folder, title };
+        scene.send("PUT", "/old", json!({"aliases": {"flights": {}}, "settings": {"number_of_replicas": 0}})).await;
+        scene.send("PUT", "/old/_doc/1?refresh=true", json!({"n": 1})).await;
+        // A restore that lasts.
+        let slow = json!({"persistent": {"indices.recovery.max_bytes_per_sec": "150kb"}});
+        scene.send("PUT", "/_cluster/settings", slow).await;
+        scene
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Value) -> Value {
+        let reply = self.client.json(method, path, body).await.unwrap();
+        assert!(reply.status < 300, "{}: {method} {path}: {}", self.title, reply.json());
+        reply.json()
+    }
+
+    fn inrush(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+        command.current_dir(&self.folder).env("XDG_STATE_HOME", self.folder.join("state")).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    fn bake(&self, resume: bool) -> Command {
+        let mut command =
+            self.inrush(&["bake", "documents.ndjson", "--alias", "flights", "--id", "id", "--replicas", "0", "--json"]);
+        command.args([
+            "--to",
+            &self.node.url(),
+            "--repository-path",
+            "shared",
+            "--builder-heap",
+            "600m",
+            "--shards",
+            "2",
+        ]);
+        command.args(["--batch-bytes", "32KiB", "--in-flight", "2", "--max-rate", "8000docs"]);
+        if resume {
+            command.arg("--resume");
+        }
+        command
+    }
+
+    fn seen(&self) -> Seen {
+        let bakes = self.folder.join("state/inrush/bakes");
+        let files = |folder: PathBuf| {
+            let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
+            files.filter(|path| path.extension().is_some_and(|e| e == "json")).collect::<Vec<_>>()
+        };
+        let text = files(bakes.clone()).pop().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+        let saved: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let load = bakes.join(format!("load-{}/0/checkpoints", saved["id"].as_str().unwrap_or_default()));
+        let checkpoint: Option<Value> =
+            files(load).pop().and_then(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok());
+        let loading = checkpoint.is_some_and(|saved| saved["progress"]["counts"]["docs_read"].as_u64() > Some(0));
+        Seen { saved, loading }
+    }
+
+    /// Waits for a moment of the bake. False where it ended before.
+    async fn wait(&self, child: &mut Child, moment: fn(&Seen) -> bool) -> bool {
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        loop {
+            tokio::select! {
+                _ = child.wait() => return false,
+                _ = look.tick() => if moment(&self.seen()) { return true },
+            }
+        }
+    }
+
+    /// Searches see the old index or the new one, as a whole.
+    async fn alias_is_whole(&self, when: &str) {
+        let reply = self.client.json("GET", "/flights/_count", Value::Null).await.unwrap().json();
+        let count = reply["count"].as_u64();
+        assert!(count == Some(1) || count == Some(DOCS), "{}: {when}: {reply}", self.title);
+    }
+
+    async fn is_complete(&self, output: Output) {
+        let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{}: {text}{errors}", self.title);
+        let report: Value = serde_json::from_str(&text).unwrap();
+        // What was sent before a kill is an update when it is sent again.
+        assert_eq!(report["docs_indexed"], DOCS, "{}: {report}", self.title);
+        assert_eq!(
+            (&report["bake"]["handed_over"], &report["bake"]["left"]),
+            (&json!(true), &json!([])),
+            "{}: {report}",
+            self.title
+        );
+        let url = self.node.url();
+        let verify = ["verify", "documents.ndjson", "--index", "flights", "--id", "id", "--to", &url];
+        let output = self.inrush(&verify).output().await.unwrap();
+        assert!(output.status.success(), "{}: {}", self.title, String::from_utf8_lossy(&output.stdout));
+        assert_eq!(self.send("GET", "/_snapshot", Value::Null).await, json!({}), "{}", self.title);
+        let left = std::fs::read_dir(self.folder.join("shared")).unwrap().count();
+        assert_eq!(left, 0, "{}: the repository's folder is gone", self.title);
+        assert!(self.seen().saved.is_null(), "{}: nothing is left to resume", self.title);
+    }
+
+    async fn end(self) {
+        self.node.stop().await.unwrap();
+        std::fs::remove_dir_all(self.folder).unwrap();
+    }
+}
+
+/// The binary is killed at every moment of one bake, and goes on each time.
+async fn binary(distribution: Distribution) {
+    let scene = Scene::start(distribution, "binary").await;
+    let mut killed = 0;
+    for (name, moment) in MOMENTS {
+        let mut child = scene.bake(killed > 0).spawn().unwrap();
+        if scene.wait(&mut child, moment).await {
+            child.start_kill().unwrap();
+            child.wait().await.unwrap();
+            killed += 1;
+            println!("{}: killed when {name}", scene.title);
+        } else {
+            // Between the last two moments there may be no time.
+            assert_eq!(name, "it is published", "{}: it ended before {name}", scene.title);
+            let output = child.wait_with_output().await.unwrap();
+            assert!(output.status.success(), "{}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
+        }
+        scene.alias_is_whole(name).await;
+    }
+    assert!(killed >= MOMENTS.len() - 1);
+    if !scene.seen().saved.is_null() {
+        let output = scene.bake(true).output().await.unwrap();
+        scene.is_complete(output).await;
+    }
+    scene.end().await;
+}
+
+/// One that is cut off and not gone on with leaves nothing behind once the next one has begun.
+async fn abandoned(distribution: Distribution) {
+    let scene = Scene::start(distribution, "abandoned").await;
+    let mut child = scene.bake(false).spawn().unwrap();
+    assert!(scene.wait(&mut child, |seen| seen.has("restoring")).await);
+    child.start_kill().unwrap();
+    child.wait().await.unwrap();
+    let first = scene.seen().saved;
+    let output = scene.bake(false).output().await.unwrap();
+    scene.is_complete(output).await;
+    let indices = scene.send("GET", "/_cat/indices?format=json&h=index", Value::Null).await;
+    assert!(!indices.to_string().contains(first["index"].as_str().unwrap()), "{}: {indices}", scene.title);
+    println!("{}: a bake that was abandoned left nothing", scene.title);
+    scene.end().await;
+}
+
+/// The builder is killed three times during one bake, which ends by itself.
+async fn builder(distribution: Distribution) {
+    let scene = Scene::start(distribution, "builder").await;
+    let mut child = scene.bake(false).spawn().unwrap();
+    for (name, moment) in &MOMENTS[2..5] {
+        if !scene.wait(&mut child, *moment).await {
+            let output = child.wait_with_output().await.unwrap();
+            panic!("{}: it ended before {name}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
+        }
+        let builder = scene.seen().saved["parts"][0]["nodes"][0]["name"].as_str().unwrap().to_owned();
+        let output = scene.inrush(&["node", "status", "--name", &builder, "--json"]).output().await.unwrap();
+        let status: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let pid = status["node"]["pid"].as_i64().unwrap();
+        kill_process_group(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
+        println!("{}: the builder was killed when {name}", scene.title);
+    }
+    let output = child.wait_with_output().await.unwrap();
+    scene.is_complete(output).await;
+    scene.end().await;
+}
+
+/// The target is killed while it is not needed, and while it restores; the bake waits for it and ends by itself.
+async fn target(distribution: Distribution) {
+    let mut scene = Scene::start(distribution, "target").await;
+    let mut child = scene.bake(false).spawn().unwrap();
+    for (name, moment) in [MOMENTS[3], MOMENTS[6]] {
+        assert!(scene.wait(&mut child, moment).await, "{}: it ended before {name}", scene.title);
+        scene.node.restart().await.unwrap();
+        println!("{}: the target was killed when {name}", scene.title);
+        scene.alias_is_whole(name).await;
+    }
+    let output = child.wait_with_output().await.unwrap();
+    scene.is_complete(output).await;
+    scene.end().await;
+}
+
+macro_rules! on_each_server {
+    ($($name:ident),*) => {$(
+        mod $name {
+            use inrush::node::Distribution;
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn opensearch_3_6() {
+                super::$name(Distribution::opensearch("3.6.0")).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn opensearch_2_19() {
+                super::$name(Distribution::opensearch("2.19.6")).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn elasticsearch_8_19() {
+                super::$name(Distribution::elasticsearch("8.19.21")).await;
+            }
+        }
+    )*};
+}
+
+on_each_server!(binary, abandoned, builder, target);

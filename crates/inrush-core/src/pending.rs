@@ -1,0 +1,423 @@
+//! Items wait here, and leave in batches.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::batch::{Batch, Segment};
+use crate::items::NO_SHARD;
+use crate::order::IdsUnderWay;
+use crate::time::Time;
+use crate::tune::Plan;
+use crate::wire::Encoding;
+
+/// Items in source order that go to one place.
+#[derive(Debug, Default)]
+struct Group {
+    blocks: VecDeque<Segment>,
+    bytes: u64,
+    items: u64,
+}
+
+/// What was read and has not been sent, in source order, and what is held back because of its id.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// The first one is of items whose shard is not known, or does not matter: mostly it is the only one. The others are by shard.
+    groups: Vec<Group>,
+    /// Documents whose id has become free; they go first.
+    released: VecDeque<Segment>,
+    /// What SMILE cannot say of blocks that are sent so. Their ids are under way.
+    aside: VecDeque<Segment>,
+    /// A batch of others has left since something was put aside: those are next, so that they hold neither ids nor memory for long.
+    aside_next: bool,
+    ids: IdsUnderWay<Segment>,
+    bytes: u64,
+    items: u64,
+    oldest: Option<Time>,
+    keep_order: bool,
+    /// Items without an id that an earlier run may have sent.
+    repeats: u64,
+}
+
+impl Pending {
+    /// `keep_order`: documents with the same id take effect in source order.
+    pub(crate) fn new(keep_order: bool) -> Self {
+        Pending {
+            groups: vec![Group::default()],
+            released: VecDeque::new(),
+            aside: VecDeque::new(),
+            aside_next: false,
+            ids: IdsUnderWay::default(),
+            bytes: 0,
+            items: 0,
+            oldest: None,
+            keep_order,
+            repeats: 0,
+        }
+    }
+
+    /// Adds neighbouring items of a block.
+    pub(crate) fn push(&mut self, now: Time, segment: Segment) {
+        if segment.first == segment.end {
+            return;
+        }
+        self.bytes += segment.bytes();
+        self.items += u64::from(segment.len());
+        self.oldest.get_or_insert(now);
+        if segment.sent_before() {
+            self.repeats += segment.without_id();
+        }
+        let shards = &segment.block.items.shards;
+        if shards.is_empty() {
+            return self.queue(0, segment);
+        }
+        let mut first = segment.first;
+        for run in shards[segment.first as usize..segment.end as usize].chunk_by(|a, b| a == b) {
+            let part = segment.part(first - segment.first, first - segment.first + run.len() as u32);
+            first = part.end;
+            self.queue(if run[0] == NO_SHARD { 0 } else { usize::from(run[0]) + 1 }, part);
+        }
+    }
+
+    /// Adds items to a group, those that SMILE cannot say apart.
+    fn queue(&mut self, group: usize, segment: Segment) {
+        if self.groups.len() <= group {
+            self.groups.resize_with(group + 1, Group::default);
+        }
+        let group = &mut self.groups[group];
+        group.bytes += segment.bytes();
+        group.items += u64::from(segment.len());
+        let exceptions = match &segment.block.items.smile {
+            Some(smile) if !smile.exceptions.is_empty() => &smile.exceptions[..],
+            _ => return group.blocks.push_back(segment),
+        };
+        let within = exceptions.partition_point(|&item| item < segment.first)
+            ..exceptions.partition_point(|&item| item < segment.end);
+        let mut next = segment.first;
+        for &item in &exceptions[within] {
+            group.blocks.extend((next < item).then(|| segment.part(next - segment.first, item - segment.first)));
+            group.blocks.push_back(segment.part(item - segment.first, item + 1 - segment.first));
+            next = item + 1;
+        }
+        group
+            .blocks
+            .extend((next < segment.end).then(|| segment.part(next - segment.first, segment.end - segment.first)));
+    }
+
+    /// Items without an id that an earlier run may have sent: so many may be there twice when all is sent.
+    pub(crate) fn repeats(&self) -> u64 {
+        self.repeats
+    }
+
+    /// Whether nothing could be sent, even if a partial batch were allowed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.iter().all(|group| group.blocks.is_empty()) && self.released.is_empty() && self.aside.is_empty()
+    }
+
+    /// Whether there is enough for a full batch.
+    pub(crate) fn is_full(&self, plan: &Plan) -> bool {
+        let enough = |bytes, items| bytes >= plan.batch_bytes || items >= u64::from(plan.batch_docs);
+        match &self.groups[..] {
+            [_] => self.has_plenty(plan),
+            groups => groups.iter().any(|group| enough(group.bytes, group.items)),
+        }
+    }
+
+    /// Whether there is as much as a full batch holds, wherever it goes.
+    pub(crate) fn has_plenty(&self, plan: &Plan) -> bool {
+        self.bytes >= plan.batch_bytes || self.items >= u64::from(plan.batch_docs)
+    }
+
+    /// How many batches are filled side by side.
+    pub(crate) fn groups(&self) -> u64 {
+        self.groups.len() as u64
+    }
+
+    /// Since when the oldest item has been waiting.
+    pub(crate) fn oldest(&self) -> Option<Time> {
+        self.oldest
+    }
+
+    /// Documents that are held back because one with their id is under way.
+    pub(crate) fn held(&self) -> usize {
+        self.ids.held()
+    }
+
+    /// Takes what fits into one request: items until the next would exceed `plan.batch_bytes`, at least one. May come out
+    /// empty if all that waited is now held back. Where SMILE is wanted (`encoding`), what it cannot say goes in batches of its own.
+    pub(crate) fn take(&mut self, now: Time, plan: &Plan, encoding: Encoding) -> Batch {
+        let mut batch = Batch::default();
+        if !std::mem::take(&mut self.aside_next) {
+            self.take_others(plan, encoding, &mut batch);
+            self.aside_next = !self.aside.is_empty();
+        }
+        if batch.is_empty() {
+            self.take_aside(plan, &mut batch);
+        }
+        if batch.sent_before() {
+            self.repeats -= batch.without_id();
+        }
+        // What is left came later than what was taken; its own time is not kept, so it waits at most one more linger.
+        self.oldest = (!self.is_empty()).then_some(now);
+        batch
+    }
+
+    fn take_others(&mut self, plan: &Plan, encoding: Encoding, batch: &mut Batch) {
+        while let Some(segment) = self.released.pop_front() {
+            if encoding == Encoding::Smile && segment.is_exception() {
+                self.aside.push_back(segment);
+                continue;
+            }
+            if !fits(batch, segment.bytes(), plan) || !batch.is_alike(&segment, encoding) {
+                self.released.push_front(segment);
+                break;
+            }
+            self.subtract(&segment);
+            batch.push(segment);
+        }
+        // Of several groups the fullest.
+        let Some(at) = (0..self.groups.len()).max_by_key(|&at| self.groups[at].bytes) else { return };
+        let alone = batch.is_empty();
+        while self.released.is_empty()
+            && let Some(segment) = self.groups[at].blocks.pop_front()
+        {
+            if encoding == Encoding::Smile && segment.is_exception() {
+                self.leave_group(at, &segment);
+                self.set_aside(segment);
+                continue;
+            }
+            if !batch.is_alike(&segment, encoding) {
+                self.groups[at].blocks.push_front(segment);
+                break;
+            }
+            let end = self.take_from(&segment, plan, batch);
+            self.leave_group(at, &segment.part(0, end - segment.first));
+            if end < segment.end {
+                self.groups[at].blocks.push_front(Segment { first: end, ..segment });
+                break;
+            }
+        }
+        batch.shard = at.checked_sub(1).filter(|_| alone).and_then(|shard| u16::try_from(shard).ok());
+    }
+
+    fn leave_group(&mut self, at: usize, segment: &Segment) {
+        self.groups[at].bytes -= segment.bytes();
+        self.groups[at].items -= u64::from(segment.len());
+    }
+
+    /// Takes what was put aside.
+    fn take_aside(&mut self, plan: &Plan, batch: &mut Batch) {
+        batch.aside = true;
+        while let Some(segment) = self.aside.pop_front() {
+            if !fits(batch, segment.bytes(), plan) || !batch.is_alike(&segment, Encoding::Json) {
+                self.aside.push_front(segment);
+                break;
+            }
+            self.subtract(&segment);
+            batch.push(segment);
+        }
+    }
+
+    /// Puts aside what SMILE cannot say. It has its turn among documents of the same id here: later ones are held back.
+    fn set_aside(&mut self, segment: Segment) {
+        if !self.keep_order || segment.block.items.keys.is_empty() {
+            return self.aside.push_back(segment);
+        }
+        for item in 0..segment.len() {
+            let one = segment.part(item, item + 1);
+            match segment.block.items.key(one.first) {
+                Some(key) if !self.ids.enter(key, || one.clone()) => self.subtract(&one),
+                Some(_) | None => self.aside.push_back(one),
+            }
+        }
+    }
+
+    /// Moves items from the front of `segment` into the batch, or to those held back. Returns the first that stays.
+    fn take_from(&mut self, segment: &Segment, plan: &Plan, batch: &mut Batch) -> u32 {
+        let items = &segment.block.items;
+        let base = u64::from(items.start(segment.first));
+        if !self.keep_order || items.keys.is_empty() {
+            // Ends ascend, so the last one that fits is found by bisection.
+            let room = plan.batch_bytes.saturating_sub(batch.bytes);
+            let by_bytes = items.ends[segment.first as usize..segment.end as usize]
+                .partition_point(|&end| u64::from(end) - base <= room) as u32;
+            let by_docs = plan.batch_docs.saturating_sub(batch.items);
+            let mut count = by_bytes.min(by_docs);
+            if count == 0 && batch.is_empty() {
+                count = 1;
+            }
+            let taken = segment.part(0, count.min(segment.len()));
+            self.subtract(&taken);
+            let end = taken.end;
+            batch.push(taken);
+            return end;
+        }
+        let mut run = segment.first;
+        for item in segment.first..segment.end {
+            let one = || Segment { block: Arc::clone(&segment.block), first: item, end: item + 1 };
+            let pending_bytes = u64::from(items.start(item) - items.start(run));
+            let size = u64::from(items.ends[item as usize] - items.start(item));
+            let full =
+                batch.bytes + pending_bytes + size > plan.batch_bytes || batch.items + (item - run) >= plan.batch_docs;
+            let empty = batch.is_empty() && item == run;
+            if full && !empty {
+                self.move_run(segment, run, item, batch);
+                return item;
+            }
+            if let Some(key) = items.key(item)
+                && !self.ids.enter(key, one)
+            {
+                self.move_run(segment, run, item, batch);
+                self.subtract(&one());
+                run = item + 1;
+            }
+        }
+        self.move_run(segment, run, segment.end, batch);
+        segment.end
+    }
+
+    fn move_run(&mut self, segment: &Segment, first: u32, end: u32, batch: &mut Batch) {
+        let run = Segment { block: Arc::clone(&segment.block), first, end };
+        self.subtract(&run);
+        batch.push(run);
+    }
+
+    /// The items are settled: what waited for their ids may go.
+    pub(crate) fn settled(&mut self, now: Time, segment: &Segment) {
+        if !self.keep_order || segment.block.items.keys.is_empty() {
+            return;
+        }
+        for item in segment.first..segment.end {
+            if let Some(key) = segment.block.items.key(item)
+                && let Some(next) = self.ids.leave(key)
+            {
+                self.bytes += next.bytes();
+                self.items += 1;
+                self.oldest.get_or_insert(now);
+                self.released.push_back(next);
+            }
+        }
+    }
+
+    fn subtract(&mut self, segment: &Segment) {
+        self.bytes -= segment.bytes();
+        self.items -= u64::from(segment.len());
+    }
+}
+
+fn fits(batch: &Batch, bytes: u64, plan: &Plan) -> bool {
+    batch.is_empty() || (batch.bytes + bytes <= plan.batch_bytes && batch.items < plan.batch_docs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Tracked;
+    use crate::block::{Origin, Record};
+    use crate::items::ItemBlock;
+    use crate::ledger::Ledger;
+
+    const NOW: Time = Time::START;
+
+    fn segment(items: &[(&str, u64)]) -> Segment {
+        let mut body = Vec::new();
+        let mut ends = Vec::new();
+        for (text, _) in items {
+            body.extend_from_slice(text.as_bytes());
+            ends.push(body.len() as u32);
+        }
+        let block = ItemBlock {
+            body: body.into(),
+            records: vec![Record { start: 0, end: 0, byte: 0, line: 0 }; ends.len()],
+            keys: if items.iter().any(|i| i.1 != 0) { items.iter().map(|i| i.1).collect() } else { Vec::new() },
+            ends,
+            ..ItemBlock::default()
+        };
+        let id = Ledger::default().open(&Origin::default(), block.len()).unwrap();
+        let end = block.len();
+        Segment { block: Arc::new(Tracked { id, items: block, sent_before: 0 }), first: 0, end }
+    }
+
+    fn plan(batch_bytes: u64, batch_docs: u32) -> Plan {
+        Plan { batch_bytes, batch_docs, in_flight: 1 }
+    }
+
+    fn text(batch: &Batch) -> String {
+        batch.body(Encoding::Json).iter().map(|b| String::from_utf8_lossy(b).into_owned()).collect()
+    }
+
+    fn drain(pending: &mut Pending, plan: &Plan) -> Vec<String> {
+        let mut all = Vec::new();
+        while !pending.is_empty() {
+            all.push(text(&pending.take(NOW, plan, Encoding::Json)));
+        }
+        all
+    }
+
+    #[test]
+    fn batches_end_before_their_bounds() {
+        for keyed in [false, true] {
+            let key = |k: u64| if keyed { k } else { 0 };
+            let make =
+                || segment(&[("aa", key(1)), ("bb", key(2)), ("cccccccc", key(3)), ("d", key(4)), ("e", key(5))]);
+            let check = |plan: Plan, expected: &[&str]| {
+                let mut pending = Pending::new(true);
+                pending.push(NOW, make());
+                assert_eq!(drain(&mut pending, &plan), expected, "{plan:?}");
+                assert_eq!((pending.bytes, pending.items), (0, 0));
+            };
+            check(plan(4, 100), &["aabb", "cccccccc", "de"]);
+            check(plan(5, 100), &["aabb", "cccccccc", "de"]);
+            check(plan(100, 2), &["aabb", "ccccccccd", "e"]);
+            check(plan(1, 100), &["aa", "bb", "cccccccc", "d", "e"]);
+        }
+    }
+
+    #[test]
+    fn equal_ids_wait_for_each_other() {
+        let mut pending = Pending::new(true);
+        let all = segment(&[("a1", 1), ("b1", 2), ("a2", 1), ("a3", 1), ("c1", 3)]);
+        pending.push(NOW, all);
+        let first = pending.take(NOW, &plan(100, 100), Encoding::Json);
+        assert_eq!(text(&first), "a1b1c1");
+        assert_eq!(pending.held(), 2);
+        assert!(pending.is_empty());
+        first.segments.iter().for_each(|s| pending.settled(NOW, s));
+        let second = pending.take(NOW, &plan(100, 100), Encoding::Json);
+        assert_eq!(text(&second), "a2");
+        second.segments.iter().for_each(|s| pending.settled(NOW, s));
+        assert_eq!(text(&pending.take(NOW, &plan(100, 100), Encoding::Json)), "a3");
+        assert_eq!((pending.bytes, pending.items, pending.held()), (0, 0, 0));
+    }
+
+    #[test]
+    fn documents_of_one_shard_leave_together_the_fullest_first() {
+        let mut grouped = segment(&[("a1", 1), ("b1", 2), ("c0", 3), ("d1", 4), ("a2", 1), ("e", 5)]);
+        Arc::get_mut(&mut grouped.block).unwrap().items.shards = vec![1, 1, 0, 1, 1, NO_SHARD];
+        let mut pending = Pending::new(true);
+        pending.push(NOW, grouped);
+        assert!(!pending.is_full(&plan(9, 100)) && pending.is_full(&plan(8, 100)) && pending.has_plenty(&plan(9, 100)));
+        assert_eq!(pending.groups(), 3);
+        let first = pending.take(NOW, &plan(100, 100), Encoding::Json);
+        assert_eq!((text(&first).as_str(), first.shard, pending.held()), ("a1b1d1", Some(1), 1));
+        first.segments.iter().for_each(|s| pending.settled(NOW, s));
+        // What waited for its id goes first, with whatever there is.
+        let second = pending.take(NOW, &plan(100, 100), Encoding::Json);
+        assert_eq!((text(&second).as_str(), second.shard), ("a2c0", None));
+        let third = pending.take(NOW, &plan(100, 100), Encoding::Json);
+        assert_eq!((text(&third).as_str(), third.shard), ("e", None));
+        assert!(pending.is_empty() && pending.groups.iter().all(|group| (group.bytes, group.items) == (0, 0)));
+    }
+
+    #[test]
+    fn halves_keep_all_items_in_order() {
+        let mut batch = Batch::default();
+        batch.push(segment(&[("a", 0), ("b", 0), ("c", 0)]));
+        batch.push(segment(&[("d", 0), ("e", 0)]));
+        let (a, b) = batch.halves();
+        assert_eq!((text(&a).as_str(), text(&b).as_str()), ("abc", "de"));
+        let (a, b) = a.halves();
+        assert_eq!((text(&a).as_str(), text(&b).as_str()), ("ab", "c"));
+        let (a, b) = b.halves();
+        assert_eq!((a.items, b.items), (1, 0));
+    }
+}

@@ -1,0 +1,156 @@
+//! Which shard a document goes to, as both servers decide it (`OperationRouting.generateShardId`): `murmur3_x86_32` of the routing value, or of the id where
+//! there is none, in UTF-16LE with seed 0; floor-modulo the number of routing shards; divided by how many of them a shard stands for.
+
+/// How an index spreads its documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Routing {
+    shards: u32,
+    routing_shards: u32,
+    partition_size: u32,
+}
+
+/// Indices have at most this many shards (`IndexMetadata.MAX_NUMBER_OF_SHARDS`).
+const SHARDS_MAX: u32 = 1024;
+
+impl Routing {
+    /// `shards`: `index.number_of_shards`. `routing_shards`: `index.number_of_routing_shards`, by default what the servers make of it since version 7.
+    /// `partition_size`: `index.routing_partition_size`. `None` for numbers that no index can have.
+    pub fn new(shards: u32, routing_shards: Option<u32>, partition_size: u32) -> Option<Self> {
+        if !(1..=SHARDS_MAX).contains(&shards) {
+            return None;
+        }
+        let routing_shards = routing_shards.unwrap_or_else(|| default_routing_shards(shards));
+        let possible = routing_shards >= shards && routing_shards.is_multiple_of(shards) && partition_size >= 1;
+        possible.then_some(Routing { shards, routing_shards, partition_size })
+    }
+
+    /// How many shards there are.
+    pub fn shards(&self) -> u32 {
+        self.shards
+    }
+
+    /// The slots that documents are spread over, of which each shard has the same number: `index.number_of_routing_shards`.
+    pub fn routing_shards(&self) -> u32 {
+        self.routing_shards
+    }
+
+    /// Whether a routing value stands for several shards, of which the id chooses one.
+    pub fn is_partitioned(&self) -> bool {
+        self.partition_size > 1
+    }
+
+    /// The shard of a document with this id, and this routing value if it has one.
+    pub fn shard(&self, id: &str, routing: Option<&str>) -> u32 {
+        let offset = match self.partition_size {
+            1 => 0,
+            size => hash(id).rem_euclid(size.cast_signed()),
+        };
+        // Java's addition wraps as well.
+        let hash = hash(routing.unwrap_or(id)).wrapping_add(offset);
+        let slot = i64::from(hash).rem_euclid(i64::from(self.routing_shards)) as u32;
+        slot / (self.routing_shards / self.shards)
+    }
+
+    /// For each shard a routing value that leads to it, as short as there are.
+    pub fn values(&self) -> Vec<String> {
+        let mut values = vec![None; self.shards as usize];
+        let mut missing = values.len();
+        // Every shard is hit by one of so many numbers, all but certainly after shards x ln(shards) of them.
+        for number in 0..u32::MAX {
+            let value = number.to_string();
+            let place = &mut values[self.shard("", Some(&value)) as usize];
+            if place.is_none() {
+                *place = Some(value);
+                missing -= 1;
+            }
+            if missing == 0 {
+                break;
+            }
+        }
+        values.into_iter().flatten().collect()
+    }
+}
+
+/// `IndexMetadata.calculateNumRoutingShards`: so many that the index can be split to 1024 shards, at least once.
+fn default_routing_shards(shards: u32) -> u32 {
+    let log2 = u32::BITS - (shards - 1).leading_zeros();
+    shards << 10_u32.saturating_sub(log2).max(1)
+}
+
+fn hash(text: &str) -> i32 {
+    const C1: u32 = 0xcc9e_2d51;
+    const C2: u32 = 0x1b87_3593;
+    let mix = |k: u32| k.wrapping_mul(C1).rotate_left(15).wrapping_mul(C2);
+    let mut hash = 0_u32;
+    let mut units = text.encode_utf16();
+    let mut len = 0_u32;
+    while let Some(first) = units.next() {
+        let Some(second) = units.next() else {
+            hash ^= mix(u32::from(first));
+            len = len.wrapping_add(2);
+            break;
+        };
+        let word = u32::from(first) | u32::from(second) << 16;
+        hash = (hash ^ mix(word)).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64);
+        len = len.wrapping_add(4);
+    }
+    hash ^= len;
+    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+    (hash ^ (hash >> 16)).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_the_servers_own_tests() {
+        // Murmur3HashFunctionTests.
+        for (text, expected) in [
+            ("hell", 0x5a0c_b7c3_u32),
+            ("hello", 0xd7c3_1989),
+            ("hello w", 0x22ab_2984),
+            ("hello wo", 0xdf0c_a123),
+            ("hello wor", 0xe774_4d61),
+            ("The quick brown fox jumps over the lazy dog", 0xe07d_b09c),
+            ("The quick brown fox jumps over the lazy cog", 0x4e63_d2ad),
+        ] {
+            assert_eq!(hash(text).cast_unsigned(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn routing_shards_are_the_servers_default_unless_told() {
+        for (shards, routing_shards) in
+            [(1, 1024), (2, 1024), (3, 768), (5, 640), (12, 768), (1000, 2000), (1024, 2048)]
+        {
+            assert_eq!(Routing::new(shards, None, 1), Routing::new(shards, Some(routing_shards), 1), "{shards}");
+        }
+        for (shards, routing_shards, partition_size) in
+            [(0, None, 1), (1025, None, 1), (3, Some(4), 1), (4, Some(2), 1), (3, None, 0)]
+        {
+            assert_eq!(Routing::new(shards, routing_shards, partition_size), None);
+        }
+    }
+
+    #[test]
+    fn partitions_spread_one_routing_value_over_so_many_shards() {
+        // The offset is added before the routing shards are put together, so that it shows only where there are few of them.
+        let routing = Routing::new(12, Some(12), 4).unwrap();
+        let shards: std::collections::BTreeSet<u32> =
+            (0..1000).map(|n| routing.shard(&n.to_string(), Some("r"))).collect();
+        assert!((2..=4).contains(&shards.len()), "{shards:?}");
+        assert!(routing.is_partitioned());
+    }
+
+    #[test]
+    fn there_is_a_value_for_every_shard() {
+        for shards in [1, 2, 5, 12, 1024] {
+            let routing = Routing::new(shards, None, 1).unwrap();
+            let values = routing.values();
+            assert!(values.iter().enumerate().all(|(shard, value)| routing.shard("x", Some(value)) == shard as u32));
+            assert_eq!(values.len(), shards as usize);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The controller for `--gentle`: as much as a bound on the wall time and on the rejections leaves, and no more.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::knobs::Knobs;
+use super::settling::Settling;
+use super::window::Window;
+use super::{Bounds, Decision, Outcome, Plan, Sample, Tuner};
+use crate::time::Time;
+
+/// Upper bounds that come before throughput.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gentle {
+    /// How many times as long as one request alone, with nothing else of ours under way, a request may take on average, above 1.
+    /// Default 1.3.
+    pub latency_growth: f64,
+}
+
+impl Default for Gentle {
+    fn default() -> Self {
+        Gentle { latency_growth: 1.3 }
+    }
+}
+
+/// So long a request alone should keep the server busy at most, seconds (where it does not tell, so long it should take): a large one
+/// holds a thread that searches wait for.
+const ALONE_SECONDS: f64 = 0.1;
+/// More is under way only while less than this part of what the wall time may grow is used up.
+const ROOM: f64 = 0.5;
+/// Less is under way as soon as more than this part of it is used up: the mean has to stay below the bound.
+const SPENT: f64 = 0.85;
+/// How often it is measured what a request alone takes: soon after the start, then less often.
+const ALONE_FIRST: Duration = Duration::from_secs(10);
+const ALONE_LONGEST: Duration = Duration::from_secs(60);
+/// A bound that was met is tried again after this time, then after twice as long each time.
+const RETRY_FIRST: Duration = Duration::from_secs(15);
+const RETRY_LONGEST: Duration = Duration::from_secs(600);
+/// A rejection says more than a wall time.
+const RETRY_REJECTED: Duration = Duration::from_secs(60);
+/// What was rejected with one request under way (or as few as the bounds allow) is not our load's doing; for so long rejections change nothing.
+const AMBIENT: Duration = Duration::from_secs(60);
+
+/// Holds the mean wall time below a bound: measures what a request takes alone, adds requests step by step while there is room, takes
+/// some away at once when there is not, and remembers where that was.
+pub struct Considerate {
+    knobs: Knobs,
+    bound: f64,
+    plan: Plan,
+    decisions: VecDeque<Decision>,
+    window: Window,
+    settling: Option<Settling>,
+    last_end: Time,
+    /// Wall time of a request alone, seconds.
+    alone: Option<f64>,
+    /// While that is measured: how many requests to go back to.
+    back: Option<u32>,
+    measure_at: Time,
+    measure_after: Duration,
+    /// So many requests were too many, until then.
+    ceiling: Option<(u32, Time)>,
+    retry_after: Duration,
+    ambient_until: Time,
+    why: String,
+}
+
+impl Considerate {
+    /// Begins with one request.
+    pub fn new(bounds: Bounds, gentle: Gentle) -> Self {
+        let knobs = Knobs::new(bounds);
+        let start = knobs.start();
+        Considerate {
+            plan: knobs.with_in_flight(&start, 1),
+            knobs,
+            bound: gentle.latency_growth.max(1.0),
+            decisions: VecDeque::new(),
+            window: Window::new(Time::START),
+            settling: None,
+            last_end: Time::START,
+            alone: None,
+            back: Some(1),
+            measure_at: Time::START,
+            measure_after: ALONE_FIRST,
+            ceiling: None,
+            retry_after: RETRY_FIRST,
+            ambient_until: Time::START,
+            why: "too short to learn anything: the values it starts with".to_owned(),
+        }
+    }
+
+    fn decide(&mut self, now: Time, to: Plan, why: String) {
+        self.window = Window::new(now);
+        self.settling = None;
+        if to != self.plan {
+            self.settling = Some(Settling::new(now, self.plan.in_flight));
+            self.decisions.push_back(Decision { at: now, from: self.plan, to, why });
+            self.plan = to;
+        }
+    }
+
+    /// So many requests, as far as the bounds allow.
+    fn go_to(&mut self, now: Time, in_flight: u32, why: String) {
+        self.decide(now, self.knobs.with_in_flight(&self.plan, in_flight), why);
+    }
+
+    fn too_many(&mut self, now: Time, least: Duration) {
+        let known = self.ceiling.is_some_and(|(ceiling, _)| self.plan.in_flight >= ceiling);
+        self.retry_after = if known { (self.retry_after * 2).min(RETRY_LONGEST) } else { RETRY_FIRST }.max(least);
+        self.ceiling = Some((self.plan.in_flight, now + self.retry_after));
+    }
+
+    fn handle_rejection(&mut self, now: Time) {
+        if now < self.ambient_until {
+            return;
+        }
+        if self.plan == self.knobs.with_in_flight(&self.plan, 1) {
+            self.ambient_until = now + AMBIENT;
+            return;
+        }
+        self.too_many(now, RETRY_REJECTED);
+        self.back = None;
+        let why = format!("documents were rejected with {}", Knobs::words(&self.plan));
+        self.why.clone_from(&why);
+        self.go_to(now, self.plan.in_flight / 2, why);
+    }
+
+    /// What a request takes alone is known.
+    fn measured(&mut self, now: Time, wall: f64, back: u32) {
+        // On a long way a smaller one would take as long.
+        let busy = self.window.took().unwrap_or(wall);
+        let smaller = self.knobs.sized(&self.plan, (ALONE_SECONDS / busy).min(1.0));
+        if self.alone.is_none() && smaller != self.plan {
+            return self.decide(now, smaller, format!("a request alone takes {:.0} ms: smaller ones", wall * 1e3));
+        }
+        self.alone = Some(wall);
+        self.back = None;
+        self.measure_at = now + self.measure_after;
+        self.measure_after = (self.measure_after * 2).min(ALONE_LONGEST);
+        self.go_to(now, back, format!("a request alone takes {:.0} ms", wall * 1e3));
+    }
+
+    fn handle_window(&mut self, now: Time) {
+        let window = self.window;
+        let Some(wall) = window.wall() else { return self.decide(now, self.plan, String::new()) };
+        let n = self.plan.in_flight;
+        let (Some(alone), None) = (self.alone, self.back) else {
+            return self.measured(now, wall, self.back.unwrap_or(n));
+        };
+        let growth = wall / alone;
+        self.why = format!(
+            "{} bring {:.1} MB/s; a request takes {:.0} ms, {growth:.2} times as long as one alone, {:.2} is the bound",
+            Knobs::words(&self.plan),
+            window.rate() / 1e6,
+            wall * 1e3,
+            self.bound
+        );
+        let part = (growth - 1.0) / (self.bound - 1.0).max(1e-3);
+        if now >= self.measure_at && n > 1 {
+            self.back = Some(n);
+            return self.go_to(now, 1, "measure how long a request takes alone".to_owned());
+        }
+        if part > SPENT && n > 1 {
+            self.too_many(now, Duration::ZERO);
+            let wanted = f64::from(n) * (1.0 + ROOM * (self.bound - 1.0)) / growth;
+            let why = format!("a request takes {growth:.2} times as long as one alone");
+            return self.go_to(now, (wanted as u32).clamp(1, n - 1), why);
+        }
+        let used = window.in_flight() > 0.8 * f64::from(n) && !window.source_was_the_limit();
+        if part < ROOM && used {
+            // The nearer to the bound, the smaller the step.
+            let step = f64::from(n) * (self.bound - 1.0).min(1.0) * (1.0 - part.max(0.0));
+            let wanted = n + (step as u32).max(1);
+            let to = match self.ceiling {
+                Some((ceiling, until)) if now < until => wanted.min(ceiling - 1),
+                _ => wanted,
+            };
+            if to > n {
+                return self.go_to(now, to, format!("there is room: {growth:.2} times as long as one alone"));
+            }
+        }
+        self.decide(now, self.plan, String::new());
+    }
+
+    fn window_is_complete(&self) -> bool {
+        let lasted = self.last_end.since(self.window.from());
+        self.window.samples() >= (3 * self.plan.in_flight).max(12) && lasted >= Duration::from_millis(500)
+    }
+}
+
+impl Tuner for Considerate {
+    fn plan(&self) -> Plan {
+        self.plan
+    }
+
+    fn handle_sample(&mut self, now: Time, sample: &Sample) {
+        self.last_end = now;
+        if sample.outcome == Outcome::TooLarge {
+            self.alone = None;
+            self.back.get_or_insert(self.plan.in_flight);
+            let smaller = self.knobs.limit_body(&self.plan, sample.bytes);
+            let alone = self.knobs.with_in_flight(&smaller, 1);
+            return self.decide(now, alone, format!("a body of {} bytes is too large for the server", sample.bytes));
+        }
+        let settling = self.settling.as_mut().is_some_and(|settling| settling.goes_on(now, sample));
+        let rejected = sample.rejected > 0 || matches!(sample.outcome, Outcome::Refused | Outcome::Lost);
+        // What was sent under the last plan says nothing of this one.
+        if rejected && sample.sent >= self.window.from() {
+            return self.handle_rejection(now);
+        }
+        if settling {
+            return;
+        }
+        if self.settling.take().is_some() {
+            self.window = Window::new(now);
+            return;
+        }
+        if self.window.add(sample) && self.window_is_complete() {
+            self.handle_window(now);
+        }
+    }
+
+    fn handle_break(&mut self, now: Time) {
+        self.last_end = now;
+        self.window = Window::new(now);
+    }
+
+    fn is_settled(&self) -> bool {
+        self.back.is_none() && self.settling.is_none()
+    }
+
+    fn poll_decision(&mut self) -> Option<Decision> {
+        self.decisions.pop_front()
+    }
+
+    fn why(&self) -> String {
+        self.why.clone()
+    }
+}

@@ -1,0 +1,386 @@
+//! Which encoding and which compression bring most: batches of the one and the other are sent in turn, and what brings more accepted bytes of
+//! source per second stays. Nothing is taken for granted: the same link, cluster and documents decide differently from job to job, and from hour
+//! to hour.
+
+mod arm;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::trial::{Pairs, Verdict};
+use super::window::Window;
+use super::{Outcome, Sample};
+use crate::time::Time;
+use crate::wire::{Compression, Encoding, GzipLevel, Wire, WireChange};
+use arm::{Arm, Measured};
+use watch::Watch;
+
+/// What may be chosen. What is not is fixed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WireKnobs {
+    /// SMILE may take the place of JSON. It has to be clearly better: what is kept as SMILE is transcoded whenever it is read as JSON.
+    pub smile: bool,
+    /// Bodies may be compressed, with this level.
+    pub gzip: Option<GzipLevel>,
+}
+
+/// What SMILE has to bring, as a factor.
+const SMILE_WORTH: f64 = 1.05;
+/// What compression has to bring.
+const GZIP_WORTH: f64 = 1.03;
+/// What plain JSON has to bring to come back: a little less than what took its place.
+const BACK_WORTH: f64 = 0.98;
+/// Within this part of the same rate the client's work decides.
+const TIE: f64 = 0.97;
+/// So much less work for each byte is worth a change.
+const LESS_WORK: f64 = 0.85;
+
+/// The first comparison waits until the batch tuner holds still, at most so long.
+const FIRST_MAX: Duration = Duration::from_secs(4);
+const FIRST_MIN: Duration = Duration::from_secs(1);
+/// The pause after a comparison that changed nothing; doubled each time.
+const PAUSE_MIN: Duration = Duration::from_secs(60);
+const PAUSE_MAX: Duration = Duration::from_secs(900);
+/// After one that could not be finished, and between two comparisons.
+const PAUSE_SHORT: Duration = Duration::from_secs(5);
+/// See the module's text. A state machine without a clock: the same calls give the same choices.
+#[derive(Debug)]
+pub struct WireTuner {
+    /// How requests are sent now.
+    wire: Wire,
+    /// What has proved best so far.
+    stands: Wire,
+    gzip: Option<Knob>,
+    smile: Option<Knob>,
+    level: GzipLevel,
+    trial: Option<Trial>,
+    probe: Probe,
+    /// Since when requests are sent.
+    began: Option<Time>,
+    watch: Watch,
+    /// The client's CPU time as it was last told.
+    cpu: Duration,
+    changes: VecDeque<WireChange>,
+    /// What is so without a comparison.
+    fixed_why: String,
+}
+
+/// Something that may be one way or the other.
+#[derive(Clone, Debug)]
+struct Knob {
+    next: Time,
+    pause: Duration,
+    evidence: Option<String>,
+}
+
+/// Whether it is known what the server takes. It is asked when that matters, so that a short load asks nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Probe {
+    NotYet,
+    Wanted,
+    Asked,
+    Done,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    Gzip,
+    Smile,
+}
+
+#[derive(Debug)]
+struct Trial {
+    which: Which,
+    other: Wire,
+    pairs: Pairs,
+    arm: Arm,
+    /// CPU seconds and bytes of either arm.
+    work: [(f64, f64); 2],
+}
+
+impl Knob {
+    fn new() -> Self {
+        Knob { next: Time::START, pause: PAUSE_MIN, evidence: None }
+    }
+
+    fn later(&mut self, now: Time) {
+        self.next = now + self.pause;
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+    }
+
+    fn soon(&mut self, at: Time) {
+        self.next = at;
+        self.pause = PAUSE_MIN;
+    }
+}
+
+impl WireTuner {
+    /// Begins with `start` and tries what `knobs` allow. `why`: what is to be said of what is fixed.
+    pub fn new(start: Wire, knobs: WireKnobs, why: impl Into<String>) -> Self {
+        WireTuner {
+            wire: start,
+            stands: start,
+            gzip: knobs.gzip.map(|_| Knob::new()),
+            smile: knobs.smile.then(Knob::new),
+            level: knobs.gzip.unwrap_or_default(),
+            trial: None,
+            probe: Probe::NotYet,
+            began: None,
+            watch: Watch::new(Time::START),
+            cpu: Duration::ZERO,
+            changes: VecDeque::new(),
+            fixed_why: why.into(),
+        }
+    }
+
+    /// How requests are to be sent now.
+    pub fn wire(&self) -> Wire {
+        self.wire
+    }
+
+    /// What has proved best so far: how requests are sent when nothing is compared.
+    pub fn stands(&self) -> Wire {
+        self.stands
+    }
+
+    /// Whether something is compared: nothing else should be changed meanwhile.
+    pub fn is_trying(&self) -> bool {
+        self.trial.is_some()
+    }
+
+    /// The CPU time that this process has taken so far.
+    pub fn handle_cpu(&mut self, total: Duration) {
+        self.cpu = total;
+    }
+
+    /// Learns from an attempt that was sent as `wire`. `settled`: nothing else is being tried.
+    pub fn handle_sample(&mut self, now: Time, sample: &Sample, wire: Wire, settled: bool) {
+        if self.gzip.is_none() && self.smile.is_none() {
+            return;
+        }
+        let began = *self.began.get_or_insert(sample.sent);
+        if self.trial.is_some() {
+            return self.handle_trial(now, sample, wire);
+        }
+        self.watch(now, sample);
+        let untried = |knob: &Knob| knob.evidence.is_none() && knob.next <= now;
+        let slow = self.stands.compression == Compression::None
+            && !sample.source_limited
+            && self.watch.waits_for_link()
+            && self.gzip.as_ref().is_some_and(untried);
+        let lasted = now.since(began);
+        let may = lasted >= FIRST_MIN && (settled || lasted >= FIRST_MAX) && !sample.source_limited;
+        let due = self.due(now).filter(|_| may);
+        if (slow || due.is_some()) && self.probe != Probe::Done {
+            if self.probe == Probe::NotYet {
+                self.probe = Probe::Wanted;
+            }
+            return;
+        }
+        if slow {
+            // Nothing helps more, and every request takes long: what was seen so far is the first window.
+            let (rate, error) = self.watch.rate(now);
+            self.begin(now, Which::Gzip);
+            return self.judge(now, Measured { rate, error, cpu_seconds: 0.0, bytes: 0.0 }, sample);
+        }
+        if let Some(which) = due {
+            self.begin(now, which);
+        }
+    }
+
+    /// What is to be asked of the server now: whether it takes SMILE, and whether it takes gzip.
+    pub fn poll_probe(&mut self) -> Option<WireKnobs> {
+        if self.probe != Probe::Wanted {
+            return None;
+        }
+        self.probe = Probe::Asked;
+        Some(WireKnobs { smile: self.smile.is_some(), gzip: self.gzip.as_ref().map(|_| self.level) })
+    }
+
+    /// What the server takes, or why not.
+    pub fn handle_probe(&mut self, smile: Result<(), String>, gzip: Result<(), String>) {
+        self.probe = Probe::Done;
+        for (knob, name, answer) in [(&mut self.smile, "smile", smile), (&mut self.gzip, "gzip", gzip)] {
+            if let (Some(_), Err(reason)) = (&knob, answer) {
+                *knob = None;
+                let separator = if self.fixed_why.is_empty() { "" } else { "; " };
+                self.fixed_why.push_str(&format!("{separator}the server does not take {name}: {reason}"));
+            }
+        }
+    }
+
+    /// Nothing was sent for a while until now, on purpose.
+    pub fn handle_break(&mut self, now: Time) {
+        self.break_off(now);
+        self.watch.handle_break(now);
+    }
+
+    /// The server does not take requests of this form, and why: they are sent no more. The encoding is given up first, because a compressed body
+    /// that cannot be read is refused by whatever reads it.
+    pub fn forbid(&mut self, now: Time, wire: Wire, why: &str) {
+        let from = self.wire;
+        match (wire.encoding, wire.compression) {
+            (Encoding::Smile, _) => (self.smile, self.stands.encoding) = (None, Encoding::Json),
+            (Encoding::Json, Compression::Gzip(_)) => (self.gzip, self.stands.compression) = (None, Compression::None),
+            (Encoding::Json, Compression::None) => return,
+        }
+        self.break_off(now);
+        self.wire = self.stands;
+        if self.wire != from {
+            let why = format!("the server does not take {wire}: {why}");
+            self.fixed_why.clone_from(&why);
+            self.changes.push_back(WireChange { from, to: self.wire, why, forced: true });
+        }
+    }
+
+    /// The next change that was made and not told yet.
+    pub fn poll_change(&mut self) -> Option<WireChange> {
+        self.changes.pop_front()
+    }
+
+    /// What the choice is based on, in words a person can read.
+    pub fn why(&self) -> String {
+        let evidence = |knob: &Option<Knob>| knob.as_ref().and_then(|knob| knob.evidence.clone());
+        let fixed = (!self.fixed_why.is_empty()).then(|| self.fixed_why.clone());
+        let told: Vec<String> = [fixed, evidence(&self.gzip), evidence(&self.smile)].into_iter().flatten().collect();
+        match told.is_empty() {
+            true => "nothing else was tried: the load was too short, or its source was the limit".to_owned(),
+            false => told.join("; "),
+        }
+    }
+
+    /// Keeps an eye on the rate, and tries everything anew where it has changed.
+    fn watch(&mut self, now: Time, sample: &Sample) {
+        if self.watch.has_changed(now, sample) {
+            for knob in [&mut self.gzip, &mut self.smile].into_iter().flatten().filter(|knob| knob.evidence.is_some()) {
+                knob.soon(now + PAUSE_SHORT);
+            }
+        }
+    }
+
+    fn due(&self, now: Time) -> Option<Which> {
+        let due = |knob: &Option<Knob>| knob.as_ref().is_some_and(|knob| knob.next <= now);
+        if due(&self.gzip) {
+            Some(Which::Gzip)
+        } else if due(&self.smile) {
+            Some(Which::Smile)
+        } else {
+            None
+        }
+    }
+
+    fn knob(&mut self, which: Which) -> Option<&mut Knob> {
+        match which {
+            Which::Gzip => self.gzip.as_mut(),
+            Which::Smile => self.smile.as_mut(),
+        }
+    }
+
+    fn begin(&mut self, now: Time, which: Which) {
+        let (other, worth) = match which {
+            Which::Gzip => match self.stands.compression {
+                Compression::None => (Wire { compression: Compression::Gzip(self.level), ..self.stands }, GZIP_WORTH),
+                Compression::Gzip(_) => (Wire { compression: Compression::None, ..self.stands }, BACK_WORTH),
+            },
+            Which::Smile => match self.stands.encoding {
+                Encoding::Json => (Wire { encoding: Encoding::Smile, ..self.stands }, SMILE_WORTH),
+                Encoding::Smile => (Wire { encoding: Encoding::Json, ..self.stands }, BACK_WORTH),
+            },
+        };
+        // What stands is what is under way already.
+        let arm = Arm::measuring(self.stands, now, self.cpu);
+        self.trial = Some(Trial { which, other, pairs: Pairs::new(worth), arm, work: [(0.0, 0.0); 2] });
+    }
+
+    fn handle_trial(&mut self, now: Time, sample: &Sample, wire: Wire) {
+        let Some(trial) = &mut self.trial else { return };
+        let loss = sample.outcome != Outcome::Answered || sample.rejected > sample.docs / 100;
+        if loss || trial.arm.is_overdue(now) {
+            return self.break_off(now);
+        }
+        let Some(measured) = trial.arm.handle(now, sample, wire, self.cpu) else { return };
+        match measured {
+            Ok(measured) => self.judge(now, measured, sample),
+            // The source was the limit.
+            Err(()) => self.break_off(now),
+        }
+    }
+
+    /// Takes what an arm came to, and goes on with the other one, or ends the comparison.
+    fn judge(&mut self, now: Time, measured: Measured, sample: &Sample) {
+        let Some(trial) = &mut self.trial else { return };
+        let other = usize::from(trial.pairs.is_other());
+        trial.work[other].0 += measured.cpu_seconds;
+        trial.work[other].1 += measured.bytes;
+        let gain = match trial.pairs.handle(measured.rate, measured.error) {
+            Verdict::Open => {
+                let wire = if trial.pairs.is_other() { trial.other } else { self.stands };
+                trial.arm = Arm::new(wire, now, sample);
+                self.wire = wire;
+                return;
+            }
+            Verdict::Better { gain } => (gain, true),
+            Verdict::NotBetter { gain } => (gain, false),
+        };
+        self.conclude(now, gain);
+    }
+
+    fn conclude(&mut self, now: Time, (gain, better): (f64, bool)) {
+        let Some(trial) = self.trial.take() else { return };
+        let work = |(cpu, bytes): (f64, f64)| (bytes > 0.0).then(|| cpu / bytes);
+        let less_work = match (work(trial.work[0]), work(trial.work[1])) {
+            (Some(stands), Some(other)) => other < LESS_WORK * stands,
+            _ => false,
+        };
+        // SMILE costs whoever reads the documents later, which no measurement here sees.
+        let to_smile = trial.which == Which::Smile && trial.other.encoding == Encoding::Smile;
+        let tie = !better && gain > TIE && less_work && !to_smile;
+        let percent = (gain - 1.0) * 100.0;
+        let (name, than) = match trial.which {
+            Which::Gzip => (trial.other.compression.to_string(), self.stands.compression.to_string()),
+            Which::Smile => (trial.other.encoding.to_string(), self.stands.encoding.to_string()),
+        };
+        let mut why = format!("{name} brought {percent:+.0} % bytes of source per second against {than}");
+        if tie {
+            why.push_str(" and takes less work here");
+        } else if !better && percent > 0.0 {
+            why.push_str(", which is not enough");
+        }
+        self.wire = self.stands;
+        if better || tie {
+            self.changes.push_back(WireChange { from: self.stands, to: trial.other, why: why.clone(), forced: false });
+            (self.stands, self.wire) = (trial.other, trial.other);
+        }
+        if let Some(knob) = self.knob(trial.which) {
+            knob.evidence = Some(why);
+            if better || tie {
+                knob.pause = PAUSE_MIN;
+            }
+            knob.later(now);
+        }
+        for knob in [&mut self.gzip, &mut self.smile].into_iter().flatten() {
+            knob.next = knob.next.max(now + Duration::from_secs(1));
+        }
+        self.watch = Watch::new(now);
+    }
+
+    /// Ends a comparison without a result.
+    fn break_off(&mut self, now: Time) {
+        let Some(trial) = self.trial.take() else { return };
+        self.wire = self.stands;
+        if let Some(knob) = self.knob(trial.which) {
+            knob.next = now + PAUSE_SHORT;
+        }
+        self.watch = Watch::new(now);
+    }
+}
+
+/// Whether a window says enough: two rounds of what is under way, or, where requests take long, at least two after `long`.
+fn is_complete(window: &Window, now: Time, sample: &Sample, long: Duration) -> bool {
+    let lasted = now.since(window.from());
+    let rounds = window.samples() >= (2 * sample.in_flight).max(4) && lasted >= Duration::from_millis(500);
+    rounds || (window.samples() >= 2 && lasted >= long)
+}

@@ -1,0 +1,230 @@
+//! The choice of encoding and compression, on a link and a server of a few lines, in virtual time.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::*;
+use crate::tune::Outcome;
+
+const BATCH: u64 = 1 << 20;
+/// What gzip makes of it.
+const RATIO: f64 = 7.0;
+const SMILE_SIZE: f64 = 0.82;
+
+/// What takes time: a link and a server, one after the other.
+#[derive(Clone, Copy, Debug)]
+struct World {
+    /// Bytes a second.
+    link: f64,
+    /// Bytes of JSON a second.
+    server: f64,
+    /// How many times as fast the server reads SMILE.
+    smile: f64,
+    /// The same of gzip.
+    gzip: f64,
+    in_flight: u32,
+    /// The source is slower than all of them.
+    source_limited: bool,
+}
+
+const NEAR: World = World { link: 1e9, server: 20e6, smile: 1.0, gzip: 0.9, in_flight: 4, source_limited: false };
+
+struct Load {
+    tuner: WireTuner,
+    world: World,
+    now: f64,
+    link_free: f64,
+    server_free: f64,
+    cpu: f64,
+    /// By their end, in microseconds.
+    under_way: BTreeMap<(u64, u64), (f64, Wire, f64)>,
+    /// Read ahead in an earlier form.
+    encodings: VecDeque<Encoding>,
+    sent: u64,
+    accepted: f64,
+    changes: Vec<(f64, Wire)>,
+}
+
+impl Load {
+    fn new(knobs: WireKnobs, world: World) -> Self {
+        let tuner = WireTuner::new(Wire::PLAIN, knobs, "");
+        Load {
+            tuner,
+            world,
+            now: 0.0,
+            link_free: 0.0,
+            server_free: 0.0,
+            cpu: 0.0,
+            under_way: BTreeMap::new(),
+            encodings: VecDeque::from([Encoding::Json; 3]),
+            sent: 0,
+            accepted: 0.0,
+            changes: Vec::new(),
+        }
+    }
+
+    /// Between 0.85 and 1.15.
+    fn noise(&self) -> f64 {
+        let bits = (self.sent + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        0.85 + 0.3 * ((bits ^ (bits >> 29)) >> 40) as f64 / (1_u64 << 24) as f64
+    }
+
+    fn send(&mut self) {
+        let wanted = self.tuner.wire();
+        self.encodings.push_back(wanted.encoding);
+        let wire = Wire { encoding: self.encodings.pop_front().unwrap(), ..wanted };
+        let (smile, gzip) = (wire.encoding == Encoding::Smile, wire.compression != Compression::None);
+        let body = BATCH as f64 * if smile { SMILE_SIZE } else { 1.0 } / if gzip { RATIO } else { 1.0 };
+        self.link_free = self.link_free.max(self.now) + body / self.world.link;
+        let speed = if smile { self.world.smile } else { 1.0 } * if gzip { self.world.gzip } else { 1.0 };
+        let took = BATCH as f64 / self.world.server / speed * self.noise();
+        let begins = self.server_free.max(self.link_free);
+        self.server_free = begins + took;
+        self.cpu += BATCH as f64 / 1e9 + if smile { 2e-3 } else { 0.0 } + if gzip { 3e-3 } else { 0.0 };
+        self.sent += 1;
+        let end = (self.server_free * 1e6) as u64;
+        // The server's own time includes the wait for its threads.
+        self.under_way.insert((end, self.sent), (self.now, wire, self.server_free - self.link_free));
+    }
+
+    fn run(&mut self, seconds: f64) -> &mut Self {
+        let until = self.now + seconds;
+        while self.now < until {
+            while (self.under_way.len() as u32) < self.world.in_flight {
+                self.send();
+            }
+            let ((end, _), (sent, wire, took)) = self.under_way.pop_first().unwrap();
+            self.now = self.now.max(end as f64 / 1e6);
+            self.accepted += BATCH as f64;
+            let sample = Sample {
+                sent: Time::from_start(Duration::from_secs_f64(sent)),
+                wall: Duration::from_secs_f64(self.now - sent),
+                took: Some(Duration::from_secs_f64(took)),
+                bytes: BATCH,
+                docs: 7000,
+                accepted: 7000,
+                rejected: 0,
+                outcome: Outcome::Answered,
+                in_flight: self.world.in_flight,
+                source_limited: self.world.source_limited,
+                node: 0,
+            };
+            let now = Time::from_start(Duration::from_secs_f64(self.now));
+            self.tuner.handle_cpu(Duration::from_secs_f64(self.cpu));
+            self.tuner.handle_sample(now, &sample, wire, true);
+            if let Some(asked) = self.tuner.poll_probe() {
+                assert_eq!(asked, all());
+                self.tuner.handle_probe(Ok(()), Ok(()));
+            }
+            while let Some(change) = self.tuner.poll_change() {
+                assert_eq!(self.changes.last().map_or(Wire::PLAIN, |last| last.1), change.from);
+                self.changes.push((self.now, change.to));
+            }
+        }
+        self
+    }
+
+    fn stands(&self) -> String {
+        self.tuner.stands().to_string()
+    }
+}
+
+fn all() -> WireKnobs {
+    WireKnobs { smile: true, gzip: Some(GzipLevel::default()) }
+}
+
+#[test]
+fn a_slow_link_gets_gzip_within_seconds() {
+    for in_flight in [2, 4, 16] {
+        let world = World { link: 2.5e6, in_flight, ..NEAR };
+        let mut load = Load::new(all(), world);
+        load.run(10.0 + f64::from(in_flight));
+        assert!(load.stands().ends_with("gzip:1"), "{in_flight}: {:?} {}", load.changes, load.tuner.why());
+        // What was sent before has to get through the link first.
+        let waits = f64::from(in_flight) * BATCH as f64 / world.link;
+        assert!(load.changes[0].0 < 3.0 + 2.5 * waits, "{in_flight}: {:?}", load.changes);
+        assert!(load.tuner.why().contains("gzip:1 brought +"), "{}", load.tuner.why());
+        load.run(100.0);
+        assert!(load.accepted > 3.0 * 2.5e6 * 100.0);
+    }
+}
+
+#[test]
+fn what_brings_nothing_is_not_taken_and_costs_little() {
+    for smile in [0.9, 1.0, 1.02] {
+        let world = World { smile, ..NEAR };
+        let mut load = Load::new(all(), world);
+        load.run(300.0);
+        assert_eq!(load.stands(), "json", "{smile}: {:?}", load.changes);
+        assert!(load.accepted > 0.98 * world.server * 300.0, "{smile}: {}", load.accepted / 300.0);
+        let why = load.tuner.why();
+        assert!(why.contains("smile brought") && why.contains("against json"), "{why}");
+    }
+}
+
+#[test]
+fn smile_is_taken_where_it_is_clearly_faster() {
+    let mut load = Load::new(all(), World { smile: 1.15, ..NEAR });
+    load.run(60.0);
+    assert_eq!(load.stands(), "smile", "{:?}", load.tuner.why());
+    // And given up where it is no longer.
+    load.world.smile = 0.8;
+    load.run(300.0);
+    assert_eq!(load.stands(), "json", "{:?}", load.changes);
+}
+
+#[test]
+fn a_link_that_becomes_slow_or_fast_is_noticed() {
+    let mut load = Load::new(all(), NEAR);
+    load.run(60.0);
+    assert_eq!(load.stands(), "json");
+    load.world.link = 2.5e6;
+    load.run(40.0);
+    assert!(load.stands().ends_with("gzip:1"), "{:?}", load.changes);
+    load.world.link = 1e9;
+    load.run(120.0);
+    assert_eq!(load.tuner.stands().compression, Compression::None, "{:?}", load.changes);
+}
+
+#[test]
+fn equal_forms_are_chosen_by_the_work_they_make() {
+    let world = World { gzip: 1.0, ..NEAR };
+    let mut load = Load::new(all(), World { link: 2.5e6, ..world });
+    load.run(30.0);
+    assert!(load.stands().ends_with("gzip:1"));
+    // As fast either way now, and compressing is work.
+    load.world = world;
+    load.run(200.0);
+    assert_eq!(load.tuner.stands().compression, Compression::None, "{}", load.tuner.why());
+}
+
+#[test]
+fn where_the_source_is_the_limit_nothing_is_compared() {
+    for link in [1e9, 2.5e6] {
+        let mut load = Load::new(all(), World { link, source_limited: true, ..NEAR });
+        load.run(100.0);
+        assert_eq!((load.stands().as_str(), load.changes.len(), load.tuner.is_trying()), ("json", 0, false));
+        assert!(load.tuner.why().contains("its source was the limit"), "{}", load.tuner.why());
+    }
+}
+
+#[test]
+fn what_is_fixed_or_forbidden_is_not_tried() {
+    let mut load = Load::new(WireKnobs::default(), World { link: 2.5e6, ..NEAR });
+    load.run(30.0);
+    assert_eq!(load.stands(), "json");
+    let smile = Wire { encoding: Encoding::Smile, ..Wire::PLAIN };
+    let mut tuner = WireTuner::new(smile, WireKnobs::default(), "as given");
+    assert_eq!((tuner.why().as_str(), tuner.poll_change()), ("as given", None));
+    tuner.forbid(Time::START, smile, "it answers in riddles");
+    let change = tuner.poll_change().unwrap();
+    assert_eq!((change.from, change.to, change.forced), (smile, Wire::PLAIN, true));
+    assert!(tuner.why().contains("does not take smile: it answers in riddles"), "{}", tuner.why());
+    tuner.forbid(Time::START, Wire::PLAIN, "why not");
+    assert_eq!((tuner.wire(), tuner.poll_change()), (Wire::PLAIN, None));
+
+    let mut load = Load::new(all(), World { link: 2.5e6, smile: 1.5, ..NEAR });
+    load.tuner.handle_probe(Err("406".into()), Err("400".into()));
+    load.run(30.0);
+    assert_eq!((load.stands().as_str(), load.tuner.poll_probe()), ("json", None));
+    assert_eq!(load.tuner.why(), "the server does not take smile: 406; the server does not take gzip: 400");
+}

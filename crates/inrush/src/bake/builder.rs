@@ -1,0 +1,267 @@
+//! The server that builds the index: started for it, started again where it dies, and gone afterwards.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::config::{BakeError, BuilderConfig};
+use super::fitting;
+use crate::cluster::{ClusterInfo, Version, product};
+use crate::node::{self, Distribution, NodeError, Product, StartOptions, State};
+use crate::transport::{Credentials, HttpOptions, Transport};
+
+/// How often it is looked whether it lives.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often it is started again. Whoever dies more often lacks memory or disk.
+const RESTARTS_MAX: u32 = 5;
+
+/// What is written down of a builder, so that another run finds it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Note {
+    /// The node's name.
+    pub(super) name: String,
+    pub(super) product: Product,
+    pub(super) version: String,
+    /// Where it answers, from its first start on.
+    pub(super) url: Option<String>,
+    /// Where it listens to other nodes, likewise.
+    pub(super) transport_port: Option<u16>,
+    /// It was there before, and stays.
+    pub(super) is_lent: bool,
+}
+
+impl Note {
+    /// As people say it.
+    pub(super) fn title(&self) -> String {
+        Distribution { product: self.product, version: self.version.clone() }.title()
+    }
+}
+
+/// A builder that runs: one server, or several that are one cluster.
+pub(super) struct Builder {
+    nodes: Vec<StartOptions>,
+    pub(super) transport: Arc<Transport>,
+    restarts: u32,
+}
+
+/// Which product and versions may build for a target whose oldest node is of version `oldest`.
+///
+/// # Errors
+/// A target that nothing can be built for, or a version that was named and does not fit.
+pub(super) fn versions(
+    info: &ClusterInfo,
+    oldest: Option<Version>,
+    config: &BuilderConfig,
+) -> Result<(Product, Vec<String>), BakeError> {
+    use crate::cluster::Product as Target;
+    if info.serverless {
+        return Err(BakeError::Refused(
+            "a serverless target restores no snapshots; load into it with `inrush load`".to_owned(),
+        ));
+    }
+    let product = match info.product {
+        Target::OpenSearch => Product::OpenSearch,
+        Target::Elasticsearch => Product::Elasticsearch,
+        Target::Unknown => {
+            return Err(BakeError::Refused("the target does not say whether it is OpenSearch or Elasticsearch, so nothing can be built for it; load into it with `inrush load`".to_owned()));
+        }
+    };
+    let Some(target) = oldest.or(info.version) else {
+        return Err(BakeError::Refused(
+            "the target does not tell its version, so nothing can be built for it; load into it with `inrush load`"
+                .to_owned(),
+        ));
+    };
+    let named = match (&config.home, &config.version) {
+        (Some(home), _) => Some(node::version_in(product, home)?),
+        (None, version) => version.clone(),
+    };
+    match named {
+        Some(version) => {
+            let parsed =
+                version.parse().map_err(|why: String| BakeError::Refused(format!("--builder-version: {why}")))?;
+            fitting::check(product, parsed, target).map_err(BakeError::Refused)?;
+            Ok((product, vec![version]))
+        }
+        None => {
+            fitting::check(product, target, target).map_err(BakeError::Refused)?;
+            Ok((product, fitting::candidates(product, target, &Distribution::versions_here(product))))
+        }
+    }
+}
+
+impl Builder {
+    /// Starts the builder of these notes, or finds it running. `repository`: the folder that it may write snapshots to.
+    pub(super) async fn start(
+        notes: &mut [Note],
+        candidates: &[String],
+        config: &BuilderConfig,
+        repository: Option<&Path>,
+    ) -> Result<Builder, BakeError> {
+        if let Some(note) = notes.first_mut().filter(|note| note.is_lent) {
+            return Builder::borrow(note, candidates).await;
+        }
+        let mut nodes = Vec::new();
+        let cluster = notes.first().map(|first| first.name.clone()).filter(|_| notes.len() > 1);
+        let mut seed = None;
+        for note in notes.iter_mut() {
+            let port = note.url.as_deref().and_then(|url| url.rsplit_once(':')?.1.parse().ok());
+            let transport_port = note.transport_port.map_or_else(free_port, Ok)?;
+            note.transport_port = Some(transport_port);
+            let mut settings: Vec<(String, String)> =
+                repository.map(|folder| ("path.repo".to_owned(), quoted(folder))).into_iter().collect();
+            if let Some(cluster) = &cluster {
+                settings.extend(of_cluster(note, cluster, *seed.get_or_insert(transport_port)));
+            }
+            let options = StartOptions {
+                name: note.name.clone(),
+                // Its own, so that it is not taken for the local node, which is looked for at its usual port.
+                port: Some(port.map_or_else(free_port, Ok)?),
+                transport_port: Some(transport_port),
+                heap_mib: Some(config.heap_mib),
+                data: config.data.as_ref().map(|data| data.join(&note.name)),
+                java_home: config.java_home.clone(),
+                product: note.product,
+                version: None,
+                home: config.home.clone(),
+                settings,
+            };
+            nodes.push(start_one(note, options, candidates).await?);
+        }
+        let urls: Vec<String> = notes.iter().filter_map(|note| note.url.clone()).collect();
+        Ok(Builder { nodes, transport: Arc::new(transport(&urls)?), restarts: 0 })
+    }
+
+    /// A server that runs already. Its version has to be one of those that fit.
+    async fn borrow(note: &mut Note, candidates: &[String]) -> Result<Builder, BakeError> {
+        let url = note.url.clone().unwrap_or_default();
+        let builder = transport(std::slice::from_ref(&url))?;
+        let info = product::detect(&builder).await?;
+        let (Some(version), Some(target)) = (info.version, candidates.first().and_then(|target| target.parse().ok()))
+        else {
+            return Err(BakeError::Refused(format!("the builder {url} does not tell its version")));
+        };
+        if info.product != product_of(note.product) {
+            return Err(BakeError::Refused(format!("the builder {url} is {info}, and the target is not")));
+        }
+        fitting::check(note.product, version, target).map_err(BakeError::Refused)?;
+        note.version = version.to_string();
+        Ok(Builder { nodes: Vec::new(), transport: Arc::new(builder), restarts: 0 })
+    }
+
+    /// Starts again what has died. Whether something had.
+    pub(super) async fn revive(&mut self) -> Result<bool, BakeError> {
+        let mut had_died = false;
+        for options in &self.nodes {
+            if node::status(&options.name).await?.state == State::Running {
+                continue;
+            }
+            if self.restarts >= RESTARTS_MAX {
+                return Err(BakeError::Refused(format!(
+                    "the builder has died {} times; see `inrush node logs --name {}`, and whether it has enough memory (--builder-heap) and disk",
+                    self.restarts + 1,
+                    options.name
+                )));
+            }
+            self.restarts += 1;
+            had_died = true;
+            tracing::warn!("the builder has died, and is started again on its data");
+            node::start(options.clone()).await?;
+        }
+        Ok(had_died)
+    }
+
+    /// Keeps it alive until dropped; returns only where that cannot be done.
+    pub(super) async fn keep_alive(&mut self) -> BakeError {
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if let Err(error) = self.revive().await {
+                return error;
+            }
+        }
+    }
+
+    /// Where it answers.
+    pub(super) fn urls(&self) -> Vec<String> {
+        self.transport.nodes().iter().map(ToString::to_string).collect()
+    }
+}
+
+/// Starts one server, of the first version that can be had.
+async fn start_one(
+    note: &mut Note,
+    mut options: StartOptions,
+    candidates: &[String],
+) -> Result<StartOptions, BakeError> {
+    let mut missing = None;
+    for version in candidates {
+        options.version = Some(version.clone());
+        let mut started = node::start(options.clone()).await;
+        if matches!(started, Err(NodeError::PortTaken(_))) && note.url.take().is_some() {
+            // Somebody else's by now; what was loaded through it is not found again through another.
+            (options.port, options.transport_port) = (Some(free_port()?), Some(free_port()?));
+            note.transport_port = options.transport_port;
+            started = node::start(options.clone()).await;
+        }
+        match started {
+            Ok(started) => {
+                if !started.already_running {
+                    tracing::info!("the builder, {}, was started at {}", note.title(), started.url);
+                }
+                options.port = started.url.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+                (note.version, note.url) = (started.version, Some(started.url));
+                return Ok(options);
+            }
+            Err(error @ (NodeError::NoDistribution { .. } | NodeError::NoJava { .. })) => {
+                missing.get_or_insert(error);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(missing.map_or_else(|| BakeError::Refused("there is no version to build with".to_owned()), BakeError::Node))
+}
+
+/// What makes a server a node of the cluster whose first node, of the same name, listens to the others at `seed`.
+fn of_cluster(note: &Note, cluster: &str, seed: u16) -> Vec<(String, String)> {
+    let first = match note.product {
+        Product::OpenSearch => "cluster.initial_cluster_manager_nodes",
+        Product::Elasticsearch => "cluster.initial_master_nodes",
+    };
+    let mut settings = vec![
+        ("cluster.name".to_owned(), cluster.to_owned()),
+        // An empty value takes ours out.
+        ("discovery.type".to_owned(), String::new()),
+        ("discovery.seed_hosts".to_owned(), format!("[\"127.0.0.1:{seed}\"]")),
+    ];
+    if note.name == cluster {
+        settings.push((first.to_owned(), format!("[\"{cluster}\"]")));
+    }
+    settings
+}
+
+fn transport(urls: &[String]) -> Result<Transport, BakeError> {
+    Transport::new(urls, Credentials::None, &HttpOptions::default())
+        .map_err(|error| crate::LoadError::Setup(error).into())
+}
+
+fn product_of(product: Product) -> crate::cluster::Product {
+    match product {
+        Product::OpenSearch => crate::cluster::Product::OpenSearch,
+        Product::Elasticsearch => crate::cluster::Product::Elasticsearch,
+    }
+}
+
+fn quoted(path: &Path) -> String {
+    serde_json::Value::from(path.display().to_string()).to_string()
+}
+
+/// A port that nobody listens on now. Not 9200 and those after it, where people look for servers.
+fn free_port() -> Result<u16, NodeError> {
+    let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0));
+    let address = listener.and_then(|listener| listener.local_addr());
+    address
+        .map(|address| address.port())
+        .map_err(|source| NodeError::Io { what: "cannot find a free port".into(), source })
+}

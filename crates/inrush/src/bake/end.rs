@@ -1,0 +1,155 @@
+//! What follows the last step, or the one that failed: tidying up, and the report.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::mpsc;
+
+use super::build::PartRun;
+use super::builder::Note;
+use super::config::BakeError;
+use super::report::{BakeReport, BakeStep, BakeStepName as Step};
+use super::run::{Bake, HandedOver};
+use super::state::{Keep, Part, Saved};
+use super::undo;
+use crate::cluster::{index, snapshots};
+use crate::error::LoadError;
+use crate::finish::Finishing;
+use crate::node;
+use crate::report::{Report, Status};
+use crate::run::Event;
+use crate::transport::{Credentials, HttpOptions, Transport};
+
+impl Bake {
+    /// Takes everything away that was there for the bake only, and says how it went.
+    pub(super) async fn end(self, handed_over: HandedOver, finishing: Finishing) -> Report {
+        let context = &self.context;
+        context.show(Step::CleanUp.name());
+        let begun = Instant::now();
+        let mut saved = context.saved().clone();
+        let mut left = undo::tidy(&context.target, &mut saved).await;
+        left.extend(handed_over.aliases.map(|why| format!("the aliases of templates: {why}")));
+        // They have the repositories that only they can delete from.
+        if saved.shared.folder.is_none()
+            && let Err(error) = self.delete_snapshots(saved.parts.len()).await
+        {
+            left.push(format!("the snapshot in the repository: {error}"));
+        }
+        let cleared = match left.is_empty() {
+            true => clear(&context.keep, &saved).await,
+            false => context.keep.write(&saved),
+        };
+        left.extend(cleared.err());
+        let detail = if left.is_empty() { "everything is taken away" } else { "not everything could be taken away" };
+        let step = BakeStep { step: Step::CleanUp, seconds: begun.elapsed().as_secs_f64(), detail: detail.to_owned() };
+        saved.steps.push(step);
+        let mut report = handed_over.report;
+        if report.status == Status::Complete && !left.is_empty() {
+            report.status = Status::CheckFailed;
+        }
+        self.report(report, saved, finishing, left)
+    }
+
+    /// Leaves the target as it was.
+    pub(super) async fn fail(
+        self,
+        error: BakeError,
+        mut finishing: Finishing,
+        mut events: mpsc::UnboundedReceiver<Event>,
+    ) -> Result<Report, BakeError> {
+        let context = &self.context;
+        context.show("leaving the target as it was");
+        let (error, report) = match error {
+            BakeError::NotLoaded(report) => (None, Some(*report)),
+            error => (Some(error), self.loaded().ok()),
+        };
+        let status = match (&error, &report) {
+            (Some(BakeError::Interrupted), _) => Status::Interrupted,
+            (None, Some(report)) => report.status,
+            _ => Status::Failed,
+        };
+        let why = error.as_ref().map_or_else(|| "the load did not come to its end".to_owned(), ToString::to_string);
+        finishing.run(&[], Status::Failed, why.clone(), &mut events).await;
+        let mut saved = context.saved().clone();
+        let mut left = undo::undo(&context.target, &mut saved).await;
+        let Some(report) = report else {
+            // Nothing was loaded, so there is nothing to go on with; but an earlier run may have begun to.
+            if left.is_empty() && !context.config.load.resume {
+                clear(&context.keep, &saved).await.map_err(BakeError::Refused)?;
+            } else {
+                context.keep.write(&saved).map_err(BakeError::Refused)?;
+            }
+            return Err(match (left.is_empty(), error) {
+                (true, Some(error)) => error,
+                (_, error) => BakeError::Refused(format!(
+                    "{}; and on the target is left: {}; the same command with --resume goes on",
+                    error.map(|error| error.to_string()).unwrap_or_default(),
+                    left.join("; ")
+                )),
+            });
+        };
+        // What cannot be written down now was written down before: more is undone by the next run than there is.
+        left.extend(context.keep.write(&saved).err());
+        // Their data stay, for --resume.
+        for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
+            let stopped = node::stop(&note.name, false).await;
+            left.extend(stopped.err().map(|error| format!("the builder {}: {error}", note.name)));
+        }
+        let failure = report.failure.clone().or_else(|| error.map(|error| error.to_string()));
+        let checkpoint = Some(context.keep.path());
+        Ok(self.report(Report { status, failure, checkpoint, ..report }, saved, finishing, left))
+    }
+
+    fn report(self, report: Report, saved: Saved, finishing: Finishing, left: Vec<String>) -> Report {
+        let published = saved.published;
+        let mut warnings = self.warnings;
+        warnings.extend(report.warnings.iter().cloned());
+        warnings.extend(finishing.warnings());
+        let (mut finish, mut swap) = finishing.reports(report.status, !published);
+        finish.steps.splice(0..0, report.finish.steps.iter().cloned());
+        if let Some(swap) = swap.as_mut().filter(|_| !published) {
+            swap.detail = "the index was not handed over, and the alias is as it was".to_owned();
+            swap.what_next = None;
+        }
+        let notes: Vec<String> = saved.parts.iter().flat_map(|part| &part.nodes).map(Note::title).collect();
+        let builder = match notes.len() {
+            1 => notes.concat(),
+            n => format!("{n} x {}", notes[0]),
+        };
+        let bake = BakeReport { index: saved.index, builder, steps: saved.steps, handed_over: published, left };
+        let seconds = self.started.elapsed().as_secs_f64();
+        Report { seconds, finish, swap, bake: Some(bake), warnings, ..report }
+    }
+
+    async fn delete_snapshots(&self, parts: usize) -> Result<(), BakeError> {
+        for part in 0..parts {
+            PartRun::new(Arc::clone(&self.context), part).delete_snapshot().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes away what is on this machine: the builder, the snapshot, and at last what is written down.
+pub(super) async fn clear(keep: &Keep, saved: &Saved) -> Result<(), String> {
+    for (at, part) in saved.parts.iter().enumerate().filter(|(_, part)| part.nodes.iter().any(|note| note.is_lent)) {
+        give_back(saved, at, part).await.map_err(|error| format!("what was built on the builder: {error}"))?;
+    }
+    for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
+        node::remove(&note.name).await.map_err(|error| format!("the builder {}: {error}", note.name))?;
+    }
+    saved.shared.remove()?;
+    keep.remove(&saved.id)
+}
+
+/// A builder that stays loses what was built there.
+async fn give_back(saved: &Saved, at: usize, part: &Part) -> Result<(), BakeError> {
+    let urls: Vec<&String> = part.nodes.iter().filter_map(|note| note.url.as_ref()).collect();
+    let builder = Transport::new(&urls, Credentials::None, &HttpOptions::default()).map_err(LoadError::Setup)?;
+    for index in [&part.index, &saved.index] {
+        index::delete(&builder, index).await?;
+    }
+    for (repository, _) in [saved.repository_of(at), saved.repository_of_whole()] {
+        snapshots::unregister(&builder, &repository).await?;
+    }
+    Ok(())
+}

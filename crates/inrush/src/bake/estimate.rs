@@ -1,0 +1,259 @@
+//! What an index costs the target by a load and by a bake, from a sample: it is loaded into a builder twice, cold and warm, written to a repository and restored
+//! on the builder itself. The target is only looked at.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde_json::Map;
+use tokio::sync::watch;
+
+use super::build::{PartRun, SNAPSHOT};
+use super::config::{BakeConfig, BakeError};
+use super::context::Context;
+use super::end::clear;
+use super::prepare::{Prepared, prepare};
+use super::state::Keep;
+use super::{OpenSource, fitting};
+use crate::cluster::{index, snapshots, stats};
+use crate::error::LoadError;
+use crate::loader::{Loader, http_options};
+use crate::node;
+use crate::progress::Progress;
+use crate::report::Status;
+use crate::source::{Sampled, Source};
+use crate::transport::Transport;
+
+/// The servers' default of what a node reads a second when it restores.
+const THROTTLE_BYTES_PER_SECOND: f64 = 40.0 * 1024.0 * 1024.0;
+const POLL: Duration = Duration::from_millis(50);
+
+/// What was measured, and what follows for the whole source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Documents of the sample.
+    pub sample_docs: u64,
+    /// The source is so many times as large as the sample, by its bytes; null where its size is not known.
+    pub factor: Option<f64>,
+    /// Copies that the target makes of each shard besides the first.
+    pub replicas: u64,
+    /// A load into the target, if its processors are like those of this machine.
+    pub load: Cost,
+    /// A bake.
+    pub bake: Cost,
+    /// The part of the bake that the target does.
+    pub bake_on_target: Cost,
+    /// Starting the builder, part of the bake.
+    pub builder_start: Cost,
+    /// Size of the index, bytes, without replicas.
+    pub index_bytes: u64,
+}
+
+/// Time and work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Cost {
+    /// Wall time, s.
+    pub seconds: f64,
+    /// Processor time of the servers, s.
+    pub cpu_seconds: f64,
+}
+
+/// What was measured on the builder.
+#[derive(Clone, Copy, Debug, Default)]
+struct Measured {
+    start: Cost,
+    cold: Cost,
+    warm: Cost,
+    snapshot: Cost,
+    restore: Cost,
+    docs: u64,
+    bytes_read: u64,
+    index_bytes: u64,
+}
+
+/// Loads `sample_bytes` of the source, and reckons.
+///
+/// # Errors
+/// [`BakeError`], as a bake.
+pub async fn estimate(mut config: BakeConfig, open: OpenSource, sample_bytes: usize) -> Result<Estimate, BakeError> {
+    config.check().map_err(LoadError::Usage)?;
+    if config.builders > 1 || !config.builder.urls.is_empty() {
+        let why = "--estimate measures one builder that it starts itself; leave --builders and --builder out";
+        return Err(LoadError::Usage(why.to_owned()).into());
+    }
+    let transport = Transport::new(&config.load.to, config.load.credentials.clone(), &http_options(&config.load));
+    let target = Arc::new(transport.map_err(LoadError::Setup)?);
+    let source = open()?;
+    let total = source.bytes_total();
+    let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
+    if earlier.is_some() {
+        let why = "a bake of this index was cut off; give --resume instead of --estimate, or neither to begin anew";
+        return Err(LoadError::State(why.to_owned()).into());
+    }
+    let Prepared { saved, versions, .. } = prepare(&target, &mut config, job, total).await?;
+    keep.write(&saved).map_err(BakeError::Refused)?;
+    let (progress, stop) = (watch::Sender::new(Progress::default()), watch::channel(false).1);
+    let replicas = fitting::replicas(&saved.plan);
+    let context = Arc::new(Context::new(config, open, target, keep, saved, versions, (progress, stop)));
+    let measured = measure(&context, sample_bytes).await;
+    let saved = context.saved().clone();
+    clear(&context.keep, &saved).await.map_err(BakeError::Refused)?;
+    Ok(reckon(measured?, total, replicas))
+}
+
+async fn measure(context: &Arc<Context>, sample_bytes: usize) -> Result<Measured, BakeError> {
+    let mut measured = Measured::default();
+    let mut run = PartRun::new(Arc::clone(context), 0);
+    let begun = Instant::now();
+    run.start_builder().await?;
+    let name = context.saved().parts[0].nodes[0].name.clone();
+    let clock = Clock::of(&name).await?;
+    measured.start = Cost { seconds: begun.elapsed().as_secs_f64(), cpu_seconds: clock.cpu_seconds() };
+    let builder = run.builder()?;
+    let name = run.index();
+    for cost in [&mut measured.cold, &mut measured.warm] {
+        run.create(&builder).await?;
+        let folder = context.keep.of_load(&context.saved().id, 0);
+        let mut config = run.load_config(&folder, false)?;
+        config.state = None;
+        let sample: Box<dyn Source> = Box::new(Sampled::new((context.open)()?, sample_bytes));
+        let lap = clock.lap();
+        let report = Loader::new(config)?.start(sample).await?.finish().await;
+        stats::flush(&builder, &name).await?;
+        *cost = lap.end();
+        if !matches!(report.status, Status::Complete | Status::Incomplete) {
+            return Err(BakeError::NotLoaded(Box::new(report)));
+        }
+        (measured.docs, measured.bytes_read) = (report.counts.docs_read, report.counts.bytes_read);
+    }
+    measured.index_bytes = stats::stats(&builder, &name).await?.primary_bytes;
+    let (repository, shared) = context.saved().repository_of(0);
+    snapshots::register(&builder, &repository, &shared.repository).await?;
+    let lap = clock.lap();
+    run.take(&repository, SNAPSHOT, &name).await?;
+    measured.snapshot = lap.end();
+    // Under the name that it has in the snapshot: what is there is not needed any more.
+    index::delete(&builder, &name).await?;
+    let lap = clock.lap();
+    snapshots::restore(&builder, &repository, SNAPSHOT, &name, &Map::new(), &[]).await?;
+    loop {
+        let found = snapshots::primaries(&builder, &name).await?;
+        if let Some(why) = found.failed {
+            return Err(BakeError::Refused(format!("the sample cannot be restored: {why}")));
+        }
+        if found.total > 0 && found.started == found.total {
+            break;
+        }
+        tokio::time::sleep(POLL).await;
+    }
+    measured.restore = lap.end();
+    Ok(measured)
+}
+
+/// What the sample says of the whole. Its documents are what the others are like; the builder is as fast as the target.
+fn reckon(measured: Measured, total: Option<u64>, replicas: u64) -> Estimate {
+    let factor =
+        total.filter(|_| measured.bytes_read > 0).map(|total| (total as f64 / measured.bytes_read as f64).max(1.0));
+    let times = factor.unwrap_or(1.0);
+    let copies = (1 + replicas) as f64;
+    let index_bytes = measured.index_bytes as f64 * times;
+    // Each copy indexes, beside the others.
+    let load = Cost { seconds: measured.warm.seconds * times, cpu_seconds: measured.warm.cpu_seconds * times * copies };
+    // The primaries are read from the repository, and each further copy from its primary, at the pace that the target allows.
+    let restore = measured.restore;
+    let paced = index_bytes / THROTTLE_BYTES_PER_SECOND * copies;
+    let bake_on_target = Cost {
+        seconds: (restore.seconds * times).max(paced).max(restore.seconds),
+        cpu_seconds: restore.cpu_seconds * times * copies,
+    };
+    let built = Cost {
+        seconds: measured.start.seconds
+            + measured.cold.seconds
+            + (measured.warm.seconds + measured.snapshot.seconds) * times
+            - measured.warm.seconds,
+        cpu_seconds: measured.start.cpu_seconds
+            + measured.cold.cpu_seconds
+            + (measured.warm.cpu_seconds + measured.snapshot.cpu_seconds) * times
+            - measured.warm.cpu_seconds,
+    };
+    let bake = Cost {
+        seconds: built.seconds + bake_on_target.seconds,
+        cpu_seconds: built.cpu_seconds + bake_on_target.cpu_seconds,
+    };
+    Estimate {
+        sample_docs: measured.docs,
+        factor,
+        replicas,
+        load,
+        bake,
+        bake_on_target,
+        builder_start: measured.start,
+        index_bytes: index_bytes as u64,
+    }
+}
+
+/// Wall and processor time of the builder.
+struct Clock {
+    pid: u32,
+}
+
+struct Lap<'a> {
+    clock: &'a Clock,
+    begun: Instant,
+    cpu_seconds: f64,
+}
+
+impl Clock {
+    async fn of(name: &str) -> Result<Clock, BakeError> {
+        let status = node::status(name).await?;
+        let node = status.node.ok_or_else(|| BakeError::Refused("the builder does not run".to_owned()))?;
+        Ok(Clock { pid: node.pid })
+    }
+
+    fn cpu_seconds(&self) -> f64 {
+        node::cpu_seconds(self.pid)
+    }
+
+    fn lap(&self) -> Lap<'_> {
+        Lap { clock: self, begun: Instant::now(), cpu_seconds: self.cpu_seconds() }
+    }
+}
+
+impl Lap<'_> {
+    fn end(&self) -> Cost {
+        Cost { seconds: self.begun.elapsed().as_secs_f64(), cpu_seconds: self.clock.cpu_seconds() - self.cpu_seconds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(seconds: f64, cpu_seconds: f64) -> Cost {
+        Cost { seconds, cpu_seconds }
+    }
+
+    #[test]
+    fn the_whole_is_as_many_samples_as_it_has_bytes() {
+        let measured = Measured {
+            start: cost(20.0, 25.0),
+            cold: cost(3.0, 6.0),
+            warm: cost(1.0, 2.0),
+            snapshot: cost(0.1, 0.1),
+            restore: cost(0.05, 0.04),
+            docs: 100,
+            bytes_read: 1000,
+            index_bytes: 500,
+        };
+        let found = reckon(measured, Some(100_000), 1);
+        assert_eq!((found.factor, found.index_bytes), (Some(100.0), 50_000));
+        assert_eq!(found.load, cost(100.0, 400.0));
+        assert_eq!(found.bake_on_target, cost(5.0, 8.0));
+        // The start, the first sample cold, 99 warm ones, 100 written and restored.
+        assert_eq!(found.bake, cost(20.0 + 3.0 + 99.0 + 10.0 + 5.0, 25.0 + 6.0 + 198.0 + 10.0 + 8.0));
+        // What takes longer at the target's pace does.
+        let large = reckon(Measured { index_bytes: 40 << 20, ..measured }, Some(100_000), 1);
+        assert_eq!(large.bake_on_target.seconds, 200.0);
+        assert_eq!(reckon(measured, None, 0).load, cost(1.0, 2.0));
+    }
+}

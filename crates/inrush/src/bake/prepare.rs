@@ -1,0 +1,164 @@
+//! What is found out before anything is started: whether the target can take an index that was built elsewhere, and how that has to be made.
+
+use http::Method;
+
+use super::builder::{self, Note};
+use super::config::{BakeConfig, BakeError, Layout};
+use super::fitting::Plan;
+use super::place::Shared;
+use super::state::{Part, Saved, Whole};
+use crate::checkpoint::Job;
+use crate::cluster::check::{Needs, Preflight, preflight};
+use crate::cluster::{ClusterError, TargetKind, Version, index as cluster_index, templates};
+use crate::finish::{self, Swapping};
+use crate::loader::run_id;
+use crate::node::Distribution;
+use crate::transport::Transport;
+
+/// What the index of a single shard is called on its builder.
+pub(super) const PART: &str = "inrush-bake-part";
+
+/// A target that can be baked for.
+pub(super) struct Prepared {
+    pub(super) saved: Saved,
+    pub(super) swapping: Option<Swapping>,
+    /// Versions of the builder to try.
+    pub(super) versions: Vec<String>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Looks at the target; nothing is changed there.
+pub(super) async fn prepare(
+    target: &Transport,
+    config: &mut BakeConfig,
+    job: Job,
+    bytes: Option<u64>,
+) -> Result<Prepared, BakeError> {
+    let swapping = finish::begin(target, &mut config.load, None).await?;
+    let load = &config.load;
+    let index = load.index.fixed().unwrap_or_default().to_owned();
+    let create = load.create.for_index(&index);
+    let Preflight { info, target: found, warnings, .. } = look(target, config, bytes).await?;
+    match (&swapping, found.as_ref().map(|found| &found.kind)) {
+        (_, Some(TargetKind::Missing { template: Some(template) })) if template.data_stream => {
+            return Err(BakeError::Refused(format!(
+                "the index template {} makes data streams of the name {index}, and a bake hands over an index; load into it with `inrush load`",
+                template.name
+            )));
+        }
+        (Some(swapping), _) => swapping.check_new(found.as_ref())?,
+        (None, Some(TargetKind::Missing { .. })) => {}
+        (None, _) => {
+            return Err(BakeError::Refused(format!(
+                "{index} exists on the target, and a bake hands over a new index; give --alias {index} if it is an alias, or another name, or load into it with `inrush load`"
+            )));
+        }
+    }
+    let oldest = oldest_node(target).await?;
+    let (product, versions) = builder::versions(&info, oldest, &config.builder)?;
+    let made_as = match config.parted() {
+        Some(Layout::Alias) => format!("{index}-1"),
+        _ => index.clone(),
+    };
+    let given = templates::given(target, &made_as).await?;
+    if let Some(swap) = load.finish.swap.as_ref().filter(|swap| given.aliases.contains_key(&swap.alias)) {
+        return Err(BakeError::Refused(format!(
+            "an index template gives {index} the alias {}, which is to be moved when the index is complete; take the alias out of the template",
+            swap.alias
+        )));
+    }
+    let id = run_id();
+    let shared = Shared::find(&config.place, &format!("inrush-bake-{id}"), target).await?;
+    let version = versions.first().cloned().unwrap_or_default();
+    let count = config.builders as usize;
+    let notes: Vec<Note> = (1..=count)
+        .map(|n| {
+            let name = if count == 1 { format!("bake-{id}") } else { format!("bake-{id}-{n}") };
+            let url = config.builder.urls.get(n - 1).cloned();
+            Note { name, product, version: version.clone(), is_lent: url.is_some(), url, transport_port: None }
+        })
+        .collect();
+    tracing::info!("building {index} with {} for {info}", Distribution { product, version }.title());
+    let plan = Plan::new(given, &create);
+    let (plan, parts, whole) = parts(config, &index, plan, notes)?;
+    if whole.is_some() && shared.folder.is_none() {
+        return Err(BakeError::Refused(
+            "--layout stitched puts files of the repository together, and this one is no folder; give --repository-path, or another --layout".to_owned(),
+        ));
+    }
+    for part in parts.iter().filter(|part| part.index != index && whole.is_none()) {
+        if cluster_index::exists(target, &part.index).await? {
+            return Err(BakeError::Refused(format!("{} exists on the target; name another --index", part.index)));
+        }
+    }
+    let mut saved = Saved::new(job, id, index, plan, shared, parts);
+    (saved.layout, saved.whole) = (config.parted(), whole);
+    saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
+    Ok(Prepared { saved, swapping, versions, warnings })
+}
+
+/// What is built apart, and how: by one builder, by nodes of one, or by several.
+fn parts(
+    config: &BakeConfig,
+    index: &str,
+    plan: Plan,
+    notes: Vec<Note>,
+) -> Result<(Plan, Vec<Part>, Option<Whole>), BakeError> {
+    let part = |nodes, index: String, plan| Part {
+        nodes,
+        index,
+        plan,
+        made: None,
+        loaded: None,
+        snapshot: false,
+        mapping: serde_json::Value::Null,
+    };
+    let count = config.builders;
+    Ok(match config.parted() {
+        None | Some(Layout::Cluster) => {
+            let parts = vec![part(notes, index.to_owned(), plan.clone())];
+            (plan, parts, None)
+        }
+        Some(Layout::Alias) => {
+            let each = notes.into_iter().enumerate();
+            let parts = each.map(|(n, note)| part(vec![note], format!("{index}-{}", n + 1), plan.clone())).collect();
+            (plan, parts, None)
+        }
+        Some(Layout::Stitched) => {
+            let plan = plan.with_shards(count);
+            plan.routing().map_err(BakeError::Refused)?;
+            let each = notes.into_iter();
+            let parts = each.map(|note| part(vec![note], PART.to_owned(), plan.one_shard())).collect();
+            (plan, parts, Some(Whole::default()))
+        }
+    })
+}
+
+/// Product, version, disks, pipelines, and what the index's name stands for.
+async fn look(target: &Transport, config: &BakeConfig, bytes: Option<u64>) -> Result<Preflight, BakeError> {
+    let load = &config.load;
+    let create = load.index.fixed().map(|name| load.create.for_index(name)).unwrap_or_default();
+    let needs = Needs {
+        index: load.index.fixed().map(str::to_owned),
+        recreate: false,
+        replicas: create.replicas,
+        settings: create.settings,
+        pipeline: load.pipeline.clone(),
+        bytes_expected: bytes,
+        action: load.action,
+        under_policy: load.under_policy,
+    };
+    Ok(preflight(target, &needs).await?)
+}
+
+/// The oldest version among the nodes: an index has to be readable on all of them. `None`: they may not be looked at.
+async fn oldest_node(target: &Transport) -> Result<Option<Version>, ClusterError> {
+    let path = "/_nodes?filter_path=nodes.*.version";
+    let body = match target.demand("asking the nodes for their versions", Method::GET, path, None).await {
+        Ok(body) => body,
+        Err(error) if error.cannot_be_asked() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let nodes = body.get("nodes").and_then(|nodes| nodes.as_object()).into_iter().flat_map(|nodes| nodes.values());
+    Ok(nodes.filter_map(|node| node.get("version")?.as_str()?.parse().ok()).min())
+}

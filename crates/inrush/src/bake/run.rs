@@ -1,0 +1,272 @@
+//! The order of the steps, and what happens where one fails.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::OpenSource;
+use super::assemble::assemble;
+use super::build::PartRun;
+use super::config::{BakeConfig, BakeError};
+use super::context::{Context, is_stopped};
+use super::end::clear;
+use super::hand_over::Target;
+use super::merge::merge;
+use super::prepare::{Prepared, prepare};
+use super::report::BakeStepName as Step;
+use super::state::{Keep, Saved};
+use super::undo;
+use crate::checkpoint::Job;
+use crate::cluster::aliases;
+use crate::config::FinishConfig;
+use crate::error::LoadError;
+use crate::finish::{self, Finishing, Swapping};
+use crate::loader::{http_options, run_id};
+use crate::progress::{Phase, Progress};
+use crate::report::{Report, Status};
+use crate::run::Event;
+use crate::source::Repeats;
+use crate::transport::Transport;
+
+/// Bakes to the end.
+pub(super) async fn bake(
+    mut config: BakeConfig,
+    open: OpenSource,
+    progress: watch::Sender<Progress>,
+    mut stop: watch::Receiver<bool>,
+) -> Result<Report, BakeError> {
+    let started = Instant::now();
+    let phases = progress.clone();
+    let transport = Transport::new(&config.load.to, config.load.credentials.clone(), &http_options(&config.load));
+    let target = Arc::new(transport.map_err(LoadError::Setup)?);
+    let source = open()?;
+    let bytes = source.bytes_total();
+    if source.repeats() != Repeats::Always {
+        let why = "a bake may have to read its sources again, and one of these can be read only once, such as stdin; write it to a file first";
+        return Err(LoadError::Usage(why.to_owned()).into());
+    }
+    let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
+    drop(source);
+    let beginning = begin(&target, &mut config, &keep, job, earlier, bytes);
+    let Beginning { saved, swapping, versions, warnings } = tokio::select! {
+        beginning = beginning => beginning?,
+        () = is_stopped(&mut stop) => return Err(BakeError::Interrupted),
+    };
+    let waiting = FinishConfig { force_merge: None, ..config.load.finish.clone() };
+    let finishing = Finishing::new(Arc::clone(&target), progress.clone(), waiting, swapping);
+    let context = Arc::new(Context::new(config, open, target, keep, saved, versions, (progress, stop)));
+    let bake = Bake { target: Target::new(Arc::clone(&context)), context, warnings, started };
+    let ended = bake.run(finishing).await;
+    phases.send_modify(|progress| progress.phase = Phase::Done);
+    ended
+}
+
+/// What is known before the first step.
+struct Beginning {
+    saved: Saved,
+    swapping: Option<Swapping>,
+    versions: Vec<String>,
+    warnings: Vec<String>,
+}
+
+/// A bake from the beginning, or the one that was cut off.
+async fn begin(
+    target: &Transport,
+    config: &mut BakeConfig,
+    keep: &Keep,
+    job: Job,
+    earlier: Option<Saved>,
+    bytes: Option<u64>,
+) -> Result<Beginning, BakeError> {
+    let refuse = |why: String| Err(BakeError::Load(LoadError::State(why)));
+    if config.load.resume {
+        let Some(mut saved) = earlier else {
+            return refuse(format!(
+                "there is no bake of this index from these sources in {}: it never began, came to its end, or had another index, target, action, id or other sources; leave --resume out",
+                keep.path().display()
+            ));
+        };
+        let differences = saved.job.differences(&job);
+        if !differences.is_empty() {
+            return refuse(format!(
+                "this is not the bake that was cut off: {}; restore that, or leave --resume out to bake from the beginning",
+                differences.join("; ")
+            ));
+        }
+        let swapping = finish::begin(target, &mut config.load, saved.swap.clone()).await?;
+        saved.published |= swapping.as_ref().is_some_and(|swapping| swapping.is_done);
+        let versions = vec![saved.parts[0].nodes[0].version.clone()];
+        return Ok(Beginning { saved, swapping, versions, warnings: Vec::new() });
+    }
+    if let Some(mut saved) = earlier {
+        tracing::warn!(
+            "an earlier run of this bake was cut off; what it has left is taken away, --resume would have gone on"
+        );
+        saved.published |= is_published(target, config, &saved).await?;
+        let left = undo::undo(target, &mut saved).await;
+        if !left.is_empty() {
+            keep.write(&saved).map_err(BakeError::Refused)?;
+            return refuse(format!("what an earlier run has left cannot be taken away: {}", left.join("; ")));
+        }
+        clear(keep, &saved).await.map_err(BakeError::Refused)?;
+    }
+    let Prepared { saved, swapping, versions, warnings } = prepare(target, config, job, bytes).await?;
+    keep.write(&saved).map_err(BakeError::Refused)?;
+    Ok(Beginning { saved, swapping, versions, warnings })
+}
+
+/// Whether the alias stands for the index already.
+async fn is_published(target: &Transport, config: &BakeConfig, saved: &Saved) -> Result<bool, BakeError> {
+    let Some(swap) = &config.load.finish.swap else { return Ok(false) };
+    Ok(aliases::behind(target, &swap.alias).await?.contains_key(&saved.index))
+}
+
+/// A bake under way.
+pub(super) struct Bake {
+    pub(super) context: Arc<Context>,
+    target: Target,
+    pub(super) warnings: Vec<String>,
+    pub(super) started: Instant,
+}
+
+impl Bake {
+    async fn run(self, mut finishing: Finishing) -> Result<Report, BakeError> {
+        let (sender, mut events) = mpsc::unbounded_channel();
+        let mut stop = self.context.stop.clone();
+        tokio::spawn(async move {
+            is_stopped(&mut stop).await;
+            // Whoever has ended needs no stop.
+            let _ = sender.send(Event::Stop);
+        });
+        let ended = match finishing.block_old(&self.context.config.load.guard, &run_id()).await {
+            Ok(()) => self.steps(&mut finishing, &mut events).await,
+            Err(why) => Err(BakeError::Refused(why)),
+        };
+        match ended {
+            Ok(handed_over) => Ok(self.end(handed_over, finishing).await),
+            Err(error) => self.fail(error, finishing, events).await,
+        }
+    }
+
+    /// Everything up to the published index.
+    async fn steps(
+        &self,
+        finishing: &mut Finishing,
+        events: &mut mpsc::UnboundedReceiver<Event>,
+    ) -> Result<HandedOver, BakeError> {
+        let context = &self.context;
+        let (is_built, was_published) = {
+            let saved = context.saved();
+            (saved.is_built(), saved.published)
+        };
+        if !is_built && !was_published {
+            self.build().await?;
+        }
+        if !was_published {
+            context.step(Step::Restore, None, context.until_stopped(self.target.restore())).await?;
+        }
+        let report = self.loaded()?;
+        let mut verified = report.verified.clone();
+        let verify = async {
+            match self.target.verify(finishing, &report.verified).await {
+                // Others may write to it by now.
+                Err(BakeError::Refused(why)) if was_published => Ok(why),
+                found => {
+                    verified = found?;
+                    Ok(verified.detail.clone())
+                }
+            }
+        };
+        context.step(Step::Verify, None, context.until_stopped(verify)).await?;
+        let names: Vec<String> = context.saved().handovers().into_iter().map(|handover| handover.index).collect();
+        let why = match report.status {
+            Status::Complete => String::new(),
+            _ => format!("{} documents are not in", report.counts.docs_not_in()),
+        };
+        let (mut status, mut aliases) = (report.status, Ok(0));
+        let publish = async {
+            status = finishing.run(&names, report.status, why, events).await;
+            match status {
+                Status::Complete | Status::Incomplete => {}
+                _ if finishing.was_published() => {}
+                Status::Interrupted => return Err(BakeError::Interrupted),
+                Status::CheckFailed | Status::Failed => {
+                    return Err(BakeError::Refused(finishing.failure().unwrap_or_else(|| "the end failed".to_owned())));
+                }
+            }
+            // From here on nothing is taken away again.
+            context.write(|saved| saved.published = true)?;
+            aliases = self.target.give_aliases().await;
+            Ok(match &aliases {
+                Ok(0) => names.join(", "),
+                Ok(n) => format!("{} with {n} aliases", names.join(", ")),
+                Err(error) => error.to_string(),
+            })
+        };
+        context.step(Step::Publish, None, publish).await?;
+        let report = Report { status, verified, ..report };
+        Ok(HandedOver { report, aliases: aliases.err().map(|error| error.to_string()) })
+    }
+
+    /// The builders' part, each of them beside the others.
+    async fn build(&self) -> Result<(), BakeError> {
+        let left: Vec<usize> = {
+            let saved = self.context.saved();
+            (0..saved.parts.len()).filter(|part| !saved.parts[*part].snapshot).collect()
+        };
+        let mut first = None;
+        let mut running = JoinSet::new();
+        for part in left {
+            let mut run = PartRun::new(Arc::clone(&self.context), part);
+            running.spawn(async move { run.build().await.map(|()| (part, run)) });
+        }
+        let mut failed = None;
+        while let Some(built) = running.join_next().await {
+            match built {
+                Ok(Ok((0, run))) => first = Some(run),
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => {
+                    // The others end in order: what they have loaded is gone on with.
+                    self.context.break_off();
+                    failed.get_or_insert(error);
+                }
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if self.context.saved().whole.is_none() {
+            return Ok(());
+        }
+        let mut first = match first {
+            Some(first) => first,
+            None => {
+                let mut first = PartRun::new(Arc::clone(&self.context), 0);
+                self.context.until_stopped(first.start_builder()).await?;
+                first
+            }
+        };
+        let assembled = self.context.until_stopped(assemble(&self.context, &mut first));
+        self.context.step(Step::Assemble, None, assembled).await
+    }
+
+    /// How the loads have ended.
+    pub(super) fn loaded(&self) -> Result<Report, BakeError> {
+        let saved = self.context.saved();
+        let each: Option<Vec<Report>> =
+            saved.parts.iter().map(|part| Some(part.loaded.as_ref()?.0.as_ref().clone())).collect();
+        let merged = each.and_then(|each| merge(each, &saved.index));
+        merged.ok_or_else(|| BakeError::Refused("the index was not loaded".to_owned()))
+    }
+}
+
+/// An index that the target has.
+pub(super) struct HandedOver {
+    /// Of the load, with what was found on the target.
+    pub(super) report: Report,
+    /// Why it did not get the aliases of templates.
+    pub(super) aliases: Option<String>,
+}

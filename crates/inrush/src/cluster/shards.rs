@@ -1,0 +1,114 @@
+//! How an index spreads its documents over shards, and on which nodes their primaries are.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use inrush_core::routing::Routing;
+use serde_json::Value;
+
+use super::error::ClusterError;
+use crate::transport::{NodeIndex, NodeUrl, Transport, path_segment};
+
+const FILTER: &str = "metadata.indices.*.routing_num_shards,metadata.indices.*.settings.index.number_of_shards,metadata.indices.*.settings.index.routing_partition_size,routing_table.indices.*.shards.*.primary,routing_table.indices.*.shards.*.node,routing_table.indices.*.shards.*.state";
+
+/// The shards of one index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shards {
+    /// Which document goes to which.
+    pub routing: Routing,
+    /// The id of the node that holds the primary of each, where it is active.
+    pub primaries: Vec<Option<String>>,
+}
+
+/// Looks at the shards of `index`, which is no alias.
+///
+/// # Errors
+/// As every question; it needs the right to read the cluster state (`cluster:monitor/state`).
+pub async fn shards(transport: &Transport, index: &str) -> Result<Shards, ClusterError> {
+    let what = format!("asking for the shards of {index}");
+    let path = format!("/_cluster/state/metadata,routing_table/{}?filter_path={FILTER}", path_segment(index));
+    let body = transport.demand(&what, Method::GET, &path, None).await?;
+    parse(index, &body).ok_or_else(|| ClusterError::Reply { what, problem: format!("they are not in {body}") })
+}
+
+fn parse(index: &str, body: &Value) -> Option<Shards> {
+    let metadata = body.get("metadata")?.get("indices")?.get(index)?;
+    let number = |value: &Value| match value {
+        Value::String(text) => text.parse::<u32>().ok(),
+        other => other.as_u64().and_then(|number| u32::try_from(number).ok()),
+    };
+    let setting = |name: &str| metadata.pointer(&format!("/settings/index/{name}")).and_then(number);
+    let routing_shards = metadata.get("routing_num_shards").and_then(number);
+    let partition_size = setting("routing_partition_size").unwrap_or(1);
+    let routing = Routing::new(setting("number_of_shards")?, routing_shards, partition_size)?;
+    let copies = body.get("routing_table")?.get("indices")?.get(index)?.get("shards")?;
+    let primary = |shard: u32| {
+        let copies = copies.get(shard.to_string())?.as_array()?;
+        let active = |copy: &&Value| copy["primary"] == true && copy["state"] != "UNASSIGNED";
+        copies.iter().find(active)?.get("node")?.as_str().map(str::to_owned)
+    };
+    Some(Shards { routing, primaries: (0..routing.shards()).map(primary).collect() })
+}
+
+/// Which of the transport's nodes has which id, as far as their addresses tell.
+///
+/// # Errors
+/// As every question.
+pub async fn nodes(transport: &Transport) -> Result<BTreeMap<String, NodeIndex>, ClusterError> {
+    let path = "/_nodes/http?filter_path=nodes.*.http.publish_address";
+    let body = transport.demand("asking for the nodes' addresses", Method::GET, path, None).await?;
+    let mut found = BTreeMap::new();
+    for (id, node) in body.get("nodes").and_then(Value::as_object).into_iter().flatten() {
+        let Some(address) = node.pointer("/http/publish_address").and_then(Value::as_str) else { continue };
+        if let Some(at) = transport.nodes().iter().position(|url| is_at(url, address)) {
+            found.insert(id.clone(), at);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a node that calls itself `address` (`host/ip:port` or `ip:port`) is the one at `url`.
+fn is_at(url: &NodeUrl, address: &str) -> bool {
+    let Some((hosts, port)) = address.rsplit_once(':') else { return false };
+    let host = url.host().trim_start_matches('[').trim_end_matches(']');
+    let same_host = |name: &str| {
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        name == host || (url.is_loopback() && matches!(name, "127.0.0.1" | "::1"))
+    };
+    port.parse() == Ok(url.port()) && hosts.split('/').any(same_host)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_primaries_are_found() {
+        let copy = |primary: bool, state: &str, node: &str| json!({"primary": primary, "state": state, "node": node});
+        let body = json!({
+            "metadata": {"indices": {"a.b": {"routing_num_shards": 4,
+                "settings": {"index": {"number_of_shards": "2", "routing_partition_size": "1"}}}}},
+            "routing_table": {"indices": {"a.b": {"shards": {
+                "0": [copy(false, "STARTED", "x"), copy(true, "RELOCATING", "y")],
+                "1": [{"primary": true, "state": "UNASSIGNED", "node": null}],
+            }}}},
+        });
+        let found = parse("a.b", &body).unwrap();
+        assert_eq!(found.routing, Routing::new(2, Some(4), 1).unwrap());
+        assert_eq!(found.primaries, [Some("y".to_owned()), None]);
+        assert_eq!(parse("other", &body), None);
+    }
+
+    #[test]
+    fn nodes_are_told_by_their_addresses() {
+        let url = |text: &str| NodeUrl::parse(text).unwrap().0;
+        assert!(is_at(&url("http://es-1:9200"), "es-1/10.0.0.1:9200"));
+        assert!(is_at(&url("http://10.0.0.1:9200"), "es-1/10.0.0.1:9200"));
+        assert!(is_at(&url("http://localhost:9201"), "127.0.0.1:9201"));
+        assert!(is_at(&url("http://[::1]:9200"), "[::1]:9200"));
+        assert!(!is_at(&url("http://es-1:9200"), "es-2/10.0.0.2:9200"));
+        assert!(!is_at(&url("http://es-1:9201"), "es-1/10.0.0.1:9200"));
+    }
+}

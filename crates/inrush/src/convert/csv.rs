@@ -1,0 +1,57 @@
+//! Flat documents as CSV (RFC 4180, with `\n`): cells as JSON writes them, strings as they are. An absent field and a null are an empty cell, as a load
+//! reads it; an empty string is `""`.
+
+use std::io::Write;
+
+use super::table::{Column, Kind, fields};
+use super::{ConvertError, Converted, for_each_block};
+use crate::source::Source;
+
+pub(super) fn write(
+    source: &mut dyn Source,
+    columns: &[Column],
+    out: &mut impl Write,
+) -> Result<Converted, ConvertError> {
+    let mut row = Vec::new();
+    for (at, column) in columns.iter().enumerate() {
+        separate(at, &mut row);
+        cell(&column.name, &mut row);
+    }
+    row.push(b'\n');
+    out.write_all(&row)?;
+    for_each_block(source, |block, rows| {
+        row.clear();
+        for record in 0..block.records.len() {
+            let fields = fields(block.record(record)).map_err(|problem| rows.error(record, problem))?;
+            for (at, column) in columns.iter().enumerate() {
+                separate(at, &mut row);
+                let Some((_, value)) = fields.iter().find(|(name, _)| *name == column.name) else { continue };
+                match value.kind() {
+                    Some(Kind::Null) => {}
+                    Some(Kind::String) => cell(&value.text(), &mut row),
+                    // Numbers with all their digits, and nothing that is not flat: the columns were found in the same documents.
+                    _ => row.extend_from_slice(value.0.as_bytes()),
+                }
+            }
+            row.push(b'\n');
+        }
+        Ok(out.write_all(&row)?)
+    })
+}
+
+fn separate(at: usize, row: &mut Vec<u8>) {
+    if at > 0 {
+        row.push(b',');
+    }
+}
+
+/// A string. In quotes where it would be read as something else.
+fn cell(text: &str, row: &mut Vec<u8>) {
+    let spaced = text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']);
+    if !text.is_empty() && !spaced && !text.contains(['"', ',', '\n', '\r']) {
+        return row.extend_from_slice(text.as_bytes());
+    }
+    row.push(b'"');
+    row.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+    row.push(b'"');
+}

@@ -1,0 +1,74 @@
+//! Formats that say any document: NDJSON, SMILE, and the bodies of bulk requests.
+
+use std::io::Write;
+
+use inrush_core::encode::smile::{NotSmile, SEPARATOR, SmileEncoder, SmileOptions};
+use inrush_core::encode::{Encoder, SmileWeaver};
+use inrush_core::{IndexTemplate, Operations};
+
+use super::{BulkLines, ConvertError, Converted, for_each_block};
+use crate::source::Source;
+
+/// What to do about a document that SMILE cannot say.
+const AS_JSON: &str = "SMILE would change it; convert to NDJSON instead, which says everything";
+
+pub(super) fn ndjson(source: &mut dyn Source, out: &mut impl Write) -> Result<Converted, ConvertError> {
+    for_each_block(source, |block, rows| {
+        for record in 0..block.records.len() {
+            let document = block.record(record);
+            if document.is_empty() {
+                return Err(rows.error(record, "the document is empty; expected a JSON object"));
+            }
+            out.write_all(document)?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    })
+}
+
+pub(super) fn smile(source: &mut dyn Source, out: &mut impl Write) -> Result<Converted, ConvertError> {
+    let mut encoder = SmileEncoder::new(SmileOptions::default());
+    let mut buffer = Vec::new();
+    for_each_block(source, |block, rows| {
+        buffer.clear();
+        for record in 0..block.records.len() {
+            encoder.encode(block.record(record), &mut buffer).map_err(|error| match error {
+                NotSmile::Inexact { .. } => rows.error(record, format!("{error}: {AS_JSON}")),
+                error => rows.error(record, error.to_string()),
+            })?;
+            buffer.push(SEPARATOR);
+        }
+        Ok(out.write_all(&buffer)?)
+    })
+}
+
+pub(super) fn bulk(
+    source: &mut dyn Source,
+    lines: &BulkLines,
+    smile: bool,
+    out: &mut impl Write,
+) -> Result<Converted, ConvertError> {
+    let index = "any".parse::<IndexTemplate>().map_err(ConvertError::Impossible)?;
+    let BulkLines { action, id, routing } = lines.clone();
+    // A fixed index is not written into the lines.
+    let encoder = Encoder::new(Operations { action, index, id, routing, version: None, drop: Vec::new() });
+    let mut weaver = SmileWeaver::default();
+    for_each_block(source, |block, rows| {
+        let mut items = encoder.encode(block);
+        if let Some(reject) = items.rejects.first() {
+            return Err(rows.error(reject.record as usize, reject.reason.clone()));
+        }
+        if !smile {
+            return Ok(out.write_all(&items.body)?);
+        }
+        weaver.weave(&mut items, Vec::new(), Into::into);
+        let Some(smile) = items.smile else { return Ok(()) };
+        match smile.exceptions.first() {
+            None => Ok(out.write_all(&smile.body)?),
+            Some(&record) => {
+                let why = format!("SMILE cannot say the document exactly, or it is no JSON object: {AS_JSON}");
+                Err(rows.error(record as usize, why))
+            }
+        }
+    })
+}

@@ -1,0 +1,171 @@
+//! Documents from one format into another, as they stream by. What the format cannot say ends it with an error that names the record: nothing is
+//! left out and nothing is changed silently.
+
+mod csv;
+mod documents;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod table;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use inrush_core::{Action, DocBlock, FieldPath, SourceId};
+
+use crate::reader::CHUNK_BYTES;
+use crate::source::{Source, SourceError};
+
+/// What documents become.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// NDJSON, one document a line.
+    Ndjson,
+    /// SMILE documents, each with its header and followed by `0xFF`.
+    Smile,
+    /// The body of a bulk request as NDJSON: an action line before each document. The index belongs into the request's path.
+    Bulk(BulkLines),
+    /// The same as SMILE.
+    BulkSmile(BulkLines),
+    /// CSV: a header, and one row a document. Documents have to be flat. The source is read twice.
+    Csv,
+    /// Parquet: one row a document. Documents have to be flat, and each field of one type. The source is read twice.
+    Parquet,
+}
+
+/// What action lines say.
+#[derive(Clone, Debug, Default)]
+pub struct BulkLines {
+    /// What happens with each document. Default `index`.
+    pub action: Action,
+    /// The field that holds the id.
+    pub id: Option<FieldPath>,
+    /// The field that holds the routing value.
+    pub routing: Option<FieldPath>,
+}
+
+/// What was converted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Converted {
+    /// Documents.
+    pub docs: u64,
+    /// Bytes of the sources, before decompression.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+}
+
+/// Why a conversion ended early. What was written before is no whole file.
+#[derive(Debug, thiserror::Error)]
+pub enum ConvertError {
+    /// The source cannot be read any further.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A record is no document, or the format cannot say it.
+    #[error("{source_name} row {row}: {problem}")]
+    Record {
+        /// The source's name.
+        source_name: String,
+        /// Line or row, from 1.
+        row: u64,
+        /// What was found, what was expected, and what to do.
+        problem: String,
+    },
+    /// The output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Write(#[from] io::Error),
+    /// The output as a whole is not possible.
+    #[error("{0}")]
+    Impossible(String),
+}
+
+/// Converts `source` into `target`. `again` opens it once more, for what has to be read twice.
+///
+/// # Errors
+/// [`ConvertError`]; the first record that is no document, or that the format cannot say, ends it.
+pub fn convert(
+    source: &mut dyn Source,
+    again: impl FnOnce() -> Result<Box<dyn Source>, SourceError>,
+    target: &Target,
+    out: impl Write + Send,
+) -> Result<Converted, ConvertError> {
+    let mut out = Counted { out, bytes: 0 };
+    let mut converted = match target {
+        Target::Ndjson => documents::ndjson(source, &mut out)?,
+        Target::Smile => documents::smile(source, &mut out)?,
+        Target::Bulk(lines) => documents::bulk(source, lines, false, &mut out)?,
+        Target::BulkSmile(lines) => documents::bulk(source, lines, true, &mut out)?,
+        Target::Csv => {
+            let columns = table::columns(source)?;
+            csv::write(again()?.as_mut(), &columns, &mut out)?
+        }
+        #[cfg(feature = "parquet")]
+        Target::Parquet => {
+            let columns = table::columns(source)?;
+            parquet::write(again()?.as_mut(), &columns, &mut out)?
+        }
+        #[cfg(not(feature = "parquet"))]
+        Target::Parquet => {
+            let why = "this build cannot write parquet; build it with the cargo feature parquet";
+            return Err(ConvertError::Impossible(why.to_owned()));
+        }
+    };
+    out.flush()?;
+    converted.bytes_written = out.bytes;
+    Ok(converted)
+}
+
+/// Calls `each` with every block whose records are all documents, and what names them.
+fn for_each_block(
+    source: &mut dyn Source,
+    mut each: impl FnMut(DocBlock, &Rows<'_>) -> Result<(), ConvertError>,
+) -> Result<Converted, ConvertError> {
+    let names = source.names();
+    let mut lines: HashMap<(SourceId, u32), u64> = HashMap::new();
+    let mut converted = Converted::default();
+    while let Some(chunk) = source.next_chunk(CHUNK_BYTES)? {
+        let block = chunk.into_block();
+        // A block knows only its own lines.
+        let before = lines.entry((block.origin.source, block.origin.partition)).or_default();
+        let name = names.get(block.origin.source.0 as usize).map_or("-", String::as_str);
+        let lines = block.records.iter().map(|record| *before + 1 + u64::from(record.line)).collect();
+        let rows = Rows { name, lines };
+        *before += block.lines;
+        if let Some(reject) = block.rejects.first() {
+            return Err(rows.error(reject.record as usize, reject.reason.clone()));
+        }
+        converted.docs += block.records.len() as u64;
+        converted.bytes_read += block.bytes_read;
+        each(block, &rows)?;
+    }
+    Ok(converted)
+}
+
+/// Where the records of a block stand.
+struct Rows<'a> {
+    name: &'a str,
+    lines: Vec<u64>,
+}
+
+impl Rows<'_> {
+    fn error(&self, record: usize, problem: impl Into<String>) -> ConvertError {
+        let row = self.lines.get(record).copied().unwrap_or(0);
+        ConvertError::Record { source_name: self.name.to_owned(), row, problem: problem.into() }
+    }
+}
+
+struct Counted<W> {
+    out: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(data)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,229 @@
+//! Whether a document fits a mapping that is there already, as far as that can be told without the server.
+
+use serde_json::{Map, Value};
+
+/// An index's mapping.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Mapping {
+    root: Map<String, Value>,
+    /// `index.mapping.ignore_malformed`.
+    ignore_malformed: bool,
+}
+
+/// What a field's value is, in the words of an error.
+fn what(value: &Value) -> String {
+    let shown = |text: String| text.chars().take(60).collect::<String>();
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(on) => on.to_string(),
+        Value::Number(number) => shown(number.to_string()),
+        Value::String(text) => shown(format!("{text:?}")),
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+impl Mapping {
+    /// From the index's part of the answer to `GET /index`.
+    pub(super) fn new(index: &Value) -> Self {
+        let root = index.get("mappings").and_then(Value::as_object).cloned().unwrap_or_default();
+        let setting = index.pointer("/settings/index/mapping/ignore_malformed");
+        let ignore_malformed = setting.is_some_and(|on| on == true || on == "true");
+        Mapping { root, ignore_malformed }
+    }
+
+    /// Why the server would refuse the document. What is not known here (formats of dates, shapes, plugins' types) is left to it.
+    pub(super) fn misfit(&self, document: &[u8]) -> Option<String> {
+        // What is no JSON is told elsewhere.
+        let Ok(Value::Object(document)) = serde_json::from_slice(document) else { return None };
+        self.object(&document, &self.root, "", self.root.get("dynamic"))
+    }
+
+    fn object(
+        &self,
+        document: &Map<String, Value>,
+        mapping: &Map<String, Value>,
+        path: &str,
+        dynamic: Option<&Value>,
+    ) -> Option<String> {
+        let dynamic = mapping.get("dynamic").or(dynamic);
+        for (name, value) in document {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            // A name with dots stands for objects in each other.
+            let field =
+                name.split('.').try_fold(mapping, |mapping, part| mapping.get("properties")?.get(part)?.as_object());
+            match field {
+                Some(field) => {
+                    let found = self.field(value, field, &path, dynamic);
+                    if found.is_some() {
+                        return found;
+                    }
+                }
+                None if dynamic == Some(&Value::from("strict")) && !value.is_null() && !name.contains('.') => {
+                    return Some(format!("field {path} is not in the mapping, and its dynamic is strict"));
+                }
+                None => {}
+            }
+        }
+        None
+    }
+
+    fn field(&self, value: &Value, field: &Map<String, Value>, path: &str, dynamic: Option<&Value>) -> Option<String> {
+        if let Value::Array(items) = value {
+            let kind = field.get("type").and_then(Value::as_str).unwrap_or("object");
+            let of_numbers = ["dense_vector", "knn_vector", "geo_point", "geo_shape", "point", "xy_point"];
+            return match of_numbers.contains(&kind) {
+                true => None,
+                false => items.iter().find_map(|item| self.field(item, field, path, dynamic)),
+            };
+        }
+        if value.is_null() || field.get("enabled") == Some(&Value::Bool(false)) {
+            return None;
+        }
+        let kind = field.get("type").and_then(Value::as_str).unwrap_or("object");
+        let refuse =
+            |expected: &str| Some(format!("field {path} is {}; its mapping, {kind}, takes {expected}", what(value)));
+        let ignored = field.get("ignore_malformed").map_or(self.ignore_malformed, |on| on == true);
+        match (kind, value) {
+            ("object" | "nested", Value::Object(below)) => self.object(below, field, path, dynamic),
+            ("object" | "nested", _) => refuse("objects"),
+            ("long" | "integer" | "short" | "byte" | "unsigned_long", _) if !ignored => match number(value) {
+                Some(number) if in_range(kind, number) => None,
+                Some(_) => refuse("whole numbers of its range"),
+                None => refuse("numbers"),
+            },
+            ("double" | "float" | "half_float" | "scaled_float", _) if !ignored => {
+                if number(value).is_some() {
+                    None
+                } else {
+                    refuse("numbers")
+                }
+            }
+            ("boolean", Value::Bool(_)) => None,
+            ("boolean", Value::String(text)) if ["true", "false", ""].contains(&text.as_str()) => None,
+            ("boolean", _) if !ignored => refuse("true and false"),
+            ("ip", Value::String(text)) if text.parse::<std::net::IpAddr>().is_ok() => None,
+            ("ip", _) if !ignored => refuse("IP addresses"),
+            ("date" | "date_nanos", Value::Object(_) | Value::Bool(_)) if !ignored => refuse("dates"),
+            ("date" | "date_nanos", Value::String(text)) if !ignored && !field.contains_key("format") => {
+                if looks_like_a_date(text) {
+                    None
+                } else {
+                    refuse("dates (strict_date_optional_time or epoch_millis)")
+                }
+            }
+            ("keyword" | "text" | "match_only_text" | "wildcard" | "constant_keyword", Value::Object(_)) => {
+                refuse("text")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The number that a value is, also as a string, which the servers take unless `coerce` is off.
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
+        _ => None,
+    }
+}
+
+fn in_range(kind: &str, number: f64) -> bool {
+    let (least, most) = match kind {
+        "byte" => (-128.0, 128.0),
+        "short" => (-32_768.0, 32_768.0),
+        "integer" => (-2_147_483_648.0, 2_147_483_648.0),
+        "unsigned_long" => (0.0, 18_446_744_073_709_551_616.0),
+        _ => (-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0),
+    };
+    // Fractions are cut off by `coerce`.
+    number >= least && number.trunc() < most
+}
+
+/// Whether a text may be a date in the servers' default format: a year, with more behind a `-`, or milliseconds since 1970.
+fn looks_like_a_date(text: &str) -> bool {
+    let digits = text.trim_start_matches('-');
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return true;
+    }
+    let bytes = text.as_bytes();
+    let digits_at = |range: std::ops::Range<usize>| bytes.get(range).is_some_and(|b| b.iter().all(u8::is_ascii_digit));
+    digits_at(0..4)
+        && bytes.get(4) == Some(&b'-')
+        && digits_at(5..7)
+        && (bytes.len() == 7
+            || bytes.get(7) == Some(&b'-') && digits_at(8..10) && (bytes.len() == 10 || bytes.get(10) == Some(&b'T')))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(mapping: Value, document: &str, expected: &str) {
+        let mapping = Mapping::new(&json!({"mappings": mapping}));
+        let found = mapping.misfit(document.as_bytes()).unwrap_or_default();
+        assert!(if expected.is_empty() { found.is_empty() } else { found.contains(expected) }, "{document}: {found:?}");
+    }
+
+    fn one(kind: &str) -> Value {
+        json!({"properties": {"f": {"type": kind}}})
+    }
+
+    #[test]
+    fn values_of_another_kind_are_refused() {
+        for (kind, value, expected) in [
+            ("long", "1", ""),
+            ("long", "\"12\"", ""),
+            ("long", "1.5", ""),
+            ("long", "\"x\"", "field f is \"x\"; its mapping, long, takes numbers"),
+            ("long", "[1, \"x\"]", "is \"x\""),
+            ("long", "{}", "is an object"),
+            ("byte", "128", "of its range"),
+            ("integer", "2147483648", "of its range"),
+            ("unsigned_long", "-1", "of its range"),
+            ("float", "true", "takes numbers"),
+            ("boolean", "\"true\"", ""),
+            ("boolean", "1", "takes true and false"),
+            ("date", "\"2026-01-31\"", ""),
+            ("date", "\"2026-01-31T10:00:00Z\"", ""),
+            ("date", "1700000000000", ""),
+            ("date", "\"31.01.2026\"", "takes dates"),
+            ("date", "\"2026-01-31 10:00\"", "takes dates"),
+            ("ip", "\"::1\"", ""),
+            ("ip", "\"localhost\"", "takes IP addresses"),
+            ("keyword", "1", ""),
+            ("text", "{\"a\":1}", "takes text"),
+            ("geo_point", "[1, 2]", ""),
+            ("dense_vector", "[1, 2]", ""),
+            ("nested", "[{\"a\":1}]", ""),
+            ("nested", "1", "takes objects"),
+            ("long", "null", ""),
+        ] {
+            check(one(kind), &format!("{{\"f\":{value}}}"), expected);
+        }
+    }
+
+    #[test]
+    fn formats_and_malformed_values_are_the_servers_matter() {
+        check(json!({"properties": {"f": {"type": "date", "format": "dd.MM.yyyy"}}}), r#"{"f":"31.01.2026"}"#, "");
+        check(json!({"properties": {"f": {"type": "long", "ignore_malformed": true}}}), r#"{"f":"x"}"#, "");
+        let index = json!({"mappings": one("long"), "settings": {"index": {"mapping": {"ignore_malformed": "true"}}}});
+        assert_eq!(Mapping::new(&index).misfit(br#"{"f":"x"}"#), None);
+    }
+
+    #[test]
+    fn objects_are_looked_into() {
+        let mapping = json!({"dynamic": "strict", "properties": {"a": {"properties": {"b": {"type": "long"}}},
+            "free": {"dynamic": true, "properties": {}}, "off": {"type": "object", "enabled": false}}});
+        check(mapping.clone(), r#"{"a":{"b":1}}"#, "");
+        check(mapping.clone(), r#"{"a.b":"x"}"#, "field a.b is \"x\"");
+        check(mapping.clone(), r#"{"a":{"b":"x"}}"#, "field a.b is \"x\"");
+        check(mapping.clone(), r#"{"a":{"c":1}}"#, "field a.c is not in the mapping");
+        check(mapping.clone(), r#"{"a":1}"#, "takes objects");
+        check(mapping.clone(), r#"{"free":{"x":1},"off":7}"#, "");
+        check(mapping, r#"{"new":null}"#, "");
+    }
+}

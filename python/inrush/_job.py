@@ -1,0 +1,218 @@
+"""A load that is spread over several processes: what runs once, and what runs for each part.
+
+The job is a load without documents of its own. It looks at the cluster, makes the index, changes its settings and puts them back,
+and counts at the end. Parts are loads that leave settings alone, whose reports the job takes in. They share the cluster as any loaders
+do: each one's tuner gives way; a limit of requests in flight is divided among those that run at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ._errors import LoadFailed, UsageError
+from ._options import Options
+from ._progress import Progress
+from ._report import Report
+from ._running import Running
+
+# Dead letters that a part sends along, bytes; there are few, or something is wrong with all documents.
+_LETTERS_BYTES_MAX = 1 << 20
+
+# What a job of several processes cannot do, and why.
+_REFUSED = {
+    "alias": "a swap ends a load of one process; load into a new index, then move the alias",
+    "durability": "each part would have to wait for flushes of the others",
+    "id_from": "documents of one part know nothing of the others'; name the field that holds the id with id",
+    "resume": "what is to be done again is the framework's to know; give ids, and run the job again",
+    "from_dead_letters": "dead letters are few; load them with inrush.load",
+    "map": "no part sees all documents; give a mapping",
+    "max_rate": "each part would have a rate of its own; limit the requests with in_flight",
+    "trace": "each part has a tuner of its own",
+}
+# What is done once, by the job.
+_ONCE = (
+    "mapping",
+    "settings",
+    "shards",
+    "replicas",
+    "indices",
+    "recreate",
+    "yes",
+    "replicas_off",
+    "force_merge",
+    "wait_for",
+    "wait_timeout",
+    "state",
+    "under_policy",
+)
+
+
+@dataclass
+class Part:
+    """What one part did; small enough to be sent to the job."""
+
+    report: dict[str, Any]
+    letters: list[str]
+    """Lines of its dead-letter file."""
+    letters_left_out: int
+    repeated: bool
+    """An earlier attempt at this part may have loaded some of its documents, or another one may run beside it."""
+
+    def to_json(self) -> str:
+        return json.dumps(self.__dict__)
+
+    @classmethod
+    def from_json(cls, text: str) -> Part:
+        return cls(**json.loads(text))
+
+
+def check(options: Options) -> Options:
+    """Refuses what several processes cannot do together."""
+    for name, why in _REFUSED.items():
+        if options.table.get(name) not in (None, False):
+            raise UsageError(f"{name} is not possible for a load of several processes: {why}")
+    return options
+
+
+def part_options(options: Options, tasks: int | None, with_job: bool) -> Options:
+    """The options of a part of which `tasks` run at once."""
+    changes: dict[str, Any] = {"leave_settings": True, "no_verify": True, "dead_letters": None}
+    if with_job:
+        changes.update(dict.fromkeys(_ONCE))
+    in_flight = options.table.get("in_flight")
+    if in_flight is not None:
+        if tasks is None:
+            raise UsageError(
+                "in_flight is the limit of all tasks together; say how many run at once with tasks, or leave it to the tuner"
+            )
+        changes["in_flight"] = max(1, int(in_flight) // max(1, tasks))
+    # A task that is run again meets what its first attempt has created: equal content is no conflict.
+    if options.table.get("action") == "create" and options.table.get("on_conflict") is None:
+        changes["on_conflict"] = "compare"
+    return options.but(**changes)
+
+
+def load_part(options: Options, feed: Callable[[Any], bool], repeated: bool, name: str) -> Part:
+    """Loads one part, which `feed` hands over. Raises where it could not go on, so that the framework runs it again."""
+    with tempfile.TemporaryDirectory(prefix="inrush-") as folder:
+        letters = os.path.join(folder, "dead-letters.ndjson")
+        running = Running(options.but(dead_letters=letters), None, name=name, progress=False)
+        try:
+            feed(running.load)
+        except BaseException as error:
+            running.stop(error)
+            raise
+        running.load.end()
+        report = running.wait()
+        lines, left_out = _letters(report.dead_letters)
+    if report.status in ("failed", "interrupted"):
+        raise LoadFailed(report)
+    return Part(report.to_dict(), lines, left_out, repeated)
+
+
+def _letters(path: str | None) -> tuple[list[str], int]:
+    if path is None:
+        return [], 0
+    kept: list[str] = []
+    room, left_out = _LETTERS_BYTES_MAX, 0
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            room -= len(line)
+            if room < 0:
+                left_out += 1
+            else:
+                kept.append(line)
+    return kept, left_out
+
+
+class Job:
+    """The part that runs once. It begins with `start` and ends with `finish`."""
+
+    def __init__(self, options: Options, *, expected_bytes: int | None, progress: Progress, name: str) -> None:
+        self.options = check(options)
+        self._expected_bytes = expected_bytes
+        self._progress = progress
+        self._name = name
+        self._running: Running | None = None
+        self._letters: list[str] = []
+        self._notes: list[str] = []
+
+    def start(self) -> None:
+        """Looks at the cluster, makes the index, and changes its settings as far as `expected_bytes` are worth it."""
+        # Its own dead letters would be none; those of the parts are written at the end.
+        once = self.options.but(dead_letters=None, in_flight=None, id=None, routing=None, version=None, action=None, on_conflict=None)
+        self._running = Running(once, None, name=self._name, expected_bytes=self._expected_bytes, progress=self._progress)
+        # The settings are changed when it begins to wait for documents; parts begin after that.
+        while self._running.load.progress()["phase"] == "starting" and self._running.poll(0.02) is None:
+            pass
+
+    @property
+    def is_started(self) -> bool:
+        return self._running is not None
+
+    def absorb(self, part: Part) -> None:
+        """Takes in what a part did. Each part has to be given once: the attempt that counts."""
+        assert self._running is not None, "a job takes in parts after its start"
+        report = part.report
+        if part.repeated:
+            # What this attempt has updated another one may have created.
+            report["uncertain_updates"] += report["docs_updated"]
+            report["uncertain_deletes"] += report["docs_not_found"]
+        self._running.load.absorb(json.dumps(report))
+        self._letters += part.letters
+        if part.letters_left_out:
+            self._notes.append(f"{part.letters_left_out:,} dead letters of one task are not in the file: they were more than 1 MiB")
+        self._notes += report["warnings"]
+
+    def finish(self, failure: BaseException | str | None = None) -> Report:
+        """Puts the settings back, counts, and returns the report of the whole."""
+        assert self._running is not None, "a job ends after its start"
+        if failure is None:
+            self._running.load.end()
+        else:
+            self._running.load.fail(str(failure))
+        report = self._running.wait()
+        data = report.to_dict()
+        data["warnings"] = sorted({*data["warnings"], *self._notes})
+        if self._letters:
+            path = Path(self.options.table.get("dead_letters") or f"inrush-dead-letters-{report.run_id}.ndjson")
+            path.write_text("".join(self._letters), encoding="utf-8")
+            data["dead_letters"] = str(path)
+        return Report(data)
+
+
+def merged(parts: Iterable[Part]) -> Report:
+    """One report of several parts without a job: sums, and what was not looked at says so."""
+    total: dict[str, Any] = {}
+    for part in parts:
+        total = _add(total, part.report)
+    if not total:
+        raise UsageError("there was nothing to load: no part sent a report")
+    not_in = total["docs_dead_lettered"] + total["docs_redirected"] + total["docs_unknown"]
+    total["status"] = "incomplete" if not_in else "complete"
+    total["dead_letters"] = None
+    return Report(total)
+
+
+def _add(total: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    if not total:
+        return dict(more)
+    added = dict(total)
+    for name, value in more.items():
+        before = total.get(name)
+        if isinstance(value, bool) or before is None:
+            added[name] = before if before is not None else value
+        elif isinstance(value, (int, float)):
+            # They ran side by side.
+            added[name] = max(before, value) if name == "seconds" else before + value
+        elif isinstance(value, list):
+            added[name] = [*before, *value]
+        elif name == "indices":
+            added[name] = {**before, **{index: _add(before.get(index, {}), counts) for index, counts in value.items()}}
+    return added

@@ -1,0 +1,57 @@
+"""Options as keyword arguments, on their way to the code that checks them: the command line's own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+_SECRETS = ("password", "api_key", "bearer")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a load. They can be pickled; their text never shows a secret."""
+
+    table: dict[str, Any]
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Options:
+        """Sorts secrets out, and makes plain values of what people write in Python."""
+        table = {name: _plain(name, value) for name, value in options.items() if name not in _SECRETS}
+        secrets = {name: options[name] for name in _SECRETS if options.get(name) is not None}
+        for name, secret in secrets.items():
+            if not isinstance(secret, str):
+                raise TypeError(f"{name} has to be a str, not {type(secret).__name__}")
+        return cls(table, secrets)
+
+    def but(self, **changes: Any) -> Options:
+        """The same with other values; None takes an option away."""
+        table = {**self.table, **{name: _plain(name, value) for name, value in changes.items()}}
+        return Options({name: value for name, value in table.items() if value is not None}, self.secrets)
+
+    def as_json(self) -> str:
+        return json.dumps(self.table)
+
+    def secret_list(self) -> list[str | None]:
+        return [self.secrets.get(name) for name in _SECRETS]
+
+
+def _plain(name: str, value: Any) -> Any:
+    """What a job file could say."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case os.PathLike():
+            return os.fspath(value)
+        case timedelta():
+            return f"{round(value.total_seconds() * 1000)}ms"
+        case Mapping():
+            return {str(key): _plain(name, item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_plain(name, item) for item in value]
+    raise TypeError(f"{name} is of type {type(value).__name__}; expected a string, a number, True or False, or a list or dict of them")

@@ -1,0 +1,126 @@
+"""A load under way."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import time
+import weakref
+from collections.abc import Sequence
+
+from . import _inrush
+from ._options import Options
+from ._progress import Progress, Watcher, forward_messages, level
+from ._report import Report
+
+# How long a wait in the engine lasts before Python looks for signals.
+_LOOK_EVERY_S = 0.2
+
+
+# Loads that have not ended.
+_active: weakref.WeakSet[Running] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """A program that ends before its loads: what was handed over is loaded, settings are put back."""
+    for running in list(_active):
+        if running.process == os.getpid():
+            logging.getLogger("inrush").error("the program ends and a load was not closed: what was handed over is loaded now")
+            if running.is_fed:
+                running.load.end()
+            else:
+                running.load.stop()
+            while running.poll(_LOOK_EVERY_S) is None:
+                pass
+
+
+class Running:
+    """Begins a load, watches it, and waits for its end."""
+
+    def __init__(
+        self,
+        options: Options,
+        sources: Sequence[str] | None,
+        *,
+        name: str = "python",
+        expected_bytes: int | None = None,
+        keep_outcomes: bool = False,
+        progress: Progress = None,
+    ) -> None:
+        try:
+            self.load = _inrush.Load(
+                options.as_json(),
+                None if sources is None else list(sources),
+                options.secret_list(),
+                name,
+                expected_bytes,
+                keep_outcomes,
+                level(),
+            )
+        finally:
+            forward_messages()
+        self.is_fed = sources is None
+        self.process = os.getpid()
+        _active.add(self)
+        self._report: Report | None = None
+        self._watcher = Watcher(self.load, progress)
+
+    def poll(self, seconds: float) -> Report | None:
+        """The report, if it is there within so many seconds."""
+        if self._report is None:
+            text = self.load.wait(seconds)
+            if text is not None:
+                self._report = Report(json.loads(text))
+                _active.discard(self)
+                self._watcher.stop()
+        return self._report
+
+    def wait(self) -> Report:
+        """Waits for the end. An interruption of the wait stops the load and is raised on, with the report as its attribute."""
+        try:
+            while (report := self.poll(_LOOK_EVERY_S)) is None:
+                pass
+            return report
+        except BaseException as error:
+            self.stop(error)
+            raise
+
+    def stop(self, why: BaseException) -> Report:
+        """Ends the load early and waits for what is under way, which `retry` and `drain` times bound."""
+        self.load.stop()
+        while (report := self.poll(_LOOK_EVERY_S)) is None:
+            pass
+        _attach(why, report)
+        return report
+
+    def fail(self, why: BaseException) -> Report:
+        """Whoever feeds the load cannot go on: what was handed over is loaded, and the load ends as failed."""
+        self.load.fail(f"{type(why).__name__}: {why}")
+        report = self.wait()
+        _attach(why, report)
+        return report
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Waits until everything that was handed over is settled: in, or a dead letter."""
+        self.load.hurry()
+        target = self.load.given()
+        end = None if timeout is None else time.monotonic() + timeout
+        while self.load.progress()["docs_settled"] < target:
+            if self.poll(0.02) is not None:
+                break
+            if end is not None and time.monotonic() > end:
+                raise TimeoutError(f"not all of {target:,} documents are settled after {timeout} s")
+
+
+def _attach(error: BaseException, report: Report) -> None:
+    try:
+        error.report = report  # type: ignore[attr-defined]
+        if hasattr(error, "add_note"):
+            error.add_note(f"inrush: {report.docs_read:,} documents were read and {report.docs_indexed:,} indexed before; `report` has the rest")
+    except Exception:
+        # Some exceptions take no attributes; then there is only the log.
+        pass
+

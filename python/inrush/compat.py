@@ -1,0 +1,351 @@
+"""`bulk`, `streaming_bulk` and `parallel_bulk` with the signatures of elasticsearch-py's and opensearch-py's helpers, on top of inrush.
+
+A script changes one import::
+
+    from inrush.compat import bulk      # instead of opensearchpy.helpers or elasticsearch.helpers
+    bulk(client, actions)
+
+What they document is kept: one result for each action, in the order of the actions; `BulkIndexError` with `errors`; `ignore_status`,
+`stats_only`, `yield_ok`. `client` only says where the cluster is and who we are. Different on purpose: what is rejected
+because of load is sent again (the helpers drop it unless `max_retries` is given); `chunk_size`, `max_chunk_bytes`, `thread_count` and
+`queue_size` are taken and left to the tuner. A result has `_index`, `_id` (None where the cluster made it up), `status` and `result`, and no
+`_version`, `_seq_no` or `_shards`. What cannot be done is refused, not left out: scripts, `if_seq_no`, pipelines of single actions.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from typing import Any
+
+from ._errors import InrushError, LoadFailed, UsageError
+from ._options import Options
+from ._running import Running
+
+__all__ = ["BulkIndexError", "bulk", "expand_action", "parallel_bulk", "streaming_bulk"]
+
+_CHUNK_BYTES = 100 * 1024 * 1024
+# Results are looked for after so many actions.
+_LOOK_EVERY = 500
+
+Result = tuple[bool, dict[str, Any]]
+Status = int | Collection[int]
+
+_STATUS = {
+    "created": 201,
+    "updated": 200,
+    "deleted": 200,
+    "noop": 200,
+    "not_found": 404,
+    # A 409 that an attempt of ours explains: it is the document itself.
+    "already_there": 200,
+    "dropped": 200,
+    "redirected": 201,
+    "conflicting": 409,
+}
+# Names of an action's metadata, and what they are called here.
+_METADATA = {
+    "_id": "id",
+    "_index": "index",
+    "routing": "routing",
+    "_routing": "routing",
+    "version": "version",
+    "_version": "version",
+    "version_type": "version_type",
+    "_version_type": "version_type",
+    # The loader sends a conflicting update again by itself.
+    "retry_on_conflict": None,
+    "_retry_on_conflict": None,
+    "_type": None,
+}
+_REFUSED = ("if_seq_no", "_if_seq_no", "if_primary_term", "_if_primary_term", "pipeline", "parent", "_parent", "_percolate", "_timestamp")
+
+
+class BulkIndexError(InrushError):
+    """Some actions failed; `errors` has them. For a client of elasticsearch-py or opensearch-py it is their `BulkIndexError` as well."""
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """The results of the actions that failed, with their `data`."""
+        return self.args[1]  # type: ignore[no-any-return]
+
+
+def bulk(
+    client: Any,
+    actions: Iterable[Any],
+    stats_only: bool = False,
+    ignore_status: Status = (),
+    *args: Any,
+    **kwargs: Any,
+) -> tuple[int, int | list[dict[str, Any]]]:
+    """How many actions succeeded, and the errors, or their number with `stats_only`."""
+    succeeded, failed = 0, 0
+    errors = []
+    kwargs["yield_ok"] = True
+    for ok, item in streaming_bulk(client, actions, *args, **{**kwargs, "ignore_status": ignore_status}):
+        if ok:
+            succeeded += 1
+        elif stats_only:
+            failed += 1
+        else:
+            errors.append(item)
+    return succeeded, failed if stats_only else errors
+
+
+def streaming_bulk(
+    client: Any,
+    actions: Iterable[Any],
+    chunk_size: int = 500,
+    max_chunk_bytes: int = _CHUNK_BYTES,
+    raise_on_error: bool = True,
+    expand_action_callback: Callable[[Any], Any] | None = None,
+    raise_on_exception: bool = True,
+    max_retries: int = 0,
+    initial_backoff: float = 2,
+    max_backoff: float = 600,
+    yield_ok: bool = True,
+    ignore_status: Status = (),
+    retry_on_status: Status = (429,),
+    flush_after_seconds: float | None = None,
+    span_name: str = "",
+    *args: Any,
+    **kwargs: Any,
+) -> Iterator[Result]:
+    """Yields `(ok, item)` for each action, in their order. `kwargs` may hold `index`, `pipeline`, `routing`, `refresh` and options of
+    `inrush.load`.
+    """
+    if args:
+        raise UsageError(f"{len(args)} positional arguments too many")
+    ignored = {ignore_status} if isinstance(ignore_status, int) else set(ignore_status)
+    expand = expand_action_callback or expand_action
+    refresh = kwargs.pop("refresh", False)
+    # What the helpers hand on to the client's method and means nothing here.
+    for name in ("request_timeout", "timeout", "headers", "error_trace", "filter_path", "human", "pretty", "wait_for_active_shards"):
+        kwargs.pop(name, None)
+    routing = kwargs.pop("routing", None)
+    options = {"no_verify": True, "max_errors": 2**62, "dead_letters": "/dev/null", "linger": "100ms", **_target(client), **kwargs}
+    # Each action names its index where there is no other.
+    options.setdefault("index", "index-of-each-action")
+    error_class = _error_class(client)
+
+    failed: list[dict[str, Any]] = []
+    results = _results(Options.of(options), actions, expand, routing, "index" in kwargs)
+    for number, (ok, item, data) in enumerate(results, 1):
+        (body,) = item.values()
+        if not ok and raise_on_error and body["status"] not in ignored:
+            if data is not None:
+                body["data"] = data
+            failed.append(item)
+        if yield_ok if ok else not failed:
+            yield ok, item
+        # Errors of what would have been one request are told together.
+        if failed and number % chunk_size == 0:
+            break
+    results.close()
+    if failed:
+        raise error_class(f"{len(failed)} document(s) failed to index.", failed)
+    if refresh:
+        client.indices.refresh(index=kwargs.get("index", "_all"))
+
+
+def parallel_bulk(
+    client: Any,
+    actions: Iterable[Any],
+    thread_count: int = 4,
+    chunk_size: int = 500,
+    max_chunk_bytes: int = _CHUNK_BYTES,
+    queue_size: int = 4,
+    expand_action_callback: Callable[[Any], Any] | None = None,
+    raise_on_exception: bool = True,
+    raise_on_error: bool = True,
+    ignore_status: Status = (),
+    flush_after_seconds: float | None = None,
+    *args: Any,
+    **kwargs: Any,
+) -> Iterator[Result]:
+    """The same as `streaming_bulk`, which sends several requests at once already."""
+    return streaming_bulk(
+        client,
+        actions,
+        chunk_size,
+        max_chunk_bytes,
+        raise_on_error,
+        expand_action_callback,
+        raise_on_exception,
+        *args,
+        **{**kwargs, "ignore_status": ignore_status},
+    )
+
+
+def expand_action(data: Any) -> tuple[dict[str, Any], Any]:
+    """An action as people write it, as the action and the document that it sends."""
+    if isinstance(data, (bytes, str)):
+        return {"index": {}}, data
+    data = dict(data)
+    op = data.pop("_op_type", "index")
+    meta = {name: data.pop(name) for name in (*_METADATA, *_REFUSED) if name in data}
+    if op == "delete":
+        return {op: meta}, None
+    return {op: meta}, data.get("_source", data)
+
+
+def _results(
+    options: Options, actions: Iterable[Any], expand: Callable[[Any], Any], routing: str | None, index_given: bool
+) -> Generator[tuple[bool, dict[str, Any], Any], None, None]:
+    """What became of each action, in their order, and what was sent where it failed."""
+    running = Running(options, None, name="actions", keep_outcomes=True, progress=False)
+    load = running.load
+    waiting: deque[tuple[str, dict[str, Any]]] = deque()
+    known: dict[int, tuple[int, dict[str, Any], Any]] = {}
+    first = 0
+
+    def known_so_far() -> Iterator[tuple[bool, dict[str, Any], Any]]:
+        nonlocal first
+        for number, docs, how in load.settlements():
+            for at in range(number, number + docs):
+                known[at] = (_STATUS.get(how, 0), {"result": how} if how != "unknown" else {}, None)
+        for number, status, kind, reason, _, document in load.failures():
+            # What never reached the cluster is told like a request that it refused.
+            known[number] = (status or 400, {"error": {"type": kind, "reason": reason}}, document)
+        while first in known:
+            status, more, document = known.pop(first)
+            op, named = waiting.popleft()
+            first += 1
+            yield 200 <= status < 300, {op: {**named, "status": status, **more}}, _data(op, document)
+
+    try:
+        for at, action in enumerate(actions):
+            header, data = expand(action)
+            op, meta = next(iter(header.items()))
+            action_name, document, given = _understood(op, meta, data)
+            index = given.get("index")
+            if index is None and not index_given:
+                raise UsageError(f"action {at} names no index, and none is given for all of them (index=…)")
+            id = given.get("id")
+            waiting.append((op, {"_index": index or options.table["index"], "_id": None if id is None else str(id)}))
+            where = given.get("routing", routing)
+            if not load.add(
+                document, None if id is None else str(id), None if where is None else str(where), index, action_name, given.get("version")
+            ):
+                break
+            if at % _LOOK_EVERY == _LOOK_EVERY - 1:
+                yield from known_so_far()
+        load.end()
+        while (report := running.poll(0.05)) is None:
+            yield from known_so_far()
+        yield from known_so_far()
+    except BaseException as error:
+        # Whoever takes the results may have left, too.
+        running.stop(error)
+        raise
+    if waiting or report.status in ("failed", "interrupted"):
+        raise LoadFailed(report)
+
+
+def _understood(op: str, meta: Mapping[str, Any], data: Any) -> tuple[str, Any, dict[str, Any]]:
+    """The loader's action, document and metadata, or an error that names what it has no word for."""
+    given: dict[str, Any] = {}
+    for name, value in meta.items():
+        if name not in _METADATA:
+            raise UsageError(f"{name} of a single {op} action is not supported by inrush.compat")
+        known = _METADATA[name]
+        if known is not None and value is not None:
+            given[known] = value
+    version_type = given.pop("version_type", None)
+    if "version" in given and version_type not in ("external", "external_gt"):
+        raise UsageError(f"version_type is {version_type}; inrush.compat takes external versions only")
+    if op != "update":
+        if op not in ("index", "create", "delete"):
+            raise UsageError(f"_op_type is {op!r}; expected index, create, update or delete")
+        return op, data, given
+    body = json.loads(data) if isinstance(data, (bytes, str)) else data
+    extra = set(body) - {"doc", "doc_as_upsert", "detect_noop"}
+    if "doc" not in body or extra:
+        what = ", ".join(sorted(extra)) or "no doc"
+        raise UsageError(f"an update with {what} is not supported by inrush.compat; expected doc, and doc_as_upsert")
+    return "upsert" if body.get("doc_as_upsert") else "update", body["doc"], given
+
+
+def _data(op: str, document: bytes | None) -> Any:
+    """What was sent, as it is told of an action that failed."""
+    if document is None or op == "delete":
+        return None
+    try:
+        data = json.loads(document)
+    except ValueError:
+        return document
+    return {"doc": data} if op == "update" else data
+
+
+def _error_class(client: Any) -> type[BulkIndexError]:
+    """Whoever catches the library's own error catches ours."""
+    package = type(client).__module__.split(".")[0]
+    try:
+        if package == "elasticsearch":
+            from elasticsearch.helpers import BulkIndexError as theirs
+        elif package == "opensearchpy":
+            from opensearchpy.helpers import BulkIndexError as theirs  # type: ignore[assignment]
+        else:
+            return BulkIndexError
+    except ImportError:
+        return BulkIndexError
+
+    # Ours comes first, so that `errors` is ours; both take message and errors.
+    def __init__(self: Any, message: str, errors: list[dict[str, Any]]) -> None:
+        Exception.__init__(self, message, errors)
+
+    return type("BulkIndexError", (BulkIndexError, theirs), {"__init__": __init__, "errors": BulkIndexError.errors})
+
+
+def _target(client: Any) -> dict[str, Any]:
+    """Where the cluster of a client is, and who we are to it."""
+    package = type(client).__module__.split(".")[0]
+    if isinstance(client, (str, list)):
+        return {"to": client}
+    if isinstance(client, Mapping):
+        return dict(client)
+    if package == "elasticsearch":
+        nodes = [node.config for node in client.transport.node_pool.all()]
+        one = nodes[0]
+        urls = [f"{node.scheme}://{node.host}:{node.port}{node.path_prefix}" for node in nodes]
+        tls = {"ca": one.ca_certs, "cert": one.client_cert, "key": one.client_key, "insecure": one.verify_certs is False}
+        header = client._headers.get("authorization")
+    elif package == "opensearchpy":
+        pool = client.transport.connection_pool
+        connections = list(getattr(pool, "connections", None) or [pool.connection])
+        urls = [f"{connection.host}{connection.url_prefix}" for connection in connections]
+        kwargs = getattr(client.transport, "kwargs", {})
+        tls = {
+            "ca": kwargs.get("ca_certs"),
+            "cert": kwargs.get("client_cert"),
+            "key": kwargs.get("client_key"),
+            "insecure": connections[0].use_ssl and kwargs.get("verify_certs") is False,
+        }
+        header = connections[0].headers.get("authorization")
+        signer = getattr(connections[0], "http_auth", None)
+        if header is None and callable(signer):
+            raise UsageError(
+                f"the client signs requests with {type(signer).__name__}, which cannot be taken over; give "
+                "{'to': url, 'aws_sigv4': 'es'} in place of the client"
+            )
+    else:
+        raise TypeError(f"client is a {type(client).__name__}; expected one of elasticsearch-py or opensearch-py, a URL, or a dict of options")
+    options = {name: value for name, value in tls.items() if value and all(url.startswith("https") for url in urls)}
+    return {"to": urls, **options, **_credentials(header)}
+
+
+def _credentials(header: str | None) -> dict[str, str]:
+    if header is None:
+        return {}
+    kind, _, value = header.partition(" ")
+    match kind.lower():
+        case "basic":
+            user, _, password = base64.b64decode(value).decode().partition(":")
+            return {"user": user, "password": password}
+        case "apikey":
+            return {"api_key": value}
+        case "bearer":
+            return {"bearer": value}
+    raise UsageError(f"the client's authorization is of kind {kind}; expected Basic, ApiKey or Bearer")

@@ -1,0 +1,35 @@
+//! Errors as Python's exceptions, which are classes of the package itself (`inrush/_errors.py`).
+
+use inrush_cli::embed::{Error, ErrorKind};
+use pyo3::prelude::*;
+
+pyo3::import_exception!(inrush._errors, InrushError);
+pyo3::import_exception!(inrush._errors, UsageError);
+pyo3::import_exception!(inrush._errors, SourceError);
+pyo3::import_exception!(inrush._errors, ClusterError);
+
+/// The exception for an error before the first document.
+pub(crate) fn exception(error: Error) -> PyErr {
+    let mut text = error.message;
+    if let Some(hint) = error.hint {
+        text.push_str("\nhint: ");
+        text.push_str(&hint);
+    }
+    match error.kind {
+        ErrorKind::Usage => UsageError::new_err(as_keywords(&text)),
+        ErrorKind::Source => SourceError::new_err(text),
+        ErrorKind::Cluster => ClusterError::new_err(text),
+    }
+}
+
+/// Flags are keyword arguments here: `--batch-bytes 1MiB` becomes `batch_bytes 1MiB`.
+fn as_keywords(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_inclusive(|c: char| c.is_whitespace() || c == '`') {
+        match word.strip_prefix("--") {
+            Some(flag) if flag.starts_with(|c: char| c.is_ascii_lowercase()) => out.push_str(&flag.replace('-', "_")),
+            _ => out.push_str(word),
+        }
+    }
+    out
+}

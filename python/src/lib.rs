@@ -1,0 +1,30 @@
+//! The extension module of the Python package `inrush`: it only registers. What users see is in `python/inrush/`.
+
+mod error;
+mod json;
+mod load;
+mod logs;
+mod push;
+mod runtime;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// As in the binary: glibc keeps what each thread's arena once held.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Runs the command line, and returns its exit status.
+#[pyfunction]
+fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| inrush_cli::run(arguments))
+}
+
+#[pymodule]
+fn _inrush(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<load::Load>()?;
+    module.add_function(wrap_pyfunction!(logs::take_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(run_command, module)?)
+}

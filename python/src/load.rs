@@ -1,0 +1,364 @@
+//! A load under way, as the Python part of the package sees it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use inrush::source::feed::Feed;
+use inrush::{
+    Counts, ErrorCount, Failure, IndexCounts, Others, PauseHandle, Phase, Progress, RunningLoad, Settled, Settlement,
+    StopHandle,
+};
+use inrush_cli::embed::{self, ProgressLine, Secret, Secrets};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Deserialize;
+use tokio::sync::{mpsc, watch};
+
+use crate::error::{InrushError, exception};
+use crate::runtime::{LOOK_EVERY, runtime, wait_for};
+
+/// A load under way. It ends when its sources do; one that is fed, after `end`.
+#[pyclass(frozen, module = "inrush._inrush")]
+pub(crate) struct Load {
+    /// Where documents of the program go; `None` for files.
+    feed: Option<Feed>,
+    progress: watch::Receiver<Progress>,
+    line: Mutex<ProgressLine>,
+    stop: StopHandle,
+    pause: PauseHandle,
+    failures: Mutex<Option<mpsc::UnboundedReceiver<Failure>>>,
+    settlements: Mutex<Option<mpsc::UnboundedReceiver<Settlement>>>,
+    others: Others,
+    ending: Arc<Ending>,
+    process: u32,
+}
+
+/// Where the report will be.
+#[derive(Default)]
+struct Ending {
+    report: Mutex<Option<Result<String, String>>>,
+    there: Condvar,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[pymethods]
+impl Load {
+    /// Begins. `options` is a JSON object with the keys of a job file. `sources` are paths, globs and URLs; `None` for a load that
+    /// is fed, which `name` names and of which about `bytes` will come.
+    #[new]
+    #[pyo3(signature = (options, sources, secrets, name, bytes, keep_outcomes, log_level))]
+    #[expect(clippy::too_many_arguments, reason = "the one caller is `inrush/_running.py`, which names them all")]
+    fn new(
+        py: Python<'_>,
+        options: &str,
+        sources: Option<Vec<OsString>>,
+        secrets: [Option<String>; 3],
+        name: &str,
+        bytes: Option<u64>,
+        keep_outcomes: bool,
+        log_level: u8,
+    ) -> PyResult<Self> {
+        crate::logs::start(log_level);
+        let table = parse_options(options)?;
+        let [password, api_key, bearer] = secrets.map(|secret| secret.map(Secret::new));
+        let fed = sources.is_none();
+        let mut load = embed::Load::new(table, sources.unwrap_or_default(), Secrets { password, api_key, bearer })
+            .map_err(exception)?;
+        load.tell_settlements(keep_outcomes);
+        let name = name.to_owned();
+        let begun = wait_for(py, async move {
+            let (feed, load) = match fed {
+                true => load.start_fed(&name, bytes).await.map(|(feed, load)| (Some(feed), load))?,
+                false => (None, load.start().await?),
+            };
+            Ok((feed, load))
+        })?;
+        let (feed, load) = begun.map_err(exception)?;
+        Load::watch(feed, load, keep_outcomes)
+    }
+
+    /// Waits until the report is there, at most so many seconds; the report as JSON.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<Option<String>> {
+        self.check_process()?;
+        let wait = Duration::try_from_secs_f64(seconds).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let report = py.detach(|| {
+            let missing = |report: &mut Option<_>| report.is_none();
+            let waited = self.ending.there.wait_timeout_while(lock(&self.ending.report), wait, missing);
+            waited.unwrap_or_else(PoisonError::into_inner).0.clone()
+        });
+        report.transpose().map_err(InrushError::new_err)
+    }
+
+    /// What was read so far, settled, and so on.
+    fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let now = self.progress.borrow().clone();
+        let dict = PyDict::new(py);
+        dict.set_item("docs_read", now.docs_read)?;
+        dict.set_item("docs_settled", now.docs_settled)?;
+        dict.set_item("docs_dead_lettered", now.docs_dead_lettered)?;
+        dict.set_item("bytes_read", now.bytes_read)?;
+        dict.set_item("bytes_total", now.bytes_total)?;
+        dict.set_item("bytes_sent", now.bytes_sent)?;
+        dict.set_item("requests", now.requests)?;
+        dict.set_item("retried_items", now.retried_items)?;
+        dict.set_item("in_flight", now.in_flight)?;
+        dict.set_item("seconds", now.seconds)?;
+        dict.set_item("phase", phase(&now.phase))?;
+        Ok(dict)
+    }
+
+    /// The progress in one line, as the command line shows it.
+    fn line(&self) -> String {
+        lock(&self.line).text(&self.progress.borrow())
+    }
+
+    /// Whether there is room for more, within so many seconds. Also true where the load has ended: then `add` says so.
+    fn has_room(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
+        let wait = Duration::try_from_secs_f64(seconds).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let feed = self.fed()?;
+        Ok(py.detach(|| feed.wait_for_room(wait)).unwrap_or(true))
+    }
+
+    /// Documents that were handed over so far.
+    fn given(&self) -> PyResult<u64> {
+        Ok(self.fed()?.given())
+    }
+
+    /// What was handed over goes on at once.
+    fn hurry(&self) -> PyResult<()> {
+        self.fed()?.flush();
+        Ok(())
+    }
+
+    /// Nothing more will be handed over.
+    fn end(&self) -> PyResult<()> {
+        self.fed()?.end();
+        Ok(())
+    }
+
+    /// Nothing more will be handed over because something went wrong: the load ends as failed, after what was handed over.
+    fn fail(&self, why: &str) -> PyResult<()> {
+        self.fed()?.fail(why);
+        Ok(())
+    }
+
+    /// Ends the load early: what is under way is waited for.
+    fn stop(&self) {
+        self.stop.stop();
+        if let Some(feed) = &self.feed {
+            feed.close();
+        }
+    }
+
+    /// Nothing new is sent until `resume`.
+    fn pause(&self) {
+        self.pause.pause();
+    }
+
+    /// Goes on.
+    fn resume(&self) {
+        self.pause.resume();
+    }
+
+    /// The dead letters since the last call: position, status, type, reason, action line and document.
+    fn failures(&self) -> Vec<Letter> {
+        let mut failures = lock(&self.failures);
+        let mut all = Vec::new();
+        while let Some(Ok(failure)) = failures.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
+            let letter = failure.letter;
+            let action = letter.action.map(|action| action.to_vec());
+            all.push((
+                letter.position.doc,
+                letter.status,
+                letter.kind,
+                letter.reason,
+                action,
+                letter.document.to_vec(),
+            ));
+        }
+        all
+    }
+
+    /// What became of documents that are no dead letters since the last call: the first one's number, how many, and how they ended.
+    fn settlements(&self) -> Vec<(u64, u32, &'static str)> {
+        let mut settlements = lock(&self.settlements);
+        let mut all = Vec::new();
+        while let Some(Ok(settlement)) = settlements.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
+            all.push((settlement.first_doc, settlement.docs, settled(settlement.settled)));
+        }
+        all
+    }
+
+    /// Takes in the report of another load of the same job, as JSON.
+    fn absorb(&self, report: &str) -> PyResult<()> {
+        let other: Other =
+            serde_json::from_str(report).map_err(|e| PyValueError::new_err(format!("that is no report: {e}")))?;
+        self.others.absorb(&other.counts, &other.indices, &other.errors);
+        Ok(())
+    }
+
+    /// Hands over what an iterable yields: dicts, JSON as bytes or str, record batches. False where the load has ended
+    /// before.
+    fn push(&self, items: &Bound<'_, PyAny>) -> PyResult<bool> {
+        crate::push::items(self, items)
+    }
+
+    /// Hands over the record batches of an Arrow stream or array. False where the load has ended before.
+    fn push_arrow(&self, data: &Bound<'_, PyAny>) -> PyResult<bool> {
+        crate::push::arrow(self, data)
+    }
+
+    /// Hands over one document. False where the load has ended before.
+    #[pyo3(signature = (document, id, routing, index, action, version))]
+    fn add(
+        &self,
+        document: &Bound<'_, PyAny>,
+        id: Option<String>,
+        routing: Option<String>,
+        index: Option<String>,
+        action: Option<&str>,
+        version: Option<u64>,
+    ) -> PyResult<bool> {
+        let action = action.map(str::parse).transpose().map_err(|error: String| PyValueError::new_err(error))?;
+        let meta = inrush::DocMeta { action, index, id, routing, version };
+        crate::push::one(self, document, meta)
+    }
+}
+
+/// Document number, status, type, reason, action line, document.
+type Letter = (u64, u16, String, String, Option<Vec<u8>>, Vec<u8>);
+
+impl Load {
+    fn watch(feed: Option<Feed>, mut load: RunningLoad, keep_outcomes: bool) -> PyResult<Self> {
+        let ending = Arc::new(Ending::default());
+        let failures = load.failures().filter(|_| keep_outcomes);
+        let settlements = load.settlements().filter(|_| keep_outcomes);
+        let others = load.others();
+        let (progress, stop, pause) = (load.progress(), load.stop_handle(), load.pause_handle());
+        let told = Arc::clone(&ending);
+        let task = runtime()?.spawn(load.finish());
+        runtime()?.spawn(async move {
+            let report = match task.await {
+                Ok(report) => serde_json::to_string(&report).map_err(|e| format!("the report cannot be written: {e}")),
+                Err(_) => Err("inrush panicked; this is a defect, please report it".to_owned()),
+            };
+            *lock(&told.report) = Some(report);
+            told.there.notify_all();
+        });
+        Ok(Load {
+            feed,
+            progress,
+            line: Mutex::default(),
+            stop,
+            pause,
+            failures: Mutex::new(failures),
+            settlements: Mutex::new(settlements),
+            others,
+            ending,
+            process: std::process::id(),
+        })
+    }
+
+    /// Where documents go.
+    pub(crate) fn fed(&self) -> PyResult<&Feed> {
+        self.check_process()?;
+        self.feed.as_ref().ok_or_else(|| PyRuntimeError::new_err("this load reads files and takes no documents"))
+    }
+
+    /// Waits for room. False where the load has ended.
+    pub(crate) fn room(&self, py: Python<'_>) -> PyResult<bool> {
+        let feed = self.fed()?;
+        let mut wait = Duration::ZERO;
+        loop {
+            let room = match wait {
+                Duration::ZERO => feed.wait_for_room(wait),
+                wait => py.detach(|| feed.wait_for_room(wait)),
+            };
+            match room {
+                Ok(true) => return Ok(true),
+                Ok(false) => py.check_signals()?,
+                Err(_) => return Ok(false),
+            }
+            wait = LOOK_EVERY;
+        }
+    }
+
+    fn check_process(&self) -> PyResult<()> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        Err(PyRuntimeError::new_err("this load belongs to the parent process; begin a load of its own after a fork"))
+    }
+}
+
+impl Drop for Load {
+    /// A load that nobody can end any more is stopped, so that its threads do not wait for ever.
+    fn drop(&mut self) {
+        if self.process == std::process::id() && lock(&self.ending.report).is_none() {
+            self.stop();
+        }
+    }
+}
+
+/// What counts of another load's report.
+#[derive(Deserialize)]
+struct Other {
+    #[serde(flatten)]
+    counts: Counts,
+    indices: BTreeMap<String, IndexCounts>,
+    errors: Vec<ErrorCount>,
+}
+
+/// The options as a table; null is the default.
+fn parse_options(options: &str) -> PyResult<toml::Table> {
+    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("options: {error}"));
+    let mut value: serde_json::Value = serde_json::from_str(options).map_err(|e| wrong(&e))?;
+    without_nulls(&mut value);
+    toml::Table::try_from(value).map_err(|e| wrong(&e))
+}
+
+fn without_nulls(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(object) => {
+            object.retain(|_, value| !value.is_null());
+            object.values_mut().for_each(without_nulls);
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(without_nulls),
+        _ => {}
+    }
+}
+
+fn settled(settled: Settled) -> &'static str {
+    match settled {
+        Settled::Created => "created",
+        Settled::Updated => "updated",
+        Settled::Deleted => "deleted",
+        Settled::Noop => "noop",
+        Settled::NotFound => "not_found",
+        Settled::AlreadyThere => "already_there",
+        Settled::Conflicting => "conflicting",
+        Settled::Dropped => "dropped",
+        Settled::Redirected => "redirected",
+        Settled::Unknown => "unknown",
+    }
+}
+
+fn phase(phase: &Phase) -> String {
+    match phase {
+        Phase::Starting => "starting".to_owned(),
+        Phase::Loading => "loading".to_owned(),
+        Phase::Paused(why) => format!("paused: {why}"),
+        Phase::Draining(why) => format!("draining: {why}"),
+        Phase::PuttingBack => "putting back".to_owned(),
+        Phase::Verifying => "verifying".to_owned(),
+        Phase::Finishing { detail, .. } => format!("finishing: {detail}"),
+        Phase::Baking(detail) => format!("baking: {detail}"),
+        Phase::Done => "done".to_owned(),
+    }
+}

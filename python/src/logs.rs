@@ -1,0 +1,96 @@
+//! What the engine logs, kept until Python fetches it for `logging`: no thread of the engine ever waits for the interpreter.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+
+use pyo3::prelude::*;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// Messages that are kept; the oldest give way.
+const KEPT_MAX: usize = 10_000;
+
+/// A level of Python's `logging`, the logger's name, and the message.
+type Message = (u8, String, String);
+
+static MESSAGES: Mutex<VecDeque<Message>> = Mutex::new(VecDeque::new());
+/// The least serious level that somebody wants, as Python counts.
+static LEAST: AtomicU8 = AtomicU8::new(30);
+static START: Once = Once::new();
+
+/// Begins to keep messages of at least this level, as Python's `logging` counts.
+pub(crate) fn start(least: u8) {
+    LEAST.store(least, Ordering::Relaxed);
+    // Fails where the process has another log already, as the command line has; then messages go there.
+    START.call_once(|| drop(tracing_subscriber::registry().with(Keep).try_init()));
+}
+
+/// The messages so far, which are forgotten.
+#[pyfunction]
+pub(crate) fn take_messages() -> Vec<Message> {
+    MESSAGES.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+}
+
+struct Keep;
+
+/// Libraries below us can log headers and bodies, so they never get further than warnings.
+fn wanted(metadata: &Metadata<'_>) -> bool {
+    let level = level(metadata.level());
+    level >= LEAST.load(Ordering::Relaxed) && (level >= 30 || metadata.target().starts_with("inrush"))
+}
+
+fn level(level: &Level) -> u8 {
+    match *level {
+        Level::ERROR => 40,
+        Level::WARN => 30,
+        Level::INFO => 20,
+        Level::DEBUG => 10,
+        Level::TRACE => 5,
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Keep {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> tracing::subscriber::Interest {
+        // What is wanted changes.
+        tracing::subscriber::Interest::sometimes()
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        wanted(metadata)
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut text = Text::default();
+        event.record(&mut text);
+        let metadata = event.metadata();
+        let message = (level(metadata.level()), metadata.target().replace("::", "."), text.0);
+        let mut messages = MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
+        if messages.len() == KEPT_MAX {
+            messages.pop_front();
+        }
+        messages.push_back(message);
+    }
+}
+
+/// The message, then the fields.
+#[derive(Default)]
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        let space = if self.0.is_empty() { "" } else { " " };
+        // A string takes all that is written.
+        let _ = match field.name() {
+            "message" => {
+                let rest = std::mem::take(&mut self.0);
+                let space = if rest.is_empty() { "" } else { " " };
+                write!(self.0, "{value:?}{space}{rest}")
+            }
+            name => write!(self.0, "{space}{name}={value:?}"),
+        };
+    }
+}

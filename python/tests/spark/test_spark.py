@@ -1,0 +1,192 @@
+"""Spark: two executors that are processes of their own, a real OpenSearch, and an executor that is killed in the middle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import docs
+import inrush
+import inrush.spark
+from killing import kill_one
+
+TESTS = Path(__file__).parent.parent
+
+
+def java_home() -> str | None:
+    """Spark 4 runs on Java 17 and newer; what is newest of all it may not know yet."""
+    for release in sorted(Path("/usr/lib/jvm").glob("*/release")):
+        if re.search(r'^JAVA_VERSION="(17|21)\.', release.read_text(), re.MULTILINE):
+            return str(release.parent)
+    return os.environ.get("JAVA_HOME")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    if home := java_home():
+        os.environ["JAVA_HOME"] = home
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # The executors' Python finds what this file defines.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), str(TESTS / "spark"), os.environ.get("PYTHONPATH", "")])
+    session = (
+        SparkSession.builder.master("local-cluster[2,1,768]")
+        .appName("inrush")
+        .config("spark.executor.memory", "768m")
+        .config("spark.driver.memory", "768m")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.task.maxFailures", "8")
+        .getOrCreate()
+    )
+    inrush.spark.register(session)
+    yield session
+    session.stop()
+
+
+def documents(spark: SparkSession, rows: int, partitions: int) -> Any:
+    """Rows that are told apart by id, of about 300 bytes."""
+    df = spark.range(0, rows, numPartitions=partitions)
+    return df.select(
+        F.col("id"), (F.col("id") * 7 % 1000).alias("n"), F.repeat(F.sha2(F.col("id").cast("string"), 256), 4).alias("text")
+    )
+
+
+def assert_holds(rows: int, cluster: Any, index: str, tmp_path: Path) -> None:
+    """By `inrush verify`: ids and contents, and nothing besides."""
+    expected = tmp_path / f"{index}.ndjson"
+    with expected.open("w") as lines:
+        for n in range(rows):
+            text = hashlib.sha256(str(n).encode()).hexdigest() * 4
+            lines.write(json.dumps({"id": n, "n": n * 7 % 1000, "text": text}) + "\n")
+    command = [sys.executable, "-m", "inrush", "verify", str(expected), "--index", index, "--id", "id", "--to", cluster.url]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_format_writes_and_the_job_looks_after_the_index(spark, opensearch, tmp_path: Path):
+    df = documents(spark, 20_000, 6)
+    mapping = {"properties": {"id": {"type": "long"}, "text": {"type": "keyword"}}}
+    with inrush.spark.Job(
+        spark, "written", opensearch.url, id="id", mapping=mapping, shards=2, in_flight=4, expected_bytes=2 << 30
+    ) as job:
+        assert opensearch.settings("written")["refresh_interval"] == "60s", "changed by the driver, once"
+        df.write.format("inrush").options(**job.options).mode("append").save()
+    report = job.report
+    assert report.ok and report.docs_created == report.docs_read == 20_000, report
+    assert report.verified["state"] == "yes" and report.settings["restored"] == "yes"
+    assert "refresh_interval" not in opensearch.settings("written")
+    assert opensearch.settings("written")["number_of_shards"] == "2"
+    assert_holds(20_000, opensearch, "written", tmp_path)
+    # The same once more replaces each document.
+    again = inrush.spark.load(df, "written", opensearch.url, id="id")
+    assert again.ok and again.docs_updated == 20_000, again
+
+
+def test_the_format_alone(spark, opensearch):
+    df = documents(spark, 1000, 3)
+    df.write.format("inrush").option("to", opensearch.url).option("index", "alone").option("id", "id").mode("append").save()
+    assert opensearch.count("alone") == 1000
+    wrong = df.select("id", F.lit("many").alias("n"))
+    with pytest.raises(Exception, match="documents are not in"):
+        wrong.write.format("inrush").option("to", opensearch.url).option("index", "alone").mode("append").save()
+    for options, message in [
+        ({"in_flight": "4"}, "how many run at once"),
+        ({"batch_bytes": "many"}, "batch_bytes"),
+        ({"alias": "a"}, "not possible"),
+    ]:
+        with pytest.raises(Exception, match=message):
+            df.write.format("inrush").options(to=opensearch.url, index="alone", **options).mode("append").save()
+    with pytest.raises(Exception, match="append"):
+        df.write.format("inrush").options(to=opensearch.url, index="alone").mode("overwrite").save()
+
+
+def test_examples_of_the_page(spark, opensearch):
+    assert docs.run("spark.md", opensearch.url, {"spark": spark}) >= 4
+
+
+def test_streams(spark, opensearch, tmp_path: Path):
+    source = tmp_path / "source"
+    documents(spark, 500, 2).write.json(str(source))
+    with inrush.spark.Job(spark, "streamed", opensearch.url, id="id") as job:
+        query = (
+            spark.readStream.schema("id long, n long, text string")
+            .json(str(source))
+            .writeStream.format("inrush")
+            .options(**job.options)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+    assert job.report.ok and job.report.docs_created == 500 == opensearch.count("streamed")
+
+
+def test_functions_for_older_sparks(spark, opensearch):
+    options = {"index": "functions", "to": opensearch.url, "id": "id"}
+    df = documents(spark, 300, 3)
+    parts = df.rdd.mapPartitions(inrush.spark.rows(**options)).collect()
+    report = inrush.spark.merge(parts)
+    assert report.ok and report.docs_created == 300 and len(parts) == 3
+    parts = [row["part"] for row in df.mapInArrow(inrush.spark.batches(**options), "part string").collect()]
+    assert inrush.spark.merge(parts).docs_updated == 300
+    assert opensearch.count("functions") == 300
+
+
+def test_dead_letters_come_home(spark, opensearch):
+    df = spark.createDataFrame([(1, "5"), (2, "many"), (3, "6")], "id long, n string").repartition(2)
+    mapping = {"properties": {"n": {"type": "long"}}}
+    report = inrush.spark.load(df, "letters", opensearch.url, id="id", mapping=mapping)
+    assert report.status == "incomplete" and report.docs_indexed == 2
+    (letter,) = report.failed
+    assert letter.document == {"id": 2, "n": "many"} and letter.source.startswith("partition ")
+
+
+def test_a_killed_executor_leaves_exactly_the_right_documents(spark, opensearch, tmp_path: Path):
+    df = documents(spark, 400_000, 12)
+    result: dict[str, Any] = {}
+
+    def run() -> None:
+        try:
+            result["report"] = inrush.spark.load(df, "killed", opensearch.url, id="id", expected_bytes=2 << 30)
+        except BaseException as error:
+            result["error"] = error
+
+    def indexed() -> bool:
+        try:
+            stats = opensearch.ask("GET", "killed/_stats/indexing")
+            return stats["_all"]["primaries"]["indexing"]["index_total"] > 40_000
+        except OSError:
+            return False
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    killed = kill_one(indexed, lambda command: "CoarseGrainedExecutorBackend" in command and "/bin/java" in command, thread.is_alive)
+    assert "--executor-id" in killed
+    thread.join()
+    report = result.get("report")
+    assert report is not None, result
+    assert report.ok and report.docs_read == 400_000, report
+    assert report.settings["restored"] == "yes" and report.settings["changed"]
+    assert "refresh_interval" not in opensearch.settings("killed")
+    assert_holds(400_000, opensearch, "killed", tmp_path)
+
+
+def test_a_job_that_fails_puts_the_settings_back(spark, opensearch):
+    with pytest.raises(RuntimeError, match="mine"):
+        with inrush.spark.Job(spark, "failed", opensearch.url, expected_bytes=2 << 30) as job:
+            assert opensearch.settings("failed")["refresh_interval"] == "60s"
+            raise RuntimeError("mine")
+    assert job.report.status == "failed" and "mine" in job.report.failure
+    assert "refresh_interval" not in opensearch.settings("failed")

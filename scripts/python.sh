@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Builds the Python package in the dev profile into a virtual environment of its own (kept in the cache), and runs its tests.
+# Usage: scripts/python.sh [PART [PYTEST ARGUMENTS…]]
+#   package  the package itself, against the fake cluster and a real OpenSearch (default)
+#   spark    on PySpark's local cluster
+#   ray      on Ray
+#   build    only the environment and the package
+#   wheel    a wheel of the release build, installed into an empty environment and tried
+set -euo pipefail
+cd "$(dirname "$0")/.."
+part=${1:-package}
+[ $# -eq 0 ] || shift
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$cache/target}
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+
+case $part in
+  package | build | wheel) venv=$cache/venv requirements=python/requirements.txt ;;
+  spark) venv=$cache/venv-spark requirements=python/requirements-spark.txt ;;
+  ray) venv=$cache/venv-ray requirements=python/requirements-ray.txt ;;
+  *) echo "no such part: $part (package, spark, ray, build)" >&2; exit 2 ;;
+esac
+
+# A Python that is new enough; the tools of the system may be older.
+python=
+for candidate in python3 python3.13 python3.12 python3.11 python3.10; do
+  if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+    python=$candidate
+    break
+  fi
+done
+[ -n "$python" ] || { echo "no Python 3.10 or newer is here; run scripts/install-tools.sh" >&2; exit 1; }
+[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+# What is installed is told by a copy of the list.
+if ! cmp -s "$requirements" "$venv/requirements.txt"; then
+  "$venv/bin/pip" install --quiet --requirement "$requirements"
+  cp "$requirements" "$venv/requirements.txt"
+fi
+if [ "$part" = wheel ]; then
+  "$venv/bin/maturin" build --release --quiet --locked --manifest-path python/Cargo.toml --out "$cache/wheels"
+  wheel=$(ls -t "$cache"/wheels/inrush-*.whl | head -n 1)
+  clean=$(mktemp -d)
+  trap 'rm -rf "$clean"' EXIT
+  "$python" -m venv "$clean/venv"
+  "$clean/venv/bin/pip" install --quiet --no-index "$wheel"
+  "$clean/venv/bin/inrush" --version
+  cargo build --locked --quiet -p inrush-testbed
+  coproc FAKE { exec "$CARGO_TARGET_DIR/debug/inrush-testbed" fake; }
+  read -r url <&"${FAKE[0]}"
+  (cd "$clean" && venv/bin/python -c 'if True:
+    import inrush, sys
+    report = inrush.load([{"message": "hello"}], index="logs", to=sys.argv[1])
+    print(report)
+    assert report.ok' "$url")
+  echo "built $wheel"
+  exit 0
+fi
+cargo build --locked --quiet -p inrush-testbed
+VIRTUAL_ENV=$venv "$venv/bin/maturin" develop --quiet --locked --manifest-path python/Cargo.toml ${INRUSH_PYTHON_PROFILE:+--profile "$INRUSH_PYTHON_PROFILE"}
+[ "$part" != build ] || exit 0
+export PATH=$venv/bin:$PATH INRUSH_TESTBED=$CARGO_TARGET_DIR/debug/inrush-testbed
+cd python
+case $part in
+  package)
+    mypy
+    pytest "$@" --ignore tests/spark --ignore tests/ray
+    ;;
+  *) pytest "tests/$part" "$@" ;;
+esac
