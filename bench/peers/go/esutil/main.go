@@ -1,0 +1,45 @@
+// go-elasticsearch's esutil.BulkIndexer, as its README shows it.
+package main
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8"
+	"github.com/elastic/go-elasticsearch/v8/esutil"
+
+	peers "inrush/bench/peers"
+)
+
+func main() {
+	options := peers.Parse(5e6)
+	client, err := elasticsearch.NewClient(elasticsearch.Config{
+		Addresses: []string{options.URL},
+		// As in the library's own examples.
+		RetryOnStatus: []int{502, 503, 504, 429},
+		MaxRetries:    5,
+	})
+	if err != nil {
+		peers.Fail(err)
+	}
+	indexer, err := esutil.NewBulkIndexer(esutil.BulkIndexerConfig{
+		Client: client, Index: options.Index, NumWorkers: options.Workers, FlushBytes: options.FlushBytes,
+	})
+	if err != nil {
+		peers.Fail(err)
+	}
+	began := time.Now()
+	err = peers.Lines(options.Files, func(line []byte) error {
+		body := bytes.NewReader(append([]byte(nil), line...))
+		return indexer.Add(context.Background(), esutil.BulkIndexerItem{Action: "index", Body: body})
+	})
+	if err != nil {
+		peers.Fail(err)
+	}
+	if err := indexer.Close(context.Background()); err != nil {
+		peers.Fail(err)
+	}
+	stats := indexer.Stats()
+	peers.Report{Sent: stats.NumAdded, Indexed: stats.NumIndexed + stats.NumCreated, Failed: stats.NumFailed}.Print(began)
+}

@@ -1,0 +1,45 @@
+// opensearch-go's opensearchutil.BulkIndexer, as its guide shows it.
+package main
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/opensearch-project/opensearch-go/v4"
+	"github.com/opensearch-project/opensearch-go/v4/opensearchapi"
+	"github.com/opensearch-project/opensearch-go/v4/opensearchutil"
+
+	peers "inrush/bench/peers"
+)
+
+func main() {
+	options := peers.Parse(5e6)
+	client, err := opensearchapi.NewClient(opensearchapi.Config{Client: opensearch.Config{
+		Addresses:     []string{options.URL},
+		RetryOnStatus: []int{502, 503, 504, 429},
+		MaxRetries:    5,
+	}})
+	if err != nil {
+		peers.Fail(err)
+	}
+	indexer, err := opensearchutil.NewBulkIndexer(opensearchutil.BulkIndexerConfig{
+		Client: client, Index: options.Index, NumWorkers: options.Workers, FlushBytes: options.FlushBytes,
+	})
+	if err != nil {
+		peers.Fail(err)
+	}
+	began := time.Now()
+	err = peers.Lines(options.Files, func(line []byte) error {
+		body := bytes.NewReader(append([]byte(nil), line...))
+		return indexer.Add(context.Background(), opensearchutil.BulkIndexerItem{Action: "index", Body: body})
+	})
+	if err != nil {
+		peers.Fail(err)
+	}
+	if err := indexer.Close(context.Background()); err != nil {
+		peers.Fail(err)
+	}
+	stats := indexer.Stats()
+	peers.Report{Sent: stats.NumAdded, Indexed: stats.NumIndexed + stats.NumCreated, Failed: stats.NumFailed}.Print(began)
+}

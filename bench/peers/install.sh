@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Installs the loaders that `run.py` compares, from the registries' ordinary clients, below the cache folder. Prints where.
+set -euo pipefail
+cd "$(dirname "$0")"
+root=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/peers
+mkdir -p "$root/bin"
+(
+  cd go
+  for program in esutil opensearchutil replay; do
+    go build -o "$root/bin/$program" "./$program"
+  done
+)
+rm -rf "$root/java"
+cp -r java "$root/java-build"
+mvn --batch-mode --quiet -f "$root/java-build/pom.xml" package
+mv "$root/java-build/target" "$root/java"
+rm -rf "$root/java-build"
+[ -x "$root/venv/bin/python" ] || python3 -m venv "$root/venv"
+"$root/venv/bin/pip" install --quiet -r python/requirements.txt
+npm install --silent --prefix "$root/npm" elasticdump@6.125.1
+for version in 0.4.0 0.7.0; do
+  [ -x "$root/espipe-$version/bin/espipe" ] || cargo install --locked --quiet --root "$root/espipe-$version" "espipe@$version"
+done
+GOBIN=$root/bin go install github.com/miku/esbulk/cmd/esbulk@v0.7.35
+echo "$root"

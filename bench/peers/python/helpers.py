@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""The bulk helpers of elasticsearch-py and opensearch-py, as their documents show them. Prints one line of JSON."""
+
+import argparse
+import json
+import sys
+import time
+
+
+def documents(files):
+    for name in files:
+        with open(name, "rb") as lines:
+            for line in lines:
+                yield {"_source": json.loads(line)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("library", choices=["elasticsearch", "opensearch"])
+    parser.add_argument("helper", choices=["streaming_bulk", "parallel_bulk"])
+    parser.add_argument("--to", default="http://127.0.0.1:9200")
+    parser.add_argument("--index", default="bench")
+    parser.add_argument("--chunk-size", type=int, default=500)
+    parser.add_argument("--max-chunk-bytes", type=int, default=100 * 1024 * 1024)
+    parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("files", nargs="+")
+    args = parser.parse_args()
+    if args.library == "elasticsearch":
+        from elasticsearch import Elasticsearch, helpers
+        client = Elasticsearch(args.to, request_timeout=120)
+    else:
+        from opensearchpy import OpenSearch, helpers
+        client = OpenSearch(args.to, timeout=120)
+    options = {"chunk_size": args.chunk_size, "max_chunk_bytes": args.max_chunk_bytes, "raise_on_error": False}
+    if args.helper == "parallel_bulk":
+        run = helpers.parallel_bulk(client, documents(args.files), index=args.index, thread_count=args.threads, **options)
+    else:
+        run = helpers.streaming_bulk(client, documents(args.files), index=args.index, **options)
+    began = time.monotonic()
+    indexed = failed = 0
+    for good, _ in run:
+        indexed += good
+        failed += not good
+    report = {"docs_sent": indexed + failed, "docs_indexed": indexed, "docs_failed": failed, "seconds": time.monotonic() - began}
+    json.dump(report, sys.stdout)
+    print()
+
+
+if __name__ == "__main__":
+    main()

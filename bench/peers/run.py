@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Loaders side by side on one server and the same file.
+
+Screens each tool's settings with a short file, then compares each tool's defaults and its best setting in rounds, in an order shuffled for each,
+every run into a fresh index after the merges of the one before have ended. What arrived is counted on the server. Appends to the CSV file, so that a
+run that was cut off goes on where it was; prints medians and, against the first tool (inrush), paired ratios with 95 % intervals.
+
+    bench/peers/install.sh
+    bench/peers/run.py --server opensearch:3.6.0 --data lines.ndjson --mapping bench/lines.mapping.json --out bench/runs/… [--rounds 5]
+
+`--server null` measures the clients alone. `--faults` puts the testbed's proxy between: 5 % of the items are answered with 429, 1 % of the answers lost.
+"""
+
+import argparse
+import csv
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from servers import Cluster, Server, request
+from tools import for_run, named, release
+from tuner import interval, settle
+
+FIELDS = ["time", "label", "phase", "round", "tool", "setting", "docs", "arrived", "seconds", "searchable_s", "green_s", "client_cpu_s", "client_peak_mib",
+          "server_cpu_s", "exit", "said"]
+
+
+class Null:
+    """A server that only counts."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([release("inrush-testbed"), "null"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        self.counted = 0
+
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def arrived(self):
+        now = request(f"{self.url}/_null/stats")["docs"]
+        before, self.counted = self.counted, now
+        return now - before
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Bench:
+    def __init__(self, args, server, to):
+        self.args, self.server, self.to = args, server, to
+        self.mapping = json.loads(pathlib.Path(args.mapping).read_text()) if args.mapping else None
+        self.settings = json.loads(pathlib.Path(args.settings).read_text()) if args.settings else {}
+        self.out = pathlib.Path(args.out)
+        self.done = {}
+        if self.out.exists():
+            for row in csv.DictReader(self.out.open()):
+                self.done[row["label"], row["phase"], int(row["round"]), row["tool"], row["setting"]] = row
+        else:
+            self.out.parent.mkdir(parents=True, exist_ok=True)
+            with self.out.open("w") as file:
+                csv.DictWriter(file, FIELDS).writeheader()
+
+    def fresh(self):
+        url = self.server.url
+        try:
+            request(f"{url}/bench", "DELETE")
+        except OSError:
+            pass
+        settle(url)
+        settings = {"number_of_shards": self.args.shards, "number_of_replicas": self.args.replicas, **self.settings}
+        body = {"settings": {"index": settings}}
+        if self.mapping:
+            body["mappings"] = self.mapping.get("mappings", self.mapping)
+        request(f"{url}/bench", "PUT", body)
+
+    def run(self, phase, number, tool, setting, file, docs):
+        key = (self.args.label, phase, number, tool.name, named(setting))
+        if key in self.done:
+            return self.done[key]
+        null = isinstance(self.server, Null)
+        if not null:
+            self.fresh()
+        command = tool.command(self.to, "bench", file, setting)
+        if self.args.client_cpus:
+            command = ["taskset", "-c", self.args.client_cpus, *command]
+        cpu, started = self.server.cpu_seconds(), time.monotonic()
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/tmp", text=True, errors="replace")
+        said = child.stdout.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.monotonic() - started
+        child.returncode = os.waitstatus_to_exitcode(status)
+        searchable = green = seconds
+        if null:
+            arrived = self.server.arrived()
+        else:
+            request(f"{self.server.url}/bench/_refresh", "POST")
+            searchable = time.monotonic() - started
+            if self.args.replicas:
+                request(f"{self.server.url}/_cluster/health/bench?wait_for_status=green&wait_for_no_initializing_shards=true&timeout=600s")
+                green = time.monotonic() - started
+            arrived = request(f"{self.server.url}/bench/_count")["count"]
+        row = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S"), "label": self.args.label, "phase": phase, "round": number, "tool": tool.name,
+            "setting": named(setting), "docs": docs, "arrived": arrived, "seconds": round(seconds, 3), "searchable_s": round(searchable, 3),
+            "green_s": round(green, 3), "client_cpu_s": round(usage.ru_utime + usage.ru_stime, 2), "client_peak_mib": round(usage.ru_maxrss / 1024),
+            "server_cpu_s": round(self.server.cpu_seconds() - cpu, 2), "exit": child.returncode,
+            "said": " ".join(said.split())[-200:] if arrived != docs or child.returncode else "",
+        }
+        with self.out.open("a") as out:
+            csv.DictWriter(out, FIELDS).writerow(row)
+        print(phase, number, tool.name, named(setting), f"{docs / searchable:,.0f} docs/s to searchable,", arrived, "arrived", flush=True)
+        self.done[key] = row
+        return row
+
+
+def count(file):
+    lines = int(subprocess.run(["wc", "-l", file], stdout=subprocess.PIPE, text=True, check=True).stdout.split()[0])
+    return lines - (1 if file.endswith(".csv") else 0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", required=True, help="product:version, or null")
+    parser.add_argument("--data", required=True, help="NDJSON or CSV")
+    parser.add_argument("--docs", type=int, help="documents in --data, where a line is not one")
+    parser.add_argument("--screen-data", help="a shorter file to find the best settings with")
+    parser.add_argument("--mapping")
+    parser.add_argument("--settings", help="JSON of index settings that all get")
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--label", required=True, help="names this series in the CSV file")
+    parser.add_argument("--only", help="regular expression on the tools' names")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--shards", type=int, default=1)
+    parser.add_argument("--replicas", type=int, default=0)
+    parser.add_argument("--heap-mib", type=int, default=2048)
+    parser.add_argument("--client-cpus")
+    parser.add_argument("--server-cpus")
+    parser.add_argument("--faults", action="store_true")
+    args = parser.parse_args()
+    product, _, version = args.server.partition(":")
+    tools = for_run(product, args.data, args.only)
+    docs = args.docs or count(args.data)
+    if product == "null":
+        server = Null()
+    elif args.nodes > 1:
+        server = Cluster(product, version, args.nodes, args.heap_mib)
+    else:
+        server = Server(product, version, args.heap_mib, args.server_cpus)
+    with server:
+        proxy, to = None, server.url
+        if args.faults:
+            command = [release("inrush-testbed"), "proxy", "--to", server.url, "--reject-items", "5", "--reset-after-applying", "1"]
+            proxy = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            to = proxy.stdout.readline().strip()
+        bench = Bench(args, server, to)
+        for number in range(2):
+            bench.run("warm-up", number, tools[0], {}, args.data, docs)
+        screen = args.screen_data or args.data
+        screened = docs if screen == args.data else count(screen)
+        trials = [(tool, setting) for tool in tools for setting in tool.settings if len(tool.settings) > 1]
+        random.Random(7).shuffle(trials)
+        for tool, setting in trials:
+            bench.run("screen", 0, tool, setting, screen, screened)
+
+        def best(tool):
+            def searchable(setting):
+                row = bench.done[args.label, "screen", 0, tool.name, named(setting)]
+                whole = int(row["arrived"]) >= int(row["docs"]) or args.faults
+                return float(row["searchable_s"]) if whole else float("inf")
+            return min(tool.settings, key=searchable) if len(tool.settings) > 1 else tool.settings[0]
+
+        runs = []
+        for tool in tools:
+            runs.append((tool, tool.settings[0]))
+            if best(tool) != tool.settings[0]:
+                runs.append((tool, best(tool)))
+        for number in range(args.rounds):
+            order = list(runs)
+            random.Random(number).shuffle(order)
+            for tool, setting in order:
+                bench.run("compare", number, tool, setting, args.data, docs)
+        if proxy:
+            proxy.stdin.close()
+            proxy.wait()
+
+    def row(number, tool, setting):
+        return bench.done[args.label, "compare", number, tool.name, named(setting)]
+
+    def middle(tool, setting, field):
+        return statistics.median(float(row(n, tool, setting)[field]) for n in range(args.rounds))
+
+    first = runs[0]
+    print("\n| loader | setting | docs/s to the end | to searchable | to green | client CPU s | peak MiB | server CPU s | missing or twice | inrush against it, to searchable |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for run in runs:
+        ratios = [float(row(n, *run)["searchable_s"]) / float(row(n, *first)["searchable_s"]) for n in range(args.rounds)]
+        low_high = "%.2f (%.2f to %.2f)" % interval(ratios) if run is not first else ""
+        wrong = [int(row(n, *run)["arrived"]) - docs for n in range(args.rounds)]
+        wrong = "none" if not any(wrong) else ", ".join(f"{value:+}" for value in wrong)
+        figures = [f"{docs / middle(*run, field):,.0f}" for field in ("seconds", "searchable_s", "green_s")]
+        costs = [f"{middle(*run, field):.1f}" for field in ("client_cpu_s", "client_peak_mib", "server_cpu_s")]
+        print("|", " | ".join([run[0].name, named(run[1]), *figures, *costs, wrong, low_high]), "|")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""The loaders that are compared: how each is called, and the settings that are tried to find its best one."""
+
+import dataclasses
+import itertools
+import os
+import pathlib
+import re
+
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "inrush"
+PEERS = CACHE / "peers"
+HERE = pathlib.Path(__file__).parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Tool:
+    """`command` gets the URL, the index, the file and a setting; the first of `settings` is the tool's defaults."""
+
+    name: str
+    command: object
+    settings: list
+    products: tuple = ("opensearch", "elasticsearch")
+    formats: tuple = ("ndjson",)
+
+
+def release(name):
+    return os.environ.get("CARGO_TARGET_DIR", str(CACHE / "target")) + "/release/" + name
+
+
+def grid(**values):
+    """The defaults, then every combination."""
+    names = list(values)
+    return [{}] + [dict(zip(names, cell)) for cell in itertools.product(*values.values())]
+
+
+def flags(setting):
+    return [part for name, value in setting.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def go(program):
+    # The Go programs' flags have one dash or two.
+    return lambda url, index, file, setting: [str(PEERS / "bin" / program), "--to", url, "--index", index, *flags(setting), file]
+
+
+def java(main):
+    path = f"{PEERS}/java/peers-1.jar:{PEERS}/java/lib/*"
+    return lambda url, index, file, setting: ["java", "-cp", path, f"peers.{main}", "--to", url, "--index", index, *flags(setting), file]
+
+
+def python(library, helper):
+    program = [str(PEERS / "venv/bin/python"), str(HERE / "python/helpers.py"), library, helper]
+    return lambda url, index, file, setting: [*program, "--to", url, "--index", index, *flags(setting), file]
+
+
+def espipe(version):
+    program = str(PEERS / f"espipe-{version}" / "bin" / "espipe")
+    return lambda url, index, file, setting: [program, file, f"{url}/{index}", *flags(setting)]
+
+
+def esbulk(url, index, file, setting):
+    given = [part for name, value in setting.items() for part in (f"-{name}", str(value))]
+    return [str(PEERS / "bin/esbulk"), "-server", url, "-index", index, *given, file]
+
+
+def elasticdump(url, index, file, setting):
+    program = str(PEERS / "npm/node_modules/.bin/elasticdump")
+    return [program, f"--input={file}", f"--output={url}/{index}", "--type=data", "--transform=doc._source=Object.assign({},doc)", *flags(setting)]
+
+
+def inrush(url, index, file, setting):
+    return [release("inrush"), "load", file, "--index", index, "--to", url, "--quiet", "--json", *flags(setting)]
+
+
+GO = grid(workers=[2, 4, 8], flush_bytes=[1 << 20, 5 << 20, 16 << 20])
+JAVA = grid(operations=[1000, 5000, 20000], bytes=[5 << 20, 16 << 20], concurrent=[1, 4, 8])
+TOOLS = [
+    Tool("inrush", inrush, [{}], formats=("ndjson", "csv", "parquet")),
+    Tool("replay", go("replay"), grid(workers=[2, 4, 8], flush_bytes=[512 << 10, 2 << 20, 8 << 20])),
+    Tool("espipe 0.4.0", espipe("0.4.0"), grid(batch_size=[1000, 5000, 20000]), formats=("ndjson", "csv")),
+    Tool("espipe 0.7.0", espipe("0.7.0"), grid(batch_size=[1000, 5000, 20000]), formats=("ndjson", "csv")),
+    Tool("esbulk", esbulk, grid(size=[1000, 5000, 20000], w=[2, 4, 8])),
+    Tool("go esutil", go("esutil"), GO, products=("elasticsearch",)),
+    Tool("go opensearchutil", go("opensearchutil"), GO, products=("opensearch",)),
+    Tool("elasticsearch-java", java("ElasticsearchIngester"), JAVA, products=("elasticsearch",)),
+    Tool("opensearch-java", java("OpenSearchIngester"), JAVA, products=("opensearch",)),
+    Tool("elasticdump", elasticdump, grid(limit=[1000, 5000], concurrency=[1, 4])),
+]
+for library in ("elasticsearch", "opensearch"):
+    TOOLS += [
+        Tool(f"{library}-py streaming_bulk", python(library, "streaming_bulk"), grid(chunk_size=[1000, 5000]), products=(library,)),
+        Tool(f"{library}-py parallel_bulk", python(library, "parallel_bulk"), grid(chunk_size=[1000, 5000], threads=[4, 8]), products=(library,)),
+    ]
+
+
+def named(setting):
+    return " ".join(f"{name}={value}" for name, value in setting.items()) or "defaults"
+
+
+def for_run(product, file, only=None):
+    """The tools that speak to that product and read such a file; `only` is a regular expression on names."""
+    ending = pathlib.Path(file).suffix.lstrip(".")
+    return [tool for tool in TOOLS if product in (*tool.products, "null") and ending in tool.formats and re.search(only or "", tool.name)]
