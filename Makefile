@@ -16,8 +16,8 @@ build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
 	@echo "built $(CARGO_TARGET_DIR)/release/inrush"
 
-release: ## the release build with SQL, as it is published
-	cargo build --locked --release -p inrush-cli --features sql
+release: ## the full release build: SQL, object stores and databases besides
+	cargo build --locked --release -p inrush-cli --features $(MORE)
 	@echo "built $(CARGO_TARGET_DIR)/release/inrush"
 
 demo: tools build ## real flights into a local OpenSearch node, a report and a query
