@@ -47,7 +47,8 @@ pub(super) struct Table {
     pub(super) repeats: bool,
     specs: Vec<SourceSpec>,
     format: FormatOptions,
-    copies: Vec<Copy>,
+    /// Kept until the table goes.
+    _copies: Vec<Copy>,
 }
 
 impl Table {
@@ -77,7 +78,7 @@ impl Table {
             repeats,
             specs,
             format: format.clone(),
-            copies,
+            _copies: copies,
         };
         if let Some(columnar) = files.columnar()? {
             table.rows = columnar.iter().map(|file| file.rows).sum();
@@ -95,7 +96,7 @@ impl Table {
         }
         if table.schema.fields().is_empty() {
             return Err(SourceError::new(
-                &table.names.join(", "),
+                table.names.join(", "),
                 format!("there is no document, so that table {} has no columns", table.name),
             ));
         }
@@ -126,7 +127,7 @@ impl Table {
             repeats: false,
             specs: vec![SourceSpec::Path(path.to_path_buf())],
             format: FormatOptions { format: Some(Format::Arrow), ..FormatOptions::default() },
-            copies: vec![Copy { path, of: self.names.join(", ") }],
+            _copies: vec![Copy { path, of: self.names.join(", ") }],
         }
     }
 
