@@ -119,7 +119,7 @@ async fn what_does_not_fit_together_is_usage() {
         (&["a.ndjson", "--query", "{}"][..], 2, "--query is for an index"),
         (&["a.ndjson", "--from-insecure"], 2, "--from-insecure is for an index"),
         (&[&*source, "a.ndjson"], 2, "beside other sources"),
-        (&[&*source, "--format", "csv"], 2, "--format means nothing for the index"),
+        (&[&*source, "--null", "x"], 2, "--null means nothing for the index"),
         (&[&*source, "--map", "auto"], 2, "--copy-mapping"),
         (&[&*source, "--query", "{"], 2, "--query: not valid JSON"),
         (&[&*source, "--keep-versions", "--action", "create"], 2, "only with the action index"),

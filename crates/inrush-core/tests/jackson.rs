@@ -13,7 +13,7 @@ fn jackson(mode: &str, parts: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
     let class_path = std::env::var("INRUSH_JACKSON").expect("run scripts/jackson.sh");
     let mut java = Command::new("java")
         .args(["-Xmx2g", "-cp", &class_path])
-        .args([concat!(env!("CARGO_MANIFEST_DIR"), "/tests/jackson/Transcode.java"), mode])
+        .args(["tests/jackson/Transcode.java", mode])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
