@@ -11,8 +11,9 @@ use std::time::Duration;
 use common::{documents, load};
 use inrush::cluster::life;
 use inrush::config::{DeadLetters, LoadConfig};
+use inrush::infer::infer;
 use inrush::node::{Distribution, NodeSpec, OwnedNode};
-use inrush::source::{Format, FormatOptions, SourceSpec, Warnings, open};
+use inrush::source::{Format, FormatOptions, LogFormat, Parse, SourceSpec, Warnings, open};
 use inrush::transport::{Credentials, HttpOptions, Transport};
 use inrush::{Loader, Report, Status, VerifiedState};
 use inrush_core::flow::Flushed;
@@ -387,6 +388,40 @@ async fn real_data() {
         let options = FormatOptions { format: Some(Format::Text), ..options() };
         let report = load_file(&node, "apache", path, options, None).await;
         assert_eq!((report.counts.docs_read, report.counts.docs_created), (10_000, 10_000));
+    }
+    node.stop().await.unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Real data of several kinds with the mapping that looking at them gives: nothing is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn real_data_fits_the_mapping_that_was_found() {
+    let (node, folder) = start(Distribution::opensearch("3.6.0")).await;
+    let options = FormatOptions::default;
+    let logs = FormatOptions { parse: Some(Parse::Named(LogFormat::Combined)), ..options() };
+    for (name, file, options, docs) in [
+        ("folio", "folio/instances.ndjson", options(), 29),
+        ("beans", "xlsx/Dry_Bean_Dataset.xlsx", options(), 13_611),
+        ("taxis", "parquet/green_tripdata_2024-01.parquet", options(), 56_551),
+        ("apache", "http/apache_logs", logs, 10_000),
+        ("artworks", "tate/artworks.ndjson.zst", options(), 69_202),
+    ] {
+        let Some(path) = shared(file) else { continue };
+        let opened = || open(&[SourceSpec::new(&path)], options.clone(), &Warnings::default()).unwrap();
+        let found = infer(&mut opened(), None).unwrap();
+        let (mut config, _folder) = config(&node, name);
+        config.create.mapping = Some(found.advice.mapping);
+        let report = Loader::new(config).unwrap().run(opened()).await.unwrap();
+        println!(
+            "{name}: {} read, {} created: {:?}",
+            report.counts.docs_read, report.counts.docs_created, report.errors
+        );
+        assert_eq!(
+            (report.status, report.verified.state),
+            (Status::Complete, VerifiedState::Yes),
+            "{name}: {report:?}"
+        );
+        assert_eq!((report.counts.docs_read, report.counts.docs_created), (docs, docs), "{name}");
     }
     node.stop().await.unwrap();
     std::fs::remove_dir_all(folder).unwrap();

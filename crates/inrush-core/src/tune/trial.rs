@@ -52,6 +52,8 @@ impl Trial {
 pub(super) struct Pairs {
     /// Gains below this are a tie, and what stands stays.
     worth: f64,
+    /// A gain (of logarithms) that needs no repetition.
+    clear_gain: f64,
     /// Logarithms of the rates of the last windows of either arm that have no partner yet.
     first: Option<f64>,
     second: Option<f64>,
@@ -65,8 +67,14 @@ pub(super) struct Pairs {
 impl Pairs {
     /// `worth`: the smallest gain that counts, as a factor.
     pub(super) fn new(worth: f64) -> Self {
-        let worth = worth.ln();
-        Pairs { worth, first: None, second: None, error: 0.0, pairs: 0, sum: 0.0, squares: 0.0 }
+        let (worth, clear_gain) = (worth.ln(), CLEAR);
+        Pairs { worth, clear_gain, first: None, second: None, error: 0.0, pairs: 0, sum: 0.0, squares: 0.0 }
+    }
+
+    /// A gain below `factor` needs to be seen again: for what is not soon put right.
+    pub(super) fn repeated_below(mut self, factor: f64) -> Self {
+        self.clear_gain = factor.ln();
+        self
     }
 
     /// Whether the window under way is one of what is tried, not of what stands.
@@ -86,11 +94,11 @@ impl Pairs {
             (Some(before), None) => {
                 let gain = rate - before;
                 // So much is beyond what swings from window to window.
-                let clear = CLEAR.max(4.0 * self.error);
-                if self.pairs == 0 && gain > clear {
+                let beyond = 4.0 * self.error;
+                if self.pairs == 0 && gain > self.clear_gain.max(beyond) {
                     return Verdict::Better { gain: gain.exp() };
                 }
-                if self.pairs == 0 && gain < -clear {
+                if self.pairs == 0 && gain < -CLEAR.max(beyond) {
                     return Verdict::NotBetter { gain: gain.exp() };
                 }
                 self.second = Some(rate);
@@ -127,5 +135,25 @@ impl Pairs {
         } else {
             Verdict::NotBetter { gain }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_swing_decides_nothing_that_stays() {
+        let decided = |mut pairs: Pairs, rates: &[f64]| {
+            let mut verdicts = rates.iter().map(|rate| pairs.handle(*rate, 0.02));
+            verdicts.find(|verdict| *verdict != Verdict::Open)
+        };
+        // The server became faster just when the other arm began.
+        let warming_up = [&[100.0][..], &[140.0; 12]].concat();
+        assert!(matches!(decided(Pairs::new(1.03), &warming_up), Some(Verdict::Better { .. })));
+        let careful = Pairs::new(1.03).repeated_below(2.0);
+        assert!(matches!(decided(careful.clone(), &warming_up), Some(Verdict::NotBetter { .. })));
+        assert!(matches!(decided(careful.clone(), &[100.0, 300.0]), Some(Verdict::Better { .. })));
+        assert!(matches!(decided(careful, &[100.0, 140.0, 101.0, 139.0, 99.0]), Some(Verdict::Better { .. })));
     }
 }

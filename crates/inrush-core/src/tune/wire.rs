@@ -33,6 +33,9 @@ const SMILE_WORTH: f64 = 1.05;
 const GZIP_WORTH: f64 = 1.03;
 /// What plain JSON has to bring to come back: a little less than what took its place.
 const BACK_WORTH: f64 = 0.98;
+/// What a single comparison may decide, as a factor: a slow link is told by less than a second, and a swing of a server that warms up or merges
+/// is not taken for a gain, which would stay for a minute.
+const AT_ONCE: f64 = 2.0;
 /// Within this part of the same rate the client's work decides.
 const TIE: f64 = 0.97;
 /// So much less work for each byte is worth a change.
@@ -292,7 +295,8 @@ impl WireTuner {
         };
         // What stands is what is under way already.
         let arm = Arm::measuring(self.stands, now, self.cpu);
-        self.trial = Some(Trial { which, other, pairs: Pairs::new(worth), arm, work: [(0.0, 0.0); 2] });
+        self.trial =
+            Some(Trial { which, other, pairs: Pairs::new(worth).repeated_below(AT_ONCE), arm, work: [(0.0, 0.0); 2] });
     }
 
     fn handle_trial(&mut self, now: Time, sample: &Sample, wire: Wire) {
