@@ -10,7 +10,7 @@ MORE := sql,cloud,databases
 MORE_TESTS := sql sql_docs sql_load database_sqlite
 MORE_SERVER_TESTS := sql_servers database_postgres database_mysql s3
 
-.PHONY: build release demo test check unit fmt lint docs purity servers python python-spark python-ray wheel chaos tools fuzz bench
+.PHONY: build release demo test check unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel chaos tools fuzz bench
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -23,7 +23,7 @@ release: ## the full release build: SQL, object stores and databases besides
 demo: tools build ## real flights into a local OpenSearch node, a report and a query
 	scripts/demo.sh
 
-test: tools check servers python python-spark python-ray ## everything
+test: tools check servers python python-spark python-hadoop python-ray ## everything
 
 check: fmt lint docs purity unit ## what needs no server
 
@@ -56,6 +56,9 @@ python: tools ## the Python package, against the fake cluster and a real OpenSea
 
 python-spark: tools ## on PySpark with two executors, one of which is killed
 	scripts/python.sh spark
+
+python-hadoop: tools ## an HBase table through PySpark, into a real OpenSearch
+	scripts/python.sh hadoop
 
 python-ray: tools ## on Ray with two workers, one of which is killed
 	scripts/python.sh ray

@@ -3,6 +3,7 @@
 # Usage: scripts/python.sh [PART [PYTEST ARGUMENTS…]]
 #   package  the package itself, against the fake cluster and a real OpenSearch (default)
 #   spark    on PySpark's local cluster
+#   hadoop   an HBase table through PySpark
 #   ray      on Ray
 #   build    only the environment and the package
 #   wheel    a wheel of the release build, installed into an empty environment and tried
@@ -16,9 +17,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 case $part in
   package | build | wheel) venv=$cache/venv requirements=python/requirements.txt ;;
-  spark) venv=$cache/venv-spark requirements=python/requirements-spark.txt ;;
+  spark | hadoop) venv=$cache/venv-spark requirements=python/requirements-spark.txt ;;
   ray) venv=$cache/venv-ray requirements=python/requirements-ray.txt ;;
-  *) echo "no such part: $part (package, spark, ray, build)" >&2; exit 2 ;;
+  *) echo "no such part: $part (package, spark, hadoop, ray, build, wheel)" >&2; exit 2 ;;
 esac
 
 # A Python that is new enough; the tools of the system may be older.
@@ -63,7 +64,7 @@ cd python
 case $part in
   package)
     mypy
-    pytest "$@" --ignore tests/spark --ignore tests/ray
+    pytest "$@" --ignore tests/spark --ignore tests/hadoop --ignore tests/ray
     ;;
   *) pytest "tests/$part" "$@" ;;
 esac

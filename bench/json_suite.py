@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""What inrush and real servers take of github.com/nst/JSONTestSuite, as the table of docs/json.md.
+
+Each file goes, as the value of one field that is stored and not indexed (`{"v":CONTENTS}`, because servers want objects), to each server as one
+document, and through `inrush load --validate` to the null server.
+
+    bench/json_suite.py JSONTestSuite > docs/json.md        # in a checkout with a release build of inrush and inrush-testbed
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from servers import CACHE, Server, request
+
+SERVERS = [("opensearch", "3.6.0"), ("opensearch", "2.19.6"), ("elasticsearch", "8.19.21"), ("elasticsearch", "7.17.29")]
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", CACHE / "target")) / "release"
+MAPPING = {"mappings": {"properties": {"v": {"type": "object", "enabled": False}}}}
+KINDS = {"y": "valid (`y_`)", "n": "invalid (`n_`)", "i": "left open by RFC 8259 (`i_`)"}
+
+
+def taken_by_server(url, number, body):
+    asked = urllib.request.Request(f"{url}/json/_doc/{number}", data=body, method="PUT", headers={"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(asked, timeout=60) as reply:
+            return reply.status < 300
+    except urllib.error.HTTPError as error:
+        error.read()
+        if error.code != 400:
+            raise
+        return False
+
+
+def taken_by_us(url, body):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "one.json"
+        path.write_bytes(b"[" + body + b"]")
+        command = [TARGET / "inrush", "load", path, "--format", "json-array", "--validate", "--index", "json", "--to", url, "--no-verify", "--json"]
+        done = subprocess.run(command, cwd=folder, capture_output=True)
+        if done.returncode not in (0, 1, 3):
+            raise SystemExit(f"{path.name}: {done.returncode}: {done.stderr.decode()}")
+        return done.returncode == 0 and json.loads(done.stdout)["docs_created"] == 1
+
+
+def main():
+    files = sorted(pathlib.Path(sys.argv[1]).glob("[yni]_*.json"))
+    bodies = [b'{"v":' + path.read_bytes() + b"}" for path in files]
+    verdicts = {}
+    null = subprocess.Popen([TARGET / "inrush-testbed", "null"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    url = null.stdout.readline().strip()
+    verdicts["inrush --validate"] = [taken_by_us(url, body) for body in bodies]
+    null.stdin.close()
+    null.wait()
+    for product, version in SERVERS:
+        with Server(product, version, 1024) as server:
+            request(f"{server.url}/json", "PUT", MAPPING)
+            name = f"{'OpenSearch' if product == 'opensearch' else 'Elasticsearch'} {version}"
+            verdicts[name] = [taken_by_server(server.url, number, body) for number, body in enumerate(bodies)]
+    who = list(verdicts)
+
+    print("# Which JSON is taken\n")
+    print("What `inrush load --validate` and real servers take of [JSONTestSuite](https://github.com/nst/JSONTestSuite), each file as the value of a field that is stored and not")
+    print("indexed. Made by `bench/json_suite.py`. Without `--validate` a line goes to the server as it is, and the server decides.\n")
+    print(f"| taken of | {' | '.join(who)} |\n|---|{'---|' * len(who)}")
+    for kind, title in KINDS.items():
+        of_kind = [n for n, path in enumerate(files) if path.name.startswith(kind)]
+        counts = [f"{sum(verdicts[one][n] for n in of_kind)} of {len(of_kind)}" for one in who]
+        print(f"| {title} | {' | '.join(counts)} |")
+    print("\nWhere they differ from what is right, or from each other:\n")
+    print(f"| file | {' | '.join(who)} |\n|---|{'---|' * len(who)}")
+    for n, path in enumerate(files):
+        found = [verdicts[one][n] for one in who]
+        right = {"y": True, "n": False}.get(path.name[0])
+        if len(set(found)) > 1 or path.name[0] == "i" or found[0] is not right:
+            print(f"| `{path.stem}` | {' | '.join('taken' if one else 'refused' for one in found)} |")
+
+
+if __name__ == "__main__":
+    main()
