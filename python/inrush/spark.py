@@ -29,6 +29,7 @@ from ._load import _nodes
 from ._options import Options
 from ._progress import Progress
 from ._report import Report
+from ._spark_bake import bake as _bake
 
 try:
     from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
@@ -43,7 +44,7 @@ except ImportError:
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["InrushDataSource", "Job", "batches", "load", "register", "rows"]
+__all__ = ["InrushDataSource", "Job", "bake", "batches", "load", "merge", "register", "rows"]
 
 
 def load(
@@ -65,6 +66,16 @@ def load(
             job.absorb(row["part"])
     assert job.report is not None, "a job that was left has a report"
     return job.report
+
+
+def bake(df: Any, index: str, to: str | Iterable[str], *, builders: int, **options: Any) -> Report:
+    """Builds an index of a data frame beside the cluster, and hands it over finished: each of `builders` tasks starts a server of the
+    cluster's version on its executor, loads its part of the rows into it, and hands that index over as a snapshot (`inrush bake`, which takes the
+    same options: `repository_path` or `repository`, `builder_heap`, `force_merge`, …). At the end the alias `index` stands for all of them, in one
+    request; indices that it stood for before are kept. Where anything fails, the cluster is as it was.
+    """
+    nodes = _nodes(to) or []
+    return _bake(df, index, [nodes] if isinstance(nodes, str) else list(nodes), builders, Options.of(options))
 
 
 class Job:

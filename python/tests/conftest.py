@@ -82,19 +82,28 @@ def faulty(tmp_path: Path) -> Any:
         yield make
 
 
-@pytest.fixture(scope="session")
-def opensearch() -> Iterator[Cluster]:
-    """A real node of its own. The user that runs it has to reach its folder, which a temporary folder of root's often cannot be."""
+@contextlib.contextmanager
+def node(repository: str | None = None) -> Iterator[tuple[Cluster, Path]]:
+    """A real node of its own, and its folder, in which `repository` is one for snapshots. The user that runs it has to reach that, which a temporary
+    folder of root's often cannot be.
+    """
     root = Path(tempfile.mkdtemp(prefix="inrush-python.", dir="/var/tmp"))
     root.chmod(0o755)
     environment = {**os.environ, "INRUSH_NODE_ROOT": str(root / "node")}
     command = [sys.executable, "-m", "inrush", "node"]
+    flags = [] if repository is None else ["--repository-path", str(root / repository)]
     try:
-        started = subprocess.run([*command, "start"], env=environment, stdout=subprocess.PIPE, text=True, check=True)
-        yield Cluster(started.stdout.strip())
+        started = subprocess.run([*command, "start", *flags], env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        yield Cluster(started.stdout.strip()), root
     finally:
         subprocess.run([*command, "stop", "--clean"], env=environment, stdout=subprocess.DEVNULL)
         shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def opensearch() -> Iterator[Cluster]:
+    with node() as (cluster, _):
+        yield cluster
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 import docs
 import inrush
 import inrush.spark
+from conftest import node
 from killing import kill_one
 
 TESTS = Path(__file__).parent.parent
@@ -181,6 +182,38 @@ def test_a_killed_executor_leaves_exactly_the_right_documents(spark, opensearch,
     assert report.settings["restored"] == "yes" and report.settings["changed"]
     assert "refresh_interval" not in opensearch.settings("killed")
     assert_holds(400_000, opensearch, "killed", tmp_path)
+
+
+def test_a_killed_executor_leaves_a_bake_complete_and_exact(spark, tmp_path: Path):
+    with node("snapshots") as (cluster, root):
+        (root / "snapshots").mkdir()
+        (root / "snapshots").chmod(0o777)
+        df = documents(spark, 40_000, 8)
+        result: dict[str, Any] = {}
+
+        def run() -> None:
+            names = {"spark": spark, "df": df}
+            try:
+                docs.run("bake.md", cluster.url, names, {"/mnt/shared": str(root / "snapshots")})
+                result["report"] = names["report"]
+            except BaseException as error:
+                result["error"] = error
+
+        def builds() -> bool:
+            return any((root / "snapshots").iterdir())
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        kill_one(builds, lambda command: "CoarseGrainedExecutorBackend" in command and "/bin/java" in command, thread.is_alive)
+        thread.join()
+        report = result.get("report")
+        assert report is not None, result
+        assert report.ok and report.docs_created == 40_000 and report.verified["state"] == "yes", report
+        assert_holds(40_000, cluster, "trips", tmp_path)
+        # Four indices behind one alias, and nothing of the attempt that was lost.
+        assert len(cluster.ask("GET", "_alias/trips")) == 4
+        assert len([row for row in cluster.ask("GET", "_cat/indices?format=json") if row["index"].startswith("trips-")]) == 4
+        assert list((root / "snapshots").iterdir()) == []
 
 
 def test_a_job_that_fails_puts_the_settings_back(spark, opensearch):

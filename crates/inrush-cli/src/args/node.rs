@@ -39,6 +39,9 @@ pub(crate) struct NodeStartArgs {
     /// Folder for the node's data. Default: beside its logs
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) data: Option<PathBuf>,
+    /// Folder that snapshots may be kept in, as `inrush bake` needs one: the node's path.repo
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) repository_path: Option<PathBuf>,
     /// Java to run it with, a folder with bin/java. Default: JAVA_HOME, PATH, /usr/lib/jvm
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) java_home: Option<PathBuf>,

@@ -54,6 +54,8 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
     if node::status(&name).await?.state != State::Running {
         let _ = writeln!(stderr, "starting a local OpenSearch node; the first time it may have to be downloaded");
     }
+    let repository =
+        args.repository_path.map(|path| serde_json::to_string(&path).map(|path| ("path.repo".to_owned(), path)));
     let started = node::start(StartOptions {
         name: args.name.name,
         port: args.port,
@@ -61,6 +63,8 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
         data: args.data,
         java_home: args.java_home,
         version: args.opensearch_version,
+        // A string of JSON is one of YAML.
+        settings: repository.transpose().context("the folder's name is no text")?.into_iter().collect(),
         ..StartOptions::default()
     })
     .await?;
