@@ -97,15 +97,22 @@ class _Part:
 
     def _bake(self, rows: Path, index: str, folder: Path) -> str:
         command = [sys.executable, "-m", "inrush", "bake", str(rows), "--index", index, "--state", str(folder / "state"), "--json", "--quiet"]
-        command += ["--dead-letters", str(folder / "dead.ndjson")]
+        command += ["--dead-letters", str(folder / "dead.ndjson"), "--no-resume"]
         for url in self._to:
             command += ["--to", url]
         for name, value in self._options.table.items():
             if name not in ("index", "to", "dead_letters"):
                 command += _flags(name, value, folder)
         secrets = {f"INRUSH_{name.upper()}": secret for name, secret in self._options.secrets.items()}
+        # In a session of its own, because Spark's Python hangs up on its whole group when an executor dies, which would end it at once.
         done = subprocess.run(
-            command, env={**os.environ, **secrets}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_ends_with_its_parent
+            command,
+            env={**os.environ, **secrets},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=_ends_with_its_parent,
         )
         if done.returncode not in (0, 3):
             raise LoadError(f"the bake of {index} ended with status {done.returncode}: {done.stderr[-_EXPLAINED_BY:]}")

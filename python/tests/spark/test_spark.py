@@ -186,8 +186,6 @@ def test_a_killed_executor_leaves_exactly_the_right_documents(spark, opensearch,
 
 def test_a_killed_executor_leaves_a_bake_complete_and_exact(spark, tmp_path: Path):
     with node("snapshots") as (cluster, root):
-        (root / "snapshots").mkdir()
-        (root / "snapshots").chmod(0o777)
         df = documents(spark, 40_000, 8)
         result: dict[str, Any] = {}
 

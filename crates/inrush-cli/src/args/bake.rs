@@ -38,6 +38,9 @@ pub(crate) struct BakeFlags {
     /// Default: they stay
     #[arg(long)]
     pub(crate) unthrottle: bool,
+    /// Take away what was built when the bake fails or is interrupted, too. Default: it stays, and --resume goes on with it
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) no_resume: bool,
     /// Bake nothing, and say what the index would cost by a load and by a bake: a sample is loaded into a builder twice, written to the
     /// repository and restored on the builder. The target is only looked at
     #[arg(long)]

@@ -173,6 +173,7 @@ fn config(load: LoadConfig, flags: &BakeFlags) -> Result<BakeConfig> {
             Some(LayoutArg::Stitched) => Layout::Stitched,
         },
         unthrottle: flags.unthrottle,
+        no_resume: flags.no_resume,
         ..BakeConfig::new(load, place)
     })
 }

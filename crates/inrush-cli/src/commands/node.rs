@@ -1,6 +1,7 @@
 //! `inrush node`.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -54,8 +55,7 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
     if node::status(&name).await?.state != State::Running {
         let _ = writeln!(stderr, "starting a local OpenSearch node; the first time it may have to be downloaded");
     }
-    let repository =
-        args.repository_path.map(|path| serde_json::to_string(&path).map(|path| ("path.repo".to_owned(), path)));
+    let repository = args.repository_path.as_deref().map(repository).transpose()?;
     let started = node::start(StartOptions {
         name: args.name.name,
         port: args.port,
@@ -63,8 +63,7 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
         data: args.data,
         java_home: args.java_home,
         version: args.opensearch_version,
-        // A string of JSON is one of YAML.
-        settings: repository.transpose().context("the folder's name is no text")?.into_iter().collect(),
+        settings: repository.into_iter().collect(),
         ..StartOptions::default()
     })
     .await?;
@@ -77,6 +76,14 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
         print(&started.url)?;
     }
     Ok(0)
+}
+
+/// Makes the folder, and the node's setting of it: a node that runs as another user may not make it.
+fn repository(folder: &Path) -> Result<(String, String)> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let folder = folder.canonicalize().with_context(|| format!("cannot find the folder {}", folder.display()))?;
+    // A string of JSON is one of YAML.
+    Ok(("path.repo".to_owned(), serde_json::Value::from(folder.display().to_string()).to_string()))
 }
 
 async fn stop(args: NodeStopArgs, mut stderr: Stderr) -> Result<u8> {

@@ -27,6 +27,8 @@ pub struct BakeConfig {
     pub layout: Layout,
     /// Lift the target's throttles for the restore, and put them back. Default: they stay.
     pub unthrottle: bool,
+    /// Take away what was built when the bake fails or is interrupted, too. Default: it stays on this machine, to be gone on with.
+    pub no_resume: bool,
 }
 
 /// What several builders build.
@@ -87,6 +89,7 @@ impl BakeConfig {
             builders: 1,
             layout: Layout::default(),
             unthrottle: false,
+            no_resume: false,
         }
     }
 

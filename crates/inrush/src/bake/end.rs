@@ -57,7 +57,7 @@ impl Bake {
         mut finishing: Finishing,
         mut events: mpsc::UnboundedReceiver<Event>,
     ) -> Result<Report, BakeError> {
-        let context = &self.context;
+        let context = Arc::clone(&self.context);
         context.show("leaving the target as it was");
         let (error, report) = match error {
             BakeError::NotLoaded(report) => (None, Some(*report)),
@@ -88,6 +88,12 @@ impl Bake {
                 )),
             });
         };
+        let failure = report.failure.clone().or_else(|| error.map(|error| error.to_string()));
+        let report = Report { status, failure, ..report };
+        if context.config.no_resume && left.is_empty() {
+            left.extend(clear(&context.keep, &saved).await.err());
+            return Ok(self.report(report, saved, finishing, left));
+        }
         // What cannot be written down now was written down before: more is undone by the next run than there is.
         left.extend(context.keep.write(&saved).err());
         // Their data stay, for --resume.
@@ -95,9 +101,7 @@ impl Bake {
             let stopped = node::stop(&note.name, false).await;
             left.extend(stopped.err().map(|error| format!("the builder {}: {error}", note.name)));
         }
-        let failure = report.failure.clone().or_else(|| error.map(|error| error.to_string()));
-        let checkpoint = Some(context.keep.path());
-        Ok(self.report(Report { status, failure, checkpoint, ..report }, saved, finishing, left))
+        Ok(self.report(Report { checkpoint: Some(context.keep.path()), ..report }, saved, finishing, left))
     }
 
     fn report(self, report: Report, saved: Saved, finishing: Finishing, left: Vec<String>) -> Report {
