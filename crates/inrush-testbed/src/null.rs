@@ -188,10 +188,12 @@ impl Connection {
             return self.write_json(&error.into());
         }
         let batch = Batch::new(&counted, defaults.index);
-        self.shared.docs.fetch_add(batch.documents as u64, Ordering::Relaxed);
+        // Deletes, such as those that try what the server takes, bring none.
+        let documents = if batch.action == "delete" { 0 } else { batch.documents };
+        self.shared.docs.fetch_add(documents as u64, Ordering::Relaxed);
         let written = {
             let mut cluster = self.shared.cluster.lock().unwrap_or_else(PoisonError::into_inner);
-            cluster.count_documents(&batch.index, batch.documents)
+            cluster.count_documents(&batch.index, documents)
         };
         if let Err(error) = written {
             return self.write_json(&error.into());
