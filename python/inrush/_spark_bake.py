@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._errors import LoadError, UsageError
+from ._errors import ClusterError, InrushError, UsageError
 from ._job import _add, check
 from ._options import Options
 from ._report import Report
@@ -115,7 +115,7 @@ class _Part:
             preexec_fn=_ends_with_its_parent,
         )
         if done.returncode not in (0, 3):
-            raise LoadError(f"the bake of {index} ended with status {done.returncode}: {done.stderr[-_EXPLAINED_BY:]}")
+            raise InrushError(f"the bake of {index} ended with status {done.returncode}: {done.stderr[-_EXPLAINED_BY:]}")
         return done.stdout.strip()
 
 
@@ -184,7 +184,7 @@ class _Cluster:
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return None
-            raise LoadError(f"{method} /{path}: {error.code} {error.read()[:_EXPLAINED_BY].decode(errors='replace')}") from None
+            raise ClusterError(f"{method} /{path}: {error.code} {error.read()[:_EXPLAINED_BY].decode(errors='replace')}") from None
 
     def behind(self, name: str) -> list[str]:
         """The indices that the alias stands for now."""

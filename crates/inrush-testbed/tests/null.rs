@@ -53,8 +53,9 @@ async fn it_counts_documents_however_they_are_sent() {
     let count = client.json("GET", "/a/_count", Value::Null).await.expect("count").json()["count"].clone();
     assert_eq!(count, 50_000 + 10 + 7 + 3);
     let stats = server.stats();
-    assert_eq!((stats.docs, stats.requests), (50_024, 6));
-    assert_eq!(client.json("GET", "/_null/stats", Value::Null).await.expect("stats").json()["docs"], 50_024);
+    // Deletes bring none.
+    assert_eq!((stats.docs, stats.requests), (50_020, 6));
+    assert_eq!(client.json("GET", "/_null/stats", Value::Null).await.expect("stats").json()["docs"], 50_020);
     server.stop();
 }
 
