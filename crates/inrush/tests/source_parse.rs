@@ -59,7 +59,8 @@ fn apache_logs() {
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
     assert_eq!(outcome.records.len(), 10_000);
     let rejects: Vec<_> = outcome.records.iter().filter(|r| r.reject.is_some()).collect();
-    assert!(rejects.len() <= 1, "{rejects:?}");
+    // One line is cut off within its last value.
+    assert!(rejects.is_empty(), "{rejects:?}");
     let first: serde_json::Value = serde_json::from_slice(&outcome.records[0].data).unwrap();
     assert_eq!(first["clientip"], "83.149.9.216");
     assert_eq!(first["timestamp"], "2015-05-17T10:05:03Z");

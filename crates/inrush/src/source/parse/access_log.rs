@@ -57,7 +57,10 @@ impl PushLine for AccessLog {
         if self.combined {
             for name in ["referrer", "agent"] {
                 let space = rest.strip_prefix(' ').ok_or_else(|| no_match(line, rest, name))?;
-                let (value, after) = quoted(space).ok_or_else(|| no_match(line, space, "a value in quotes"))?;
+                // Of a line that was cut off within its last value, what is there.
+                let cut = || space.strip_prefix('"').filter(|_| name == "agent").map(|agent| (agent.into(), ""));
+                let (value, after) =
+                    quoted(space).or_else(cut).ok_or_else(|| no_match(line, space, "a value in quotes"))?;
                 push_text(out, name, &value);
                 rest = after;
             }
@@ -179,6 +182,9 @@ mod tests {
         );
         let odd = parse(r#"h - - [01/Feb/2024:23:59:59 +0100] "\x16\x03" 400 0 "" """#, true).unwrap();
         assert!(odd.contains(r#""rawrequest":"\\x16\\x03","response":400,"bytes":0"#), "{odd}");
+        let cut =
+            parse(r#"h - - [01/Feb/2024:23:59:59 +0100] "GET / HTTP/1.1" 200 5 "-" "Mozilla/5.0 (comp"#, true).unwrap();
+        assert!(cut.ends_with(r#""agent":"Mozilla/5.0 (comp"}"#), "{cut}");
     }
 
     #[test]
