@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._errors import ClusterError, InrushError, UsageError
+from ._errors import CheckFailed, ClusterError, InrushError, UsageError
 from ._job import _add, check
 from ._options import Options
 from ._report import Report
@@ -52,22 +52,29 @@ def bake(df: Any, index: str, to: Iterable[str], builders: int, options: Options
         indices = sorted(row["index"] for row in rows)
         # Of attempts that Spark has given up, or that ran beside the one that counts.
         cluster.delete(set(cluster.indices(prefix)) - set(indices))
-        counted = sum(cluster.count(name) for name in indices)
+        report = _merge([json.loads(row["report"]) for row in rows], index, indices, sum(cluster.count(name) for name in indices))
+        if report.status == "check_failed":
+            raise CheckFailed(report)
         cluster.publish(index, before, indices)
     except BaseException:
         cluster.delete(cluster.indices(prefix))
         raise
+    return report
+
+
+def _merge(reports: list[dict[str, Any]], index: str, indices: list[str], counted: int) -> Report:
     total: dict[str, Any] = {}
-    for row in rows:
-        total = _add(total, json.loads(row["report"]))
+    for report in reports:
+        total = _add(total, report)
     expected = total["docs_created"]
-    total["status"] = "complete" if total["docs_indexed"] == total["docs_read"] else "incomplete"
-    total["verified"] = {
-        "state": "yes" if counted == expected else "no",
-        "detail": f"{counted} documents in {len(indices)} indices behind {index}, {expected} were created",
-    }
     if counted != expected:
         total["status"] = "check_failed"
+    else:
+        total["status"] = "complete" if total["docs_indexed"] == total["docs_read"] else "incomplete"
+    total["verified"] = {
+        "state": "yes" if counted == expected else "no",
+        "detail": f"{counted} documents in {len(indices)} indices for {index}, {expected} were created",
+    }
     total["dead_letters"] = None
     return Report(total)
 
@@ -182,7 +189,7 @@ class _Cluster:
             with urllib.request.urlopen(request, timeout=120, context=self._tls if self._url.startswith("https") else None) as reply:
                 return json.loads(reply.read())
         except urllib.error.HTTPError as error:
-            if error.code == 404:
+            if error.code == 404 and method != "POST":
                 return None
             raise ClusterError(f"{method} /{path}: {error.code} {error.read()[:_EXPLAINED_BY].decode(errors='replace')}") from None
 
