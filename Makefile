@@ -5,12 +5,13 @@ SHELL := bash
 
 # Tests of the engine that start servers.
 SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers source_index_servers
-# What is no part of a plain build, and its tests without and with servers.
+# What is no part of a plain build, and its tests with servers.
 MORE := sql,cloud,databases
-MORE_TESTS := sql sql_docs sql_load database_sqlite
 MORE_SERVER_TESTS := sql_servers database_postgres database_mysql s3
+# All tests but those of what a plain build says are of one selection of crates and features, so that dependencies are compiled once.
+FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel chaos tools fuzz bench
+.PHONY: build release demo test check unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -23,7 +24,7 @@ release: ## the full release build: SQL, object stores and databases besides
 demo: tools build ## real flights into a local OpenSearch node, a report and a query
 	scripts/demo.sh
 
-test: tools check servers python python-spark python-hadoop python-ray ## everything
+test: tools check servers python python-spark python-hadoop python-ray instructions ## everything
 
 check: fmt lint docs purity unit ## what needs no server
 
@@ -34,20 +35,19 @@ lint:
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
 
 docs:
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --all-features --no-deps --quiet
 
 purity:
 	scripts/purity.sh
 
 unit: ## units, properties, the engine and the command line against the fake cluster
-	cargo test --locked --workspace --quiet
-	cargo test --locked -p inrush -p inrush-cli --features $(MORE) --lib $(addprefix --test ,$(MORE_TESTS)) --quiet
+	cargo test $(FULL) --quiet
+	cargo test --locked -p inrush-cli --lib --test sql --quiet
 
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
-	cargo test --locked -p inrush $(addprefix --test ,$(SERVER_TESTS)) --features real-servers -- --nocapture --test-threads 1
-	cargo test --locked -p inrush-cli --test kill --features real-servers real -- --nocapture
-	cargo test --locked -p inrush -p inrush-cli --features $(MORE),real-servers $(addprefix --test ,$(MORE_SERVER_TESTS)) -- --nocapture --test-threads 1
-	cargo test --locked -p inrush --test bake_servers --features real-servers -- --nocapture --test-threads 1 one several::opensearch_3_6
+	cargo test $(FULL),real-servers $(addprefix --test ,$(SERVER_TESTS) $(MORE_SERVER_TESTS)) -- --nocapture --test-threads 1
+	cargo test $(FULL),real-servers --test kill -- --nocapture real
+	cargo test $(FULL),real-servers --test bake_servers -- --nocapture --test-threads 1 one several::opensearch_3_6
 	scripts/jackson.sh
 	scripts/readme.sh
 
@@ -65,6 +65,9 @@ python-ray: tools ## on Ray with two workers, one of which is killed
 
 wheel: ## the Python package as a wheel, with the command line in it
 	scripts/python.sh wheel
+
+instructions: tools ## how many instructions the hot paths take, against what is known of them
+	scripts/instructions.sh
 
 chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch, 40 of its node, bakes killed at each of their steps
 	scripts/chaos.sh

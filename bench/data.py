@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Made-up rows in the shape of real data, the same ones each time.
 
-    bench/data.py dvf 1000000 > dvf.csv      # French property sales with the 40 columns of geo-dvf, about 230 bytes a row
+    python3 bench/data.py lines 2000000 > lines.ndjson   # log lines, about 131 bytes each
+    python3 bench/data.py lines-csv 2000000 > lines.csv  # the same as columns
+    python3 bench/data.py dvf 1000000 > dvf.csv          # French property sales with the 40 columns of geo-dvf, about 230 bytes a row
 """
 
 import random
@@ -34,13 +36,29 @@ def dvf(dice, n):
     ]
 
 
+PATHS = ["/images/logo.png", "/index.html", "/api/v1/items", "/search?q=bulk", "/download/file.zip"]
+
+
+def line(dice, n):
+    time = f"2024-{1 + n % 12:02}-{1 + n % 28:02}T{n % 24:02}:{n % 60:02}:{(n // 7) % 60:02}Z"
+    address = f"{10 + n % 200}.{dice.randrange(256)}.{dice.randrange(256)}.{dice.randrange(256)}"
+    return time, address, f"GET {PATHS[n % 5]} HTTP/1.1", (200, 200, 200, 304, 404)[n % 5], dice.randrange(100, 100_000)
+
+
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] != "dvf":
+    made = {"lines": None, "lines-csv": "timestamp,clientip,request,status,size", "dvf": ",".join(DVF)}
+    if len(sys.argv) != 3 or sys.argv[1] not in made:
         raise SystemExit(__doc__)
     dice = random.Random(1)
-    print(",".join(DVF))
+    if made[sys.argv[1]]:
+        print(made[sys.argv[1]])
     for n in range(int(sys.argv[2])):
-        print(",".join(dvf(dice, n)))
+        if sys.argv[1] == "dvf":
+            print(",".join(dvf(dice, n)))
+        elif sys.argv[1] == "lines":
+            print('{"@timestamp":"%s","clientip":"%s","request":"%s","status":%d,"size":%d}' % line(dice, n))
+        else:
+            print("%s,%s,%s,%d,%d" % line(dice, n))
 
 
 if __name__ == "__main__":

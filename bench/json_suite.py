@@ -96,8 +96,6 @@ def main():
         right = {"y": "taken", "n": "refused"}.get(path.name[0])
         if len(set(found)) > 1 or path.name[0] == "i" or found[0] != right:
             print(f"| `{path.stem}` | {' | '.join(found)} |")
-    print("\n`n_string_unescaped_newline` is taken because the file is read as a JSON array, whose elements become one line each: line breaks become spaces, one inside a string among them.")
-    print("In NDJSON a line ends there, and both halves are refused.")
 
 
 if __name__ == "__main__":

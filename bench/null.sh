@@ -12,21 +12,8 @@ CARGO_TARGET_DIR=${target%/release} cargo build --locked --release -q -p inrush-
 
 # 2,000,000 log lines of about 135 bytes, as NDJSON and as CSV with the same columns.
 if [ ! -s "$data/lines.csv" ]; then
-  python3 - "$data" <<'PY'
-import sys, random
-folder = sys.argv[1]
-random.seed(1)
-paths = ["/images/logo.png", "/index.html", "/api/v1/items", "/search?q=bulk", "/download/file.zip"]
-with open(f"{folder}/lines.ndjson", "w") as n, open(f"{folder}/lines.csv", "w") as c:
-    c.write("timestamp,clientip,request,status,size\n")
-    for i in range(2_000_000):
-        t = f"2024-{1 + i % 12:02}-{1 + i % 28:02}T{i % 24:02}:{i % 60:02}:{(i // 7) % 60:02}Z"
-        ip = f"{10 + i % 200}.{random.randrange(256)}.{random.randrange(256)}.{random.randrange(256)}"
-        request = f"GET {paths[i % 5]} HTTP/1.1"
-        status, size = (200, 200, 200, 304, 404)[i % 5], random.randrange(100, 100_000)
-        n.write(f'{{"@timestamp":"{t}","clientip":"{ip}","request":"{request}","status":{status},"size":{size}}}\n')
-        c.write(f"{t},{ip},{request},{status},{size}\n")
-PY
+  python3 bench/data.py lines 2000000 >"$data/lines.ndjson"
+  python3 bench/data.py lines-csv 2000000 >"$data/lines.csv"
 fi
 ten() { for _ in 1 2 3 4 5 6 7 8 9 10; do echo "$1"; done; }
 

@@ -3,7 +3,7 @@
 
 Screens a grid of batch bytes x requests in flight with short runs, then compares its best three cells and `auto` in blocks of one run each, in
 an order shuffled for every round. The best fixed cell is chosen on the even rounds and compared on the odd ones: the maximum of many noisy
-cells flatters itself. Every run goes into a fresh index after the merges of the last one have ended. Appends to the CSV file, so that a run that
+cells flatters itself. Fixed cells send plain JSON, as a script would; `auto` chooses encoding and compression, too. Every run goes into a fresh index after the merges of the last one have ended. Appends to the CSV file, so that a run that
 was cut off goes on where it was.
 
     bench/tuner.py --server opensearch:3.6.0 --data lines.ndjson --mapping lines.json --out bench/runs/… [--rounds 10]
@@ -28,6 +28,7 @@ from servers import CACHE, Server, request
 
 BYTES = ["128KiB", "512KiB", "2MiB", "8MiB", "32MiB"]
 IN_FLIGHT = [1, 2, 4, 8, 16]
+PLAIN = ["--encoding", "json", "--compression", "none"]
 FIELDS = ["time", "phase", "round", "cell", "docs", "bytes", "seconds", "mb_per_s", "steady_mb_per_s", "client_cpu_s", "server_cpu_s",
           "rejected_items", "plan"]
 
@@ -70,18 +71,22 @@ class Bench:
             with self.out.open("w") as file:
                 csv.DictWriter(file, FIELDS).writeheader()
 
-    def load(self, cell, files):
+    def load(self, cell, files, trace=None):
         try:
             request(f"{self.server.url}/bench", "DELETE")
         except OSError:
             pass
         settle(self.server.url)
-        flags = [] if cell == "auto" else ["--batch-bytes", cell.split("x")[0], "--in-flight", cell.split("x")[1]]
+        size, _, in_flight = cell.partition("x")
+        fixed = [] if cell.startswith("auto") else ["--batch-bytes", size, "--in-flight", in_flight]
+        flags = fixed if cell == "auto" else [*fixed, *PLAIN]
         # The largest cells of the grid need more than the default.
         memory = ["--memory", "1GiB"]
         cpu = self.server.cpu_seconds()
         command = [binary("inrush"), "load", *files, "--index", "bench", "--mapping", self.args.mapping, "--shards", str(self.args.shards),
                    "--replicas", "0", "--to", self.to, "--quiet", "--json", "--no-verify", *memory, *flags]
+        if trace and self.args.traces and cell.startswith("auto"):
+            command += ["--trace", f"{self.args.traces}/{trace}.ndjson"]
         if self.args.client_cpus:
             command = ["taskset", "-c", self.args.client_cpus, *command]
         progress = []
@@ -118,7 +123,7 @@ class Bench:
         key = (phase, number, cell)
         if key not in self.done:
             before = os.times()
-            row = self.load(cell, files)
+            row = self.load(cell, files, f"{phase}-{number}-{cell}")
             row["client_cpu_s"] = round(row["client_cpu_s"] - before.children_user - before.children_system, 2)
             row |= {"time": time.strftime("%Y-%m-%dT%H:%M:%S"), "phase": phase, "round": number, "cell": cell}
             with self.out.open("a") as file:
@@ -148,6 +153,9 @@ def main():
     parser.add_argument("--heap-mib", type=int, default=2048)
     parser.add_argument("--skip", type=float, default=10.0, help="seconds before the steady state")
     parser.add_argument("--lock", help="a file to lock during each round, for machines that others use too")
+    parser.add_argument("--auto-plain", action="store_true", help="also compare `auto` without its choice of encoding and compression")
+    parser.add_argument("--cells", help="compare these cells instead of the best three of the grid, as in 2MiBx4,8MiBx4")
+    parser.add_argument("--traces", help="a folder for the traces of what chose by itself")
     parser.add_argument("--client-cpus")
     parser.add_argument("--server-cpus")
     parser.add_argument("--proxy", nargs="*", help="options of the testbed's proxy between client and server")
@@ -166,14 +174,15 @@ def main():
             bench.to = proxy.stdout.readline().strip()
         cells = [f"{size}x{n}" for size, n in itertools.product(BYTES, IN_FLIGHT)]
         random.Random(7).shuffle(cells)
-        for first in range(0, len(cells), 5):
+        for first in range(0, 0 if args.cells else len(cells), 5):
             with alone(args.lock):
                 for cell in cells[first : first + 5]:
                     bench.run("screen", 0, cell, [args.screen_data or args.data])
         rate = lambda row: float(row["mb_per_s"])
-        best = sorted(cells, key=lambda cell: -rate(bench.done["screen", 0, cell]))[:3]
+        best = args.cells.split(",") if args.cells else sorted(cells, key=lambda cell: -rate(bench.done["screen", 0, cell]))[:3]
+        autos = ["auto", "auto-plain"] if args.auto_plain else ["auto"]
         for number in range(args.rounds):
-            order = [*best, "auto"]
+            order = [*best, *autos]
             random.Random(number).shuffle(order)
             with alone(args.lock):
                 for cell in order:
@@ -183,16 +192,16 @@ def main():
             proxy.wait()
 
     def report(field, what):
-        rows = {cell: [bench.done["compare", n, cell] for n in range(args.rounds)] for cell in [*best, "auto"]}
+        rows = {cell: [bench.done["compare", n, cell] for n in range(args.rounds)] for cell in [*best, *autos]}
         if any(row[field] in ("", None) for cell in rows for row in rows[cell]):
             return
         even, odd = range(0, args.rounds, 2), range(1, args.rounds, 2)
         top = max(best, key=lambda cell: statistics.median(float(rows[cell][n][field]) for n in even))
-        ratios = [float(rows["auto"][n][field]) / float(rows[top][n][field]) for n in odd]
-        middle, low, high = interval(ratios)
-        print(f"{what}: best fixed cell (by even rounds) {top}; auto / best on {len(ratios)} odd rounds: {middle:.3f} ({low:.3f} to {high:.3f})")
-        everything = [float(rows["auto"][n][field]) / float(rows[top][n][field]) for n in range(args.rounds)]
-        print(f"{what}: the same on all {args.rounds} rounds: %.3f (%.3f to %.3f)" % interval(everything))
+        for auto in autos:
+            ratios = [float(rows[auto][n][field]) / float(rows[top][n][field]) for n in range(args.rounds)]
+            on_odd = "%.3f (%.3f to %.3f)" % interval([ratios[n] for n in odd])
+            print(f"{what}: best fixed cell (by even rounds) {top}; {auto} / best on {len(odd)} odd rounds: {on_odd}")
+            print(f"{what}: the same on all {args.rounds} rounds: %.3f (%.3f to %.3f)" % interval(ratios))
 
     report("mb_per_s", "whole run")
     report("steady_mb_per_s", f"after {args.skip:g} s")

@@ -9,12 +9,14 @@
 # A part can be run in slices: smaller numbers, several times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# The selection of `make servers`, so that nothing is compiled twice.
+full=(--locked --workspace --features sql,cloud,databases,real-servers)
 data=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/data
 scripts/flights.sh "$data"
 export INRUSH_KILLS=${INRUSH_KILLS:-100} INRUSH_NODE_KILLS=${INRUSH_NODE_KILLS:-20}
 export INRUSH_KILL_CSV=$data/flights.csv INRUSH_KILL_DOCS=${INRUSH_KILL_DOCS:-200000}
 kill_test() {
-  cargo test --locked -p inrush-cli --test kill --features real-servers -- --nocapture --test-threads 1 "$@"
+  cargo test "${full[@]}" --test kill -- --nocapture --test-threads 1 "$@"
 }
 [ $# -gt 0 ] || set -- loader node bake fake
 for part in "$@"; do
@@ -22,8 +24,8 @@ for part in "$@"; do
     loader) kill_test killed_at_random_moments_of_a_load_into_opensearch ;;
     node) kill_test the_only_node_is_killed ;;
     bake)
-      cargo test --locked -p inrush-cli --test bake_kill --features real-servers -- --nocapture --test-threads 1
-      cargo test --locked -p inrush --test bake_servers --features real-servers -- --nocapture --test-threads 1 several
+      cargo test "${full[@]}" --test bake_kill -- --nocapture --test-threads 1
+      cargo test "${full[@]}" --test bake_servers -- --nocapture --test-threads 1 several
       ;;
     fake)
       kill_test --exact killed_at_random_moments

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the tests and the demo need and this machine lacks: a C compiler, curl, pip for the demo's data, Java for the
+# Installs what the tests and the demo need and this machine lacks: a C compiler, valgrind, curl, pip for the demo's data, Java for the
 # servers, Maven to fetch them, Go for the S3 server, Postgres and MariaDB. The other servers are fetched by whoever starts one. Prints
 # nothing where all is there.
 set -euo pipefail
@@ -22,6 +22,7 @@ command -v pip >/dev/null || need+=(python3-pip)
 # Environments of the Python package's tests.
 python3 -c 'import ensurepip' 2>/dev/null || need+=(python3-venv)
 command -v mvn >/dev/null || need+=(maven)
+command -v valgrind >/dev/null || need+=(valgrind)
 command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || need+=(golang-go)
 command -v mariadbd >/dev/null || [ -x /usr/sbin/mariadbd ] || need+=(mariadb-server-core)
 # A tool of the client makes the folder of a server.

@@ -304,7 +304,7 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
 pub(crate) fn sources(sources: &[OsString], args: &FormatArgs) -> Result<Vec<SourceSpec>, UsageError> {
     if let Some(database) = sources.iter().find_map(|source| source.to_str().and_then(DatabaseAddress::new)) {
         return Err(UsageError::new(format!(
-            "{database} is a database, which only `inrush load` reads, without --map auto"
+            "{database} is a database, which `inrush load`, `verify` and `mapping` read"
         ))
         .hint("for the other commands, export what is meant to a file"));
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{FormatArgs, LogArgs, SqlArgs};
+use super::{DatabaseArgs, FormatArgs, LogArgs, SqlArgs};
 
 /// Infer a mapping from data, for `inrush load --mapping`.
 #[derive(Debug, Args)]
@@ -22,11 +22,13 @@ Exit status:
   1  a source could not be read, or has no documents
   2  usage")]
 pub(crate) struct MappingArgs {
-    /// Files, globs in quotes ('logs/*.ndjson.zst'), or - for stdin, as for load
+    /// Files, globs in quotes ('logs/*.ndjson.zst'), - for stdin, or a database, as for load
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required_unless_present = "table", help_heading = "Source")]
     pub(crate) sources: Vec<OsString>,
     #[command(flatten)]
     pub(crate) reading: FormatArgs,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
     #[command(flatten)]
     pub(crate) sql: SqlArgs,
     /// Look at the first N records only

@@ -7,9 +7,9 @@ use clap::{ArgGroup, Args, ValueHint};
 use inrush::config::IdFrom;
 use inrush::{FieldPath, IndexTemplate};
 
-use super::{AuthArgs, FormatArgs, FromAuthArgs, OutputArgs, SqlArgs};
+use super::{AuthArgs, DatabaseArgs, FormatArgs, FromAuthArgs, OutputArgs, SqlArgs};
 
-/// Compare files with an index: how many documents there are, which are missing in the index, only there, or different.
+/// Compare a source with an index: how many documents there are, which are missing in the index, only there, or different.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The source is read and its documents are looked up by id. Contents are compared as values: the order of keys and the way to
@@ -23,12 +23,14 @@ Exit status:
   4    different
   130  interrupted")]
 pub(crate) struct VerifyArgs {
-    /// Files, globs in quotes ('logs/*.ndjson.zst'), - for stdin, or an index of a cluster (https://host:9200/index, whose documents
-    /// are found by their ids), as for load
+    /// Files, globs in quotes ('logs/*.ndjson.zst'), - for stdin, a database, or an index of a cluster (https://host:9200/index, whose
+    /// documents are found by their ids), as for load
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required_unless_present = "table", help_heading = "Source")]
     pub(crate) sources: Vec<OsString>,
     #[command(flatten)]
     pub(crate) reading: FormatArgs,
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgs,
     #[command(flatten)]
     pub(crate) sql: SqlArgs,
     #[command(flatten)]

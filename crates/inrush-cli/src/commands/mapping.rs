@@ -1,19 +1,16 @@
 //! `inrush mapping`.
 
-use std::ffi::OsString;
 use std::io::Write as _;
 
 use anyhow::{Context, Result, bail};
 use inrush::config::{Limits, LoadConfig};
 use inrush::infer::{Inference, Note, NoteKind, infer};
-use inrush::source::{Source, Warnings, open};
 use serde_json::{Value, json};
 
-use crate::args::{FormatArgs, IndexArgs, MappingArgs, SourceArgs, SqlArgs};
+use super::source;
+use crate::args::{IndexArgs, MappingArgs, SourceArgs};
 use crate::failure::UsageError;
 use crate::logging::{self, Stderr};
-use crate::options;
-use crate::sql::{self, Tables};
 use crate::units::{count, counted};
 
 /// Records that `load --map auto` looks at: about a second of work.
@@ -27,7 +24,9 @@ pub(crate) async fn run(args: MappingArgs) -> Result<u8> {
     let mut stderr = Stderr::new();
     logging::start(&args.log, false, &stderr);
     let document_bytes_max = Limits::default().document_bytes_max;
-    let found = look(args.sources, &args.reading, &args.sql, document_bytes_max, args.rows).await?;
+    let MappingArgs { sources, reading, database, sql, .. } = args;
+    let source = SourceArgs { sources, reading, database, sql, ..SourceArgs::default() };
+    let found = look(&source, document_bytes_max, args.rows).await?;
     let mapping = serde_json::to_string_pretty(&found.advice.mapping).context("cannot write the mapping as JSON")?;
     if args.json {
         let text = serde_json::to_string(&as_json(&found)).context("cannot write the mapping as JSON")?;
@@ -55,8 +54,7 @@ pub(crate) async fn of_load(source: &SourceArgs, to: &IndexArgs, config: &mut Lo
             .hint("write a mapping with `inrush mapping`, and give it with --mapping")
             .into());
     }
-    let bytes_max = config.limits.document_bytes_max;
-    let found = look(source.sources.clone(), &source.reading, &source.sql, bytes_max, Some(ROWS_OF_LOAD)).await?;
+    let found = look(source, config.limits.document_bytes_max, Some(ROWS_OF_LOAD)).await?;
     let conflicts = found.advice.notes.iter().filter(|note| note.kind == NoteKind::Conflict);
     for note in conflicts.take(NOTES_OF_LOAD_MAX) {
         tracing::warn!("--map auto: {}", line(note));
@@ -65,19 +63,13 @@ pub(crate) async fn of_load(source: &SourceArgs, to: &IndexArgs, config: &mut Lo
     Ok(())
 }
 
-async fn look(
-    sources: Vec<OsString>,
-    reading: &FormatArgs,
-    sql: &SqlArgs,
-    bytes_max: usize,
-    rows: Option<u64>,
-) -> Result<Inference> {
-    let format = options::format(reading, bytes_max)?;
-    let input = options::sources(&sources, reading)?;
-    let mut source: Box<dyn Source> = match sql::query(sql)? {
-        Some(query) => Tables { args: sql, input, format }.source(&query, None).await?,
-        None => Box::new(open(&input, format, &Warnings::default()).map_err(|e| UsageError::new(e.to_string()))?),
-    };
+async fn look(args: &SourceArgs, document_bytes_max: usize, rows: Option<u64>) -> Result<Inference> {
+    if source::index_address(&args.sources, &args.reading)?.is_some() {
+        return Err(UsageError::new("an index has a mapping already")
+            .hint("`inrush load --copy-mapping` takes it over, and GET INDEX/_mapping shows it")
+            .into());
+    }
+    let mut source = source::open_rows(args, None, document_bytes_max).await?;
     let found = tokio::task::spawn_blocking(move || infer(&mut *source, rows)).await.context("reading panicked")??;
     if found.advice.docs == 0 {
         match &found.first_rejected {

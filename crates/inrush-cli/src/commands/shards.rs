@@ -28,7 +28,7 @@ pub(crate) async fn of_load(
         // Documents as they come: an index, whose documents were looked at already.
         Some(total) if has_ids => Some(Estimate::new(total, 1.0)),
         Some(_) => {
-            let mut again = super::source::open_files(args, None, bytes_max).await?;
+            let mut again = super::source::open_rows(args, None, bytes_max).await?;
             tokio::task::spawn_blocking(move || Estimate::of(again.as_mut())).await.context("reading panicked")??
         }
         None => None,

@@ -32,30 +32,32 @@ pub(crate) struct Opened {
 /// Opens the sources of a load.
 pub(crate) async fn open(args: &LoadArgs, config: &mut LoadConfig) -> Result<Opened> {
     let source = &args.source;
-    if source.sql.given().is_some() {
-        check_files(&source.sources, &source.reading)?;
-    }
-    if let Some(source) = database::open(source, config.limits.document_bytes_max)? {
-        return Ok(Opened { source, model: None });
-    }
     if source.from_dead_letters.is_none() {
-        if let Some(address) = index_address(&source.sources, &source.reading)? {
+        let of_query = source.sql.given().is_some();
+        let index = if of_query { None } else { index_address(&source.sources, &source.reading)? };
+        if let Some(address) = index {
             return index_of_load(args, address, config).await;
         }
         if let Some(flag) = source.from.given() {
             return Err(not_an_index(flag).into());
         }
     }
-    let files = open_files(source, args.index.id.clone(), config.limits.document_bytes_max).await?;
-    Ok(Opened { source: files, model: None })
+    let source = open_rows(source, args.index.id.clone(), config.limits.document_bytes_max).await?;
+    Ok(Opened { source, model: None })
 }
 
-/// Opens what is no index: files, or the result of a query over them, in which `id` is the field with the ids.
-pub(super) async fn open_files(
+/// Opens what is no index: files, a database, or the result of a query over files, in which `id` is the field with the ids.
+pub(super) async fn open_rows(
     args: &SourceArgs,
     id: Option<FieldPath>,
     document_bytes_max: usize,
 ) -> Result<Box<dyn Source>> {
+    if args.sql.given().is_some() {
+        check_files(&args.sources, &args.reading)?;
+    }
+    if let Some(database) = database::open(args, document_bytes_max)? {
+        return Ok(database);
+    }
     let (input, format) = specs(args, document_bytes_max)?;
     if let Some(query) = sql::query(&args.sql)? {
         return Tables { args: &args.sql, input, format }.source(&query, id).await;

@@ -9,19 +9,18 @@ use indicatif::{ProgressBar, ProgressStyle};
 use inrush::LoadError;
 use inrush::audit::{AuditError, AuditOptions, AuditProgress, AuditReport, Example, Outcome, audit};
 use inrush::config::Limits;
-use inrush::source::{Source, Warnings, open};
+use inrush::source::Source;
 use inrush::transport::{HttpOptions, NodeUrl, Transport};
 use tokio::sync::watch;
 
 use super::load::{self, Signals};
 use super::source;
-use crate::args::VerifyArgs;
+use crate::args::{SourceArgs, VerifyArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
 use crate::options;
 use crate::progress::Display;
-use crate::sql::{self, Tables};
 use crate::summary::Rows;
 use crate::units::{count, seconds};
 
@@ -31,7 +30,7 @@ const REDRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// Compares, prints, and returns the exit status.
 pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
-    let VerifyArgs { sources, reading, sql, what, query, from, auth, output } = args;
+    let VerifyArgs { sources, reading, database, sql, what, query, from, auth, output } = args;
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
     if what.index.fixed().is_none() {
@@ -39,11 +38,8 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
         return Err(UsageError::new(message).hint("compare with one at a time").into());
     }
     let urls = options::urls(&what.to)?;
-    let select = sql::query(&sql)?;
-    if select.is_some() {
-        source::check_files(&sources, &reading)?;
-    }
-    let source: Box<dyn Source> = match source::index_address(&sources, &reading)? {
+    let index = if sql.given().is_none() { source::index_address(&sources, &reading)? } else { None };
+    let source: Box<dyn Source> = match index {
         Some(address) => {
             let mut options = source::index_options(address, &from, query.as_deref())?;
             options.keep_ids = what.id.is_none();
@@ -54,14 +50,8 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
             if let Some(flag) = query.as_ref().map(|_| "--query").or_else(|| from.given()) {
                 return Err(source::not_an_index(flag).into());
             }
-            let format = options::format(&reading, Limits::default().document_bytes_max)?;
-            let specs = options::sources(&sources, &reading)?;
-            match select {
-                Some(select) => Tables { args: &sql, input: specs, format }.source(&select, what.id.clone()).await?,
-                None => Box::new(
-                    open(&specs, format, &Warnings::default()).map_err(|error| UsageError::new(error.to_string()))?,
-                ),
-            }
+            let rows = SourceArgs { sources, reading, database, sql, ..SourceArgs::default() };
+            source::open_rows(&rows, what.id.clone(), Limits::default().document_bytes_max).await?
         }
     };
     let tls = auth::tls(&auth)?;

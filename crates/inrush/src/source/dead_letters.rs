@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::lines::for_each_line;
-use super::push::one_line;
+use super::one_line::one_line;
 use super::{Decode, RawChunk, too_large, too_large_head};
 
 /// Lines of a dead-letter file. Each is one entry: `document` (or `text` or `base64`, where it is no JSON) and the
@@ -155,7 +155,8 @@ fn from_bytes(bytes: Cow<'_, [u8]>) -> Contents<'_> {
     match serde_json::from_slice::<&RawValue>(&bytes) {
         Ok(_) => {
             let mut document = bytes.into_owned();
-            one_line(&mut document);
+            // JSON has no line end inside of a string.
+            one_line(0, &mut document);
             Contents::Document(Cow::Owned(document))
         }
         Err(error) => {

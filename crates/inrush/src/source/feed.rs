@@ -15,7 +15,8 @@ use memchr::memchr2;
 use super::buffer::BufferPool;
 #[cfg(feature = "columns")]
 use super::columns::{RowWriter, rows_in};
-use super::push::{Closed, PushOptions, one_line};
+use super::one_line::one_line;
+use super::push::{Closed, PushOptions};
 use super::{Chunk, Source, SourceError, Warnings, too_large, too_large_head};
 
 /// How many bytes of documents are gathered as long as nobody has said how much is read at once.
@@ -149,7 +150,7 @@ impl Feed {
                 let start = gathered.data.len();
                 gathered.data.extend_from_slice(body);
                 if memchr2(b'\n', b'\r', body).is_some() {
-                    one_line(&mut gathered.data[start..]);
+                    gathered.rejects.extend(one_line(record, &mut gathered.data[start..]));
                 }
             }
             if meta != DocMeta::default() {

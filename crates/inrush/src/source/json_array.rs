@@ -15,7 +15,7 @@ use memchr::{memchr_iter, memchr2};
 use super::buffer::BufferPool;
 use super::cut_file::ReadFile;
 use super::input::{Bytes as _, IDLE, Input};
-use super::push::one_line;
+use super::one_line::one_line;
 use super::{Chunk, SourceError, too_large, too_large_head};
 
 /// A source that is one array.
@@ -268,7 +268,7 @@ fn block(
         } else if memchr2(b'\n', b'\r', contents).is_some() {
             lines += memchr_iter(b'\n', contents).count() as u64;
             counted = element.end;
-            one_line(contents);
+            rejects.extend(one_line(record, contents));
         }
         records.push(Record { start: element.start as u32, end: end as u32, byte: narrow(byte), line: narrow(line) });
     }

@@ -29,6 +29,7 @@ mod json_array;
 mod json_string;
 mod lines;
 mod network;
+mod one_line;
 mod open;
 mod parse;
 mod parted;

@@ -9,6 +9,7 @@ use inrush_core::block::{Origin, Record};
 use inrush_core::{DocBlock, DocMeta};
 use tokio::sync::Semaphore;
 
+use super::one_line::one_line;
 use super::{Chunk, Source, SourceError, too_large, too_large_head};
 
 /// What a waiting document costs besides its contents, bytes.
@@ -242,7 +243,7 @@ impl PushSource {
                 data.extend_from_slice(too_large_head(&body));
             } else {
                 data.extend_from_slice(&body);
-                one_line(&mut data[start as usize..]);
+                rejects.extend(one_line(i as u32, &mut data[start as usize..]));
             }
             records.push(Record { start, end: data.len() as u32, byte: byte as u32, line: i as u32 });
             byte += body.len() as u64;
@@ -258,15 +259,6 @@ impl PushSource {
         self.bytes += byte;
         let lines = records.len() as u64;
         DocBlock { origin, lines, data: data.freeze(), records, rejects, meta: metas, bytes_read: byte }
-    }
-}
-
-/// Line ends in JSON stand between values only, where a space does as well.
-pub(super) fn one_line(json: &mut [u8]) {
-    for byte in json {
-        if matches!(byte, b'\n' | b'\r') {
-            *byte = b' ';
-        }
     }
 }
 

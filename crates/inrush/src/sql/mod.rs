@@ -1,7 +1,7 @@
 //! SQL between the sources and the documents: each row of a query's result is a document.
 //!
 //! [`Database`] holds tables, [`Database::query`] makes a [`crate::source::Source`] of a query. DataFusion plans and runs it, in threads of its own;
-//! tables are read by the same code as without SQL ([`scan`]), and rows become documents by that of columnar files.
+//! tables are read by the same code as without SQL (`scan`), and rows become documents by that of columnar files.
 //!
 //! ```no_run
 //! use inrush::source::{FormatOptions, SourceSpec};

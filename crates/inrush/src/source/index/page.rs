@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::super::one_line::one_line;
 use super::super::{too_large, too_large_head};
 
 /// Sequence numbers of one shard, and how many documents are asked for at most.
@@ -128,11 +129,11 @@ impl Ask {
     }
 }
 
-/// A copy without line ends within documents, where only white space can be one.
+/// A copy without line ends within documents. A server's JSON has none inside of a string.
 fn in_lines(body: &Bytes, records: &[Record]) -> Bytes {
     let mut copy = body.to_vec();
     for record in records {
-        super::super::push::one_line(&mut copy[record.start as usize..record.end as usize]);
+        one_line(0, &mut copy[record.start as usize..record.end as usize]);
     }
     Bytes::from(copy)
 }

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Counts the instructions of what a load does most, a document, and compares them with those of bench/instructions.csv: more than 5 % more
+# is an error, unless somebody decides otherwise with --write, which writes the new counts there. Counts and not times: callgrind gives the same
+# number whatever else the machine does.
+# Usage: scripts/instructions.sh [--write]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}
+cases=(ndjson ndjson-id ndjson-smile csv parquet reply gzip)
+# What is counted is the difference between two files, without the program's beginning and end.
+few=10000
+many=20000
+cargo build --locked --quiet --release -p inrush --example hot_paths
+hot_paths=$CARGO_TARGET_DIR/release/examples/hot_paths
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for case in "${cases[@]}"; do
+  for docs in $few $many; do
+    "$hot_paths" make "$case" $docs "$work/file"
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$hot_paths" read "$case" "$work/file" >/dev/null 2>"$work/log" ||
+      { cat "$work/log" >&2; exit 1; }
+    sed -n "s/.*Collected : \([0-9]*\).*/$case $docs \1/p" "$work/log"
+  done
+done >"$work/counts"
+python3 - "$work/counts" "${1:-}" <<'PY'
+import csv, pathlib, sys
+
+TOLERANCE = 0.05
+counted, write = pathlib.Path(sys.argv[1]), sys.argv[2] == "--write"
+counts = {}
+for case, docs, count in (line.split() for line in counted.read_text().splitlines()):
+    counts.setdefault(case, []).append((int(docs), int(count)))
+now = {case: round((many[1] - few[1]) / (many[0] - few[0]), 1) for case, (few, many) in counts.items()}
+known = pathlib.Path("bench/instructions.csv")
+if write:
+    known.write_text("case,instructions_per_document\n" + "".join(f"{case},{count}\n" for case, count in now.items()))
+before = {row["case"]: float(row["instructions_per_document"]) for row in csv.DictReader(known.open())}
+if set(now) != set(before):
+    sys.exit(f"instructions: counted {sorted(now)}, known are {sorted(before)}")
+for case, count in now.items():
+    print(f"instructions: {case} {count:.0f} a document, {100 * (count / before[case] - 1):+.1f} % against {before[case]:.0f}")
+more = [case for case in now if now[case] > before[case] * (1 + TOLERANCE)]
+less = [case for case in now if now[case] < before[case] * (1 - TOLERANCE)]
+if less:
+    print(f"instructions: fewer than are known of {', '.join(less)}; scripts/instructions.sh --write keeps it so")
+if more:
+    sys.exit(f"instructions: {100 * TOLERANCE:.0f} % more than are known of {', '.join(more)}. If that is what it has to cost, scripts/instructions.sh --write")
+PY
