@@ -38,7 +38,7 @@ if ! cmp -s "$requirements" "$venv/requirements.txt"; then
   cp "$requirements" "$venv/requirements.txt"
 fi
 if [ "$part" = wheel ]; then
-  "$venv/bin/maturin" build --release --quiet --locked --manifest-path python/Cargo.toml --out "$cache/wheels"
+  "$venv/bin/maturin" build --release --quiet --locked --manifest-path python/Cargo.toml --features sql,cloud,databases --out "$cache/wheels"
   wheel=$(ls -t "$cache"/wheels/inrush-*.whl | head -n 1)
   clean=$(mktemp -d)
   trap 'rm -rf "$clean"' EXIT

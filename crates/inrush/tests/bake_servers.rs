@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use inrush::bake::{BakeConfig, BakeError, Baker, BuilderConfig, Layout, OpenSource, Place};
 use inrush::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig};
-use inrush::node::{Distribution, NodeSpec, OwnedNode, make_writable};
+use inrush::node::{Distribution, NodeSpec, OwnedNode, Product, make_writable};
 use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush::{Loader, OldIndex, Report, Status, VerifiedState};
 use inrush_testbed::client::Client;
@@ -183,6 +183,50 @@ impl Target {
         println!("{title}: an alias was moved to a baked index");
     }
 
+    /// A slice of the past becomes a part of a data stream, where the server can do that.
+    async fn fills_a_data_stream(&self, can: bool) {
+        let title = &self.title;
+        let template = json!({"index_patterns": ["stream-*"], "data_stream": {}, "priority": 300, "template": {"settings": {"number_of_replicas": 0}}});
+        self.send("PUT", "/_index_template/streams", template).await;
+        self.send("PUT", "/_data_stream/stream-a", Value::Null).await;
+        self.send("POST", "/stream-a/_doc?refresh=true", json!({"@timestamp": "2024-05-01T00:00:00Z"})).await;
+        let past = self.folder.join("past.ndjson");
+        let lines =
+            (0..1000).map(|n| format!("{{\"id\":\"p{n}\",\"@timestamp\":\"2024-01-{:02}T00:00:00Z\"}}\n", 1 + n % 28));
+        std::fs::write(&past, lines.collect::<String>()).unwrap();
+        let source: OpenSource = Arc::new(move || -> Result<Box<dyn Source>, _> {
+            Ok(Box::new(open(&[SourceSpec::Path(past.clone())], FormatOptions::default(), &Warnings::default())?))
+        });
+        let mut load = self.load("slice-2024-01");
+        (load.create.mapping, load.create.settings, load.create.shards) = (None, None, Some(1));
+        let mut config = self.bake(load);
+        config.data_stream = Some("stream-a".to_owned());
+        let before = self.state().await;
+        let run = async |config: BakeConfig| Baker::new(config, Arc::clone(&source)).unwrap().run().await;
+        let missing = BakeConfig { data_stream: Some("stream-b".to_owned()), ..config.clone() };
+        let error = run(missing).await.unwrap_err().to_string();
+        let expected =
+            if can { "there is no data stream stream-b" } else { "has no request that gives a data stream an index" };
+        assert!(error.contains(expected), "{title}: {error}");
+        assert_eq!(self.state().await, before, "{title}");
+        if can {
+            let report = run(config).await.unwrap();
+            assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 1000), "{title}: {report:#?}");
+            let detail = report.bake.unwrap().steps.into_iter().map(|step| step.detail).collect::<Vec<_>>();
+            assert!(detail.contains(&"slice-2024-01, in the data stream stream-a".to_owned()), "{title}: {detail:?}");
+            assert_eq!(self.send("GET", "/stream-a/_count", Value::Null).await["count"], 1001, "{title}");
+            self.send("POST", "/stream-a/_doc?refresh=true", json!({"@timestamp": "2024-05-02T00:00:00Z"})).await;
+            assert_eq!(self.send("GET", "/slice-2024-01/_count", Value::Null).await["count"], 1000, "{title}");
+            let stream = self.send("GET", "/_data_stream/stream-a", Value::Null).await;
+            let indices = stream["data_streams"][0]["indices"].as_array().unwrap().clone();
+            assert_eq!((indices.len(), &indices[0]["index_name"]), (2, &json!("slice-2024-01")), "{title}: {stream}");
+        }
+        self.is_clean();
+        self.send("DELETE", "/_data_stream/stream-a", Value::Null).await;
+        self.send("DELETE", "/_index_template/streams", Value::Null).await;
+        println!("{title}: a data stream {}", if can { "got a slice that was baked" } else { "is refused" });
+    }
+
     /// Several builders. Each index is found whole under its name.
     async fn bakes_with_several(&self, layout: Layout, builders: u32) {
         let (title, name) = (&self.title, format!("several-{builders}"));
@@ -342,9 +386,10 @@ impl Target {
 }
 
 async fn one(distribution: Distribution) {
-    let target = Target::start(distribution).await;
+    let target = Target::start(distribution.clone()).await;
     target.bakes_what_a_load_loads().await;
     target.swaps().await;
+    target.fills_a_data_stream(distribution.product == Product::Elasticsearch).await;
     target.refuses().await;
     target.end().await;
 }

@@ -34,6 +34,10 @@ pub(crate) struct BakeFlags {
     /// touched. Other types than fs need the server's plugin on the builder, too (--builder-home)
     #[arg(long, value_name = "NAME")]
     pub(crate) repository: Option<String>,
+    /// A data stream of the target that the index becomes a part of at the end, behind the one that is written to; --index is its name by itself, one
+    /// that no template makes data streams of. Elasticsearch 7.16 and newer
+    #[arg(long, value_name = "NAME")]
+    pub(crate) data_stream: Option<String>,
     /// Lift the target's throttles for the restore (indices.recovery.max_bytes_per_sec); written down first, and put back.
     /// Default: they stay
     #[arg(long)]

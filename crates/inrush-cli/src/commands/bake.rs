@@ -172,6 +172,7 @@ fn config(load: LoadConfig, flags: &BakeFlags) -> Result<BakeConfig> {
             Some(LayoutArg::Alias) => Layout::Alias,
             Some(LayoutArg::Stitched) => Layout::Stitched,
         },
+        data_stream: flags.data_stream.clone(),
         unthrottle: flags.unthrottle,
         no_resume: flags.no_resume,
         ..BakeConfig::new(load, place)
@@ -214,6 +215,7 @@ mod tests {
             builder_urls: vec!["http://a".to_owned(), "http://b:9201".to_owned()],
             layout: Some(LayoutArg::Stitched),
             builder_heap: Some(4 << 30),
+            data_stream: Some("logs".to_owned()),
             unthrottle: true,
             ..BakeFlags::default()
         };
@@ -221,7 +223,7 @@ mod tests {
         assert_eq!(config.place, Place::Repository("nightly".to_owned()));
         assert_eq!(config.builder.urls, ["http://a:9200", "http://b:9201"]);
         assert_eq!((config.builders, config.layout, config.unthrottle), (2, Layout::Stitched, true));
-        assert_eq!(config.builder.heap_mib, 4096);
+        assert_eq!((config.builder.heap_mib, config.data_stream.as_deref()), (4096, Some("logs")));
     }
 
     #[test]

@@ -33,11 +33,11 @@ pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
     if to_stdout && args.json {
         return Err(UsageError::new("--json and the documents would both go to stdout").hint("name a file").into());
     }
-    let spec = SourceSpec::new(args.source.clone());
+    let specs = options::sources(std::slice::from_ref(&args.source), &args.reading)?;
     let warnings = Warnings::default();
-    let source = opened(&spec, &format, &warnings).map_err(|error| UsageError::new(error.to_string()))?;
+    let source = opened(&specs, &format, &warnings).map_err(|error| UsageError::new(error.to_string()))?;
     let (out, told) = (args.out.clone(), warnings.clone());
-    let work = move || to_file(source, || opened(&spec, &format, &warnings), &target, (!to_stdout).then_some(out));
+    let work = move || to_file(source, || opened(&specs, &format, &warnings), &target, (!to_stdout).then_some(out));
     let converted = tokio::task::spawn_blocking(work).await.context("converting panicked")??;
     for warning in told.list() {
         // Nobody is left to tell if stderr is closed.
@@ -55,11 +55,11 @@ pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
 }
 
 fn opened(
-    spec: &SourceSpec,
+    specs: &[SourceSpec],
     format: &FormatOptions,
     warnings: &Warnings,
 ) -> Result<Box<dyn Source>, inrush::source::SourceError> {
-    Ok(Box::new(open(std::slice::from_ref(spec), format.clone(), warnings)?))
+    Ok(Box::new(open(specs, format.clone(), warnings)?))
 }
 
 /// Writes beside the file's place and moves it there at the end, so that there is never half of it; without a file, to stdout.

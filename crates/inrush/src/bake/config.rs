@@ -25,6 +25,8 @@ pub struct BakeConfig {
     pub builders: u32,
     /// What several of them build; of no meaning for one.
     pub layout: Layout,
+    /// A data stream of the target (Elasticsearch 7.16 and newer) that the index becomes a part of at the end, behind the index that is written to.
+    pub data_stream: Option<String>,
     /// Lift the target's throttles for the restore, and put them back. Default: they stay.
     pub unthrottle: bool,
     /// Take away what was built when the bake fails or is interrupted, too. Default: it stays on this machine, to be gone on with.
@@ -88,6 +90,7 @@ impl BakeConfig {
             builder: BuilderConfig::default(),
             builders: 1,
             layout: Layout::default(),
+            data_stream: None,
             unthrottle: false,
             no_resume: false,
         }
@@ -166,8 +169,17 @@ impl BakeConfig {
     fn check_layout(&self) -> Result<(), String> {
         let load = &self.load;
         let by_id_made_here = load.id_from.is_some();
+        if self.data_stream.is_some() && load.finish.swap.is_some() {
+            return Err(
+                "--data-stream adds the index to a stream, and --alias puts it in the place of another; choose one"
+                    .to_owned(),
+            );
+        }
         match self.parted() {
             None | Some(Layout::Cluster) => Ok(()),
+            Some(Layout::Alias) if self.data_stream.is_some() => {
+                Err("--layout alias makes an alias of several indices, and a data stream takes none that have one; give --layout cluster or stitched".to_owned())
+            }
             Some(Layout::Alias | Layout::Stitched) if by_id_made_here => {
                 Err("--id-from makes ids by the order of the whole source, and each builder reads its part; name a field with --id, or give --layout cluster".to_owned())
             }
@@ -245,6 +257,21 @@ mod tests {
         assert!(problem(|c| c.load.durability = Durability::Async).contains("leave it out"));
         assert!(problem(|c| (c.builders, c.layout) = (2, Layout::Stitched)).contains("--id FIELD"));
         assert!(problem(|c| c.builder.urls = vec!["http://a".into(); 2]).contains("--builders is 1"));
+        let stream = |c: &mut BakeConfig| c.data_stream = Some("logs".into());
+        assert!(
+            problem(|c| {
+                stream(c);
+                c.load.finish.swap = Some(crate::config::SwapConfig::new("y"));
+            })
+            .contains("choose one")
+        );
+        assert!(
+            problem(|c| {
+                stream(c);
+                (c.builders, c.layout) = (2, Layout::Alias);
+            })
+            .contains("--layout cluster or stitched")
+        );
         assert!(problem(|c| c.builders = 0).contains("1 to 64"));
         assert!(problem(|c| c.load.state = None).contains("--state"));
     }

@@ -10,7 +10,7 @@ use super::config::{BakeError, Layout};
 use super::context::Context;
 use super::state::Handover;
 use super::throttle;
-use crate::cluster::{ClusterError, aliases, index, snapshots, stats};
+use crate::cluster::{ClusterError, aliases, data_streams, index, snapshots, stats};
 use crate::finish::{Finishing, is_passing};
 use crate::report::{Verified, VerifiedState};
 use crate::transport::Transport;
@@ -185,6 +185,15 @@ impl Target {
         })
     }
 
+    /// Gives the data stream its new index. Whose name comes back is the stream's.
+    pub(super) async fn attach(&self) -> Result<Option<String>, BakeError> {
+        let saved = self.context.saved().clone();
+        if let Some(stream) = &saved.data_stream {
+            self.ask(|| data_streams::attach(&self.target, stream, &saved.index)).await?;
+        }
+        Ok(saved.data_stream)
+    }
+
     /// Gives the indices the aliases that the target's templates give new ones, and that of all.
     pub(super) async fn give_aliases(&self) -> Result<usize, BakeError> {
         let saved = self.context.saved().clone();
@@ -192,7 +201,8 @@ impl Target {
         if saved.layout == Some(Layout::Alias) {
             named.insert(saved.index.clone(), json!({}));
         }
-        if named.is_empty() {
+        // The indices of a data stream have none of their own.
+        if named.is_empty() || saved.data_stream.is_some() {
             return Ok(0);
         }
         let handovers = saved.handovers();

@@ -1,6 +1,7 @@
 //! What is found out before anything is started: whether the target can take an index that was built elsewhere, and how that has to be made.
 
 use http::Method;
+use serde_json::Value;
 
 use super::builder::{self, Note};
 use super::config::{BakeConfig, BakeError, Layout};
@@ -9,7 +10,7 @@ use super::place::Shared;
 use super::state::{Part, Saved, Whole};
 use crate::checkpoint::Job;
 use crate::cluster::check::{Needs, Preflight, preflight};
-use crate::cluster::{ClusterError, TargetKind, Version, index as cluster_index, templates};
+use crate::cluster::{ClusterError, ClusterInfo, TargetKind, Version, data_streams, index as cluster_index, templates};
 use crate::finish::{self, Swapping};
 use crate::loader::run_id;
 use crate::node::Distribution;
@@ -54,6 +55,9 @@ pub(super) async fn prepare(
             )));
         }
     }
+    if let Some(stream) = &config.data_stream {
+        takes(target, &info, stream).await?;
+    }
     let oldest = oldest_node(target).await?;
     let (product, versions) = builder::versions(&info, oldest, &config.builder)?;
     let made_as = match config.parted() {
@@ -80,6 +84,9 @@ pub(super) async fn prepare(
         .collect();
     tracing::info!("building {index} with {} for {info}", Distribution { product, version }.title());
     let plan = Plan::new(given, &create);
+    if config.data_stream.is_some() {
+        has_timestamp(&plan.mappings)?;
+    }
     let (plan, parts, whole) = parts(config, &index, plan, notes)?;
     if whole.is_some() && shared.folder.is_none() {
         return Err(BakeError::Refused(
@@ -93,8 +100,34 @@ pub(super) async fn prepare(
     }
     let mut saved = Saved::new(job, id, index, plan, shared, parts);
     (saved.layout, saved.whole) = (config.parted(), whole);
+    saved.data_stream.clone_from(&config.data_stream);
     saved.swap = swapping.as_ref().map(|swapping| swapping.noted.clone());
     Ok(Prepared { saved, swapping, versions, warnings })
+}
+
+/// Whether the target has that data stream, and can give it an index.
+async fn takes(target: &Transport, info: &ClusterInfo, stream: &str) -> Result<(), BakeError> {
+    if !data_streams::can_attach(info) {
+        return Err(BakeError::Refused(format!(
+            "{info} has no request that gives a data stream an index (Elasticsearch 7.16 and newer have one); load into {stream} with `inrush load`, or bake an index of its own and search both"
+        )));
+    }
+    match data_streams::indices(target, stream).await? {
+        Some(_) => Ok(()),
+        None => Err(BakeError::Refused(format!(
+            "there is no data stream {stream} on the target; make it with PUT /_data_stream/{stream}, for which it needs an index template"
+        ))),
+    }
+}
+
+/// What every index of a data stream needs, as far as the mapping tells.
+fn has_timestamp(mappings: &Value) -> Result<(), BakeError> {
+    match mappings.pointer("/properties/@timestamp/type").and_then(Value::as_str) {
+        None | Some("date" | "date_nanos") => Ok(()),
+        Some(other) => Err(BakeError::Refused(format!(
+            "the mapping has @timestamp as {other}, and in a data stream it is a date or date_nanos"
+        ))),
+    }
 }
 
 /// What is built apart, and how: by one builder, by nodes of one, or by several.
@@ -111,7 +144,7 @@ fn parts(
         made: None,
         loaded: None,
         snapshot: false,
-        mapping: serde_json::Value::Null,
+        mapping: Value::Null,
     };
     let count = config.builders;
     Ok(match config.parted() {
@@ -161,4 +194,18 @@ async fn oldest_node(target: &Transport) -> Result<Option<Version>, ClusterError
     };
     let nodes = body.get("nodes").and_then(|nodes| nodes.as_object()).into_iter().flat_map(|nodes| nodes.values());
     Ok(nodes.filter_map(|node| node.get("version")?.as_str()?.parse().ok()).min())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_stream_wants_a_date() {
+        let mapping = |of: &str| json!({"properties": {"@timestamp": {"type": of}}});
+        assert!(has_timestamp(&json!({})).is_ok() && has_timestamp(&mapping("date_nanos")).is_ok());
+        assert!(has_timestamp(&mapping("keyword")).unwrap_err().to_string().contains("@timestamp as keyword"));
+    }
 }

@@ -19,7 +19,7 @@ use super::report::BakeStepName as Step;
 use super::state::{Keep, Saved};
 use super::undo;
 use crate::checkpoint::Job;
-use crate::cluster::aliases;
+use crate::cluster::{aliases, data_streams};
 use crate::config::FinishConfig;
 use crate::error::LoadError;
 use crate::finish::{self, Finishing, Swapping};
@@ -95,8 +95,17 @@ async fn begin(
                 differences.join("; ")
             ));
         }
+        if saved.data_stream != config.data_stream {
+            let stream = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".to_owned());
+            return refuse(format!(
+                "this is not the bake that was cut off: its --data-stream was {}, and is {} now; restore that, or leave --resume out to bake from the beginning",
+                stream(&saved.data_stream),
+                stream(&config.data_stream)
+            ));
+        }
         let swapping = finish::begin(target, &mut config.load, saved.swap.clone()).await?;
-        saved.published |= swapping.as_ref().is_some_and(|swapping| swapping.is_done);
+        saved.published |=
+            swapping.as_ref().is_some_and(|swapping| swapping.is_done) || is_attached(target, &saved).await?;
         let versions = vec![saved.parts[0].nodes[0].version.clone()];
         return Ok(Beginning { saved, swapping, versions, warnings: Vec::new() });
     }
@@ -117,10 +126,19 @@ async fn begin(
     Ok(Beginning { saved, swapping, versions, warnings })
 }
 
-/// Whether the alias stands for the index already.
+/// Whether the alias stands for the index already, or the data stream has it.
 async fn is_published(target: &Transport, config: &BakeConfig, saved: &Saved) -> Result<bool, BakeError> {
+    if is_attached(target, saved).await? {
+        return Ok(true);
+    }
     let Some(swap) = &config.load.finish.swap else { return Ok(false) };
     Ok(aliases::behind(target, &swap.alias).await?.contains_key(&saved.index))
+}
+
+/// Whether the data stream has the index.
+async fn is_attached(target: &Transport, saved: &Saved) -> Result<bool, BakeError> {
+    let Some(stream) = &saved.data_stream else { return Ok(false) };
+    Ok(data_streams::indices(target, stream).await?.is_some_and(|indices| indices.contains(&saved.index)))
 }
 
 /// A bake under way.
@@ -196,11 +214,15 @@ impl Bake {
                     return Err(BakeError::Refused(finishing.failure().unwrap_or_else(|| "the end failed".to_owned())));
                 }
             }
+            let stream = self.target.attach().await?;
             // From here on nothing is taken away again.
             context.write(|saved| saved.published = true)?;
             aliases = self.target.give_aliases().await;
             Ok(match &aliases {
-                Ok(0) => names.join(", "),
+                Ok(0) => match stream {
+                    Some(stream) => format!("{}, in the data stream {stream}", names.join(", ")),
+                    None => names.join(", "),
+                },
                 Ok(n) => format!("{} with {n} aliases", names.join(", ")),
                 Err(error) => error.to_string(),
             })

@@ -33,6 +33,8 @@ pub(super) struct Saved {
     pub(super) index: String,
     /// What several builders build; none for one.
     pub(super) layout: Option<Layout>,
+    /// Whose part the index becomes.
+    pub(super) data_stream: Option<String>,
     /// Of one that takes the place of another.
     pub(super) swap: Option<Noted>,
     /// How the index is made that the target gets.
@@ -102,6 +104,7 @@ impl Saved {
             id,
             index,
             layout: None,
+            data_stream: None,
             swap: None,
             plan,
             shared,

@@ -8,6 +8,7 @@ pub mod aliases;
 pub mod changes;
 pub mod check;
 pub mod copies;
+pub mod data_streams;
 pub(crate) mod disk;
 pub mod documents;
 mod error;

@@ -1,0 +1,63 @@
+//! Giving a data stream an index that was made without it.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::error::ClusterError;
+use super::product::{ClusterInfo, Product, Version};
+use crate::transport::{Transport, path_segment};
+
+/// Since when Elasticsearch has the request ("Modify data streams API", 7.16). OpenSearch has none.
+const ATTACH_SINCE: Version = Version::new(7, 16, 0);
+
+/// Whether a cluster has the request.
+pub fn can_attach(info: &ClusterInfo) -> bool {
+    info.product == Product::Elasticsearch && info.version.is_none_or(|version| version >= ATTACH_SINCE)
+}
+
+/// The indices of a data stream, `None` where there is no such stream.
+///
+/// # Errors
+/// As every question.
+pub async fn indices(transport: &Transport, stream: &str) -> Result<Option<Vec<String>>, ClusterError> {
+    let what = format!("looking up the data stream {stream}");
+    let answer = transport.ask(Method::GET, &format!("/_data_stream/{}", path_segment(stream)), None).await?;
+    let body = answer.json(&what)?;
+    match answer.status() {
+        200..=299 => Ok(names(&body, stream)),
+        404 => Ok(None),
+        status => Err(ClusterError::from_status(&what, status, &body)),
+    }
+}
+
+fn names(body: &Value, stream: &str) -> Option<Vec<String>> {
+    let streams = body.get("data_streams")?.as_array()?;
+    let found = streams.iter().find(|found| found.get("name").and_then(Value::as_str) == Some(stream))?;
+    let indices = found.get("indices").and_then(Value::as_array).into_iter().flatten();
+    Some(indices.filter_map(|index| Some(index.get("index_name")?.as_str()?.to_owned())).collect())
+}
+
+/// Makes `index` one of the stream's, behind the one that is written to. Done again it changes nothing.
+///
+/// # Errors
+/// As every question. Without an answer, it may have been done all the same.
+pub async fn attach(transport: &Transport, stream: &str, index: &str) -> Result<(), ClusterError> {
+    let body = json!({"actions": [{"add_backing_index": {"data_stream": stream, "index": index}}]});
+    let what = format!("giving the data stream {stream} the index {index}");
+    transport.demand(&what, Method::POST, "/_data_stream/_modify", Some(&body)).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_is_found_by_its_very_name() {
+        let body = json!({"data_streams": [
+            {"name": "logs-b", "indices": [{"index_name": ".ds-logs-b-1"}]},
+            {"name": "logs-a", "indices": [{"index_name": ".ds-logs-a-1"}, {"index_name": "slice"}]},
+        ]});
+        assert_eq!(names(&body, "logs-a"), Some(vec![".ds-logs-a-1".to_owned(), "slice".to_owned()]));
+        assert_eq!(names(&body, "logs-*"), None);
+    }
+}
