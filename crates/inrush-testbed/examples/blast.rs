@@ -1,51 +1,76 @@
-//! Sends bulk requests to a null server as fast as blocking sockets can, and prints what the server spent on them:
+//! Sends bulk requests to a null server as fast as blocking sockets can, and prints what the server spent on them. With a file of NDJSON it is the
+//! least that a loader can be: the file is mapped, its line ends are found, the action lines are woven in, and that is sent; nothing is retried and
+//! no reply is looked at.
 //!
-//! `blast URL [GIGABYTES] [CONNECTIONS] [items|summary]`
+//! `blast URL [GIGABYTES] [CONNECTIONS] [items|summary] [FILE]`
 
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, unsafe_code)]
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use memchr::memchr;
+use memmap2::Mmap;
 use serde_json::Value;
+
+const ACTION: &[u8] = b"{\"index\":{}}\n";
+const LINE: &[u8] = b"{\"@timestamp\":\"2024-01-02T03:04:05Z\",\"level\":\"info\",\"service\":\"checkout\",\"message\":\"request handled\",\"status\":200,\"ms\":12}\n";
+/// Bytes of the file that become one request.
+const PIECE: usize = 2 << 20;
+
+/// What is sent.
+enum Bodies {
+    /// The same one again and again.
+    Same { body: Vec<u8>, times: usize },
+    /// The lines of a file, again and again.
+    File { text: Mmap, times: usize },
+}
 
 fn main() -> io::Result<()> {
     let mut args = std::env::args().skip(1);
-    let url =
-        args.next().ok_or_else(|| io::Error::other("usage: blast URL [GIGABYTES] [CONNECTIONS] [items|summary]"))?;
+    let usage = "usage: blast URL [GIGABYTES] [CONNECTIONS] [items|summary] [FILE]";
+    let url = args.next().ok_or_else(|| io::Error::other(usage))?;
     let gigabytes: f64 = args.next().and_then(|text| text.parse().ok()).unwrap_or(4.0);
     let connections: usize = args.next().and_then(|text| text.parse().ok()).unwrap_or(2);
     let summary = args.next().as_deref() == Some("summary");
     let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
-
-    let mut body = Vec::new();
-    while body.len() < 5 << 20 {
-        body.extend_from_slice(b"{\"index\":{}}\n{\"@timestamp\":\"2024-01-02T03:04:05Z\",\"level\":\"info\",\"service\":\"checkout\",\"message\":\"request handled\",\"status\":200,\"ms\":12}\n");
-    }
-    let documents = body.iter().filter(|byte| **byte == b'\n').count() / 2;
-    let requests = ((gigabytes * 1e9) / body.len() as f64 / connections as f64).ceil() as usize;
     let filter =
         if summary { "took,errors" } else { "took,errors,items.*.status,items.*.error,items.*.result,items.*._index" };
+    let times = |bytes: usize| ((gigabytes * 1e9) / bytes as f64).ceil() as usize;
+    let bodies = match args.next() {
+        Some(file) => {
+            // SAFETY: nobody shortens or writes the file meanwhile.
+            let text = unsafe { Mmap::map(&File::open(file)?)? };
+            Bodies::File { times: times(text.len()), text }
+        }
+        None => {
+            let body = [ACTION, LINE].concat().repeat((5 << 20) / (ACTION.len() + LINE.len()));
+            Bodies::Same { times: times(body.len()), body }
+        }
+    };
 
     let before = stats(&address)?;
     let started = Instant::now();
-    thread::scope(|scope| -> io::Result<()> {
+    let next = AtomicUsize::new(0);
+    let sent = thread::scope(|scope| -> io::Result<usize> {
         let senders: Vec<_> =
-            (0..connections).map(|_| scope.spawn(|| send(&address, filter, &body, requests))).collect();
+            (0..connections).map(|_| scope.spawn(|| send(&address, filter, &bodies, &next))).collect();
+        let mut sent = 0;
         for sender in senders {
-            sender.join().map_err(|_| io::Error::other("a sender panicked"))??;
+            sent += sender.join().map_err(|_| io::Error::other("a sender panicked"))??;
         }
-        Ok(())
+        Ok(sent)
     })?;
     let seconds = started.elapsed().as_secs_f64();
     let after = stats(&address)?;
-    let sent = body.len() as f64 * (requests * connections) as f64 / 1e9;
+    let sent = sent as f64 / 1e9;
     let difference = |name: &str| after[name].as_f64().unwrap_or(0.0) - before[name].as_f64().unwrap_or(0.0);
     println!(
-        "{sent:.2} GB, {} documents ({} counted), {seconds:.2} s, {:.2} GB/s, server {:.3} CPU s/GB, sender {:.3} CPU s/GB",
-        documents * requests * connections,
+        "{sent:.2} GB of bodies, {} documents, {seconds:.2} s, {:.2} GB/s, server {:.3} CPU s/GB, sender {:.3} CPU s/GB",
         difference("docs"),
         sent / seconds,
         difference("cpu_seconds") / sent,
@@ -54,20 +79,58 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-fn send(address: &str, filter: &str, body: &[u8], requests: usize) -> io::Result<()> {
+impl Bodies {
+    /// Makes the body of that number; false if there are no more.
+    fn make(&self, number: usize, body: &mut Vec<u8>) -> bool {
+        match self {
+            Bodies::Same { body: same, times } => {
+                if body.is_empty() {
+                    body.extend_from_slice(same);
+                }
+                number < *times
+            }
+            Bodies::File { text, times } => {
+                let pieces = text.len().div_ceil(PIECE);
+                let start = number % pieces * PIECE;
+                body.clear();
+                let mut rest = &text[line_start(text, start)..line_start(text, start + PIECE)];
+                while let Some(end) = memchr(b'\n', rest) {
+                    body.extend_from_slice(ACTION);
+                    body.extend_from_slice(&rest[..=end]);
+                    rest = &rest[end + 1..];
+                }
+                number < pieces * times
+            }
+        }
+    }
+}
+
+/// The first line that begins at or behind a place.
+fn line_start(text: &[u8], place: usize) -> usize {
+    match place {
+        0 => 0,
+        place if place >= text.len() => text.len(),
+        place => memchr(b'\n', &text[place - 1..]).map_or(text.len(), |end| place + end),
+    }
+}
+
+/// Sends bodies until there are no more; how many bytes.
+fn send(address: &str, filter: &str, bodies: &Bodies, next: &AtomicUsize) -> io::Result<usize> {
     let mut stream = TcpStream::connect(address)?;
     let mut replies = BufReader::with_capacity(256 << 10, stream.try_clone()?);
-    let head = format!(
-        "POST /blast/_bulk?filter_path={filter} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    for _ in 0..requests {
+    let (mut body, mut sent) = (Vec::new(), 0);
+    while bodies.make(next.fetch_add(1, Ordering::Relaxed), &mut body) {
+        let head = format!(
+            "POST /blast/_bulk?filter_path={filter} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
         stream.write_all(head.as_bytes())?;
-        stream.write_all(body)?;
+        stream.write_all(&body)?;
         let length = read_head(&mut replies)?;
         io::copy(&mut (&mut replies).take(length), &mut io::sink())?;
+        sent += body.len();
     }
-    Ok(())
+    Ok(sent)
 }
 
 fn stats(address: &str) -> io::Result<Value> {
