@@ -59,7 +59,9 @@ def main():
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     spark = (
         SparkSession.builder.master("local[2]").config("spark.jars", args.jar or "").config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "2g").getOrCreate()
+        # The connector knows no timestamps without a zone.
+        .config("spark.driver.memory", "2g").config("spark.sql.parquet.inferTimestampNTZ.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC").getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
     df = spark.read.parquet(args.parquet).limit(args.rows).repartition(4).cache()

@@ -64,6 +64,24 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
+/// A terminal that goes away ends the load in order, unless it was started to outlive it.
+#[tokio::test(flavor = "multi_thread")]
+async fn sighup_ends_the_load_but_under_nohup() {
+    for (script, code, all) in [("exec \"$0\" \"$@\"", 130, false), ("trap '' HUP; exec \"$0\" \"$@\"", 0, true)] {
+        let fake = fake([]).await;
+        let (folder, path) = source();
+        let mut command = command("sh", folder.path());
+        let child =
+            command.args(["-c", script, env!("CARGO_BIN_EXE_inrush")]).args(arguments(&fake, &path)).spawn().unwrap();
+        some_are_in(&fake).await;
+        signal(&child, Signal::HUP);
+        let output = child.wait_with_output().await.unwrap();
+        let report = report(&output);
+        let in_all = report["docs_created"].as_u64() == Some(DOCS);
+        assert_eq!((output.status.code(), in_all), (Some(code), all), "{report}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sigusr1_pauses_and_the_next_one_goes_on() {
     let fake = fake([]).await;

@@ -9,7 +9,8 @@ use inrush::bake::{BakeConfig, BakeError, BakeStop, Baker, BuilderConfig, Cost, 
 use inrush::config::LoadConfig;
 use inrush::source::{Source, Warnings, open};
 
-use super::load::{self, Signals};
+use super::load;
+use super::signals::Signals;
 use super::source;
 use crate::args::{BakeArgs, BakeFlags, LayoutArg, OutputArgs};
 use crate::auth::Surroundings;

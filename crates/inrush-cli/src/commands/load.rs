@@ -13,6 +13,7 @@ use inrush::{LoadError, Loader, PauseHandle, Report, RunningLoad, StopHandle};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::outputs;
+use super::signals::Signals;
 use super::source::{self, Model};
 use crate::args::{IndexArgs, LoadArgs, OutputArgs, SourceArgs};
 use crate::auth::{self, Surroundings};
@@ -172,26 +173,6 @@ pub(super) fn usage(error: LoadError) -> anyhow::Error {
         }
         LoadError::Cluster(error) => error.into(),
         LoadError::Source(error) => error.into(),
-    }
-}
-
-/// SIGINT and SIGTERM.
-pub(super) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    pub(super) fn new() -> Result<Self> {
-        let catch = |kind| signal(kind).context("cannot catch signals");
-        Ok(Signals { interrupt: catch(SignalKind::interrupt())?, terminate: catch(SignalKind::terminate())? })
-    }
-
-    pub(super) async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
     }
 }
 

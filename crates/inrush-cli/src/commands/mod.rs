@@ -14,6 +14,7 @@ pub(crate) mod node;
 mod outputs;
 pub(crate) mod recover;
 pub(crate) mod shards;
+mod signals;
 pub(crate) mod source;
 pub(crate) mod sweep;
 pub(crate) mod verify;

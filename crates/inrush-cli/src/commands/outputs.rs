@@ -12,7 +12,8 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::load::{self, Signals};
+use super::load;
+use super::signals::Signals;
 use super::source;
 use crate::args::{LoadArgs, OutputArgs};
 use crate::auth::Surroundings;

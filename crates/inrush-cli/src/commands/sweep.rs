@@ -14,7 +14,8 @@ use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush::transport::{HttpOptions, NodeUrl, Transport};
 use serde_json::{Value, json};
 
-use super::load::{self, Signals};
+use super::load;
+use super::signals::Signals;
 use crate::args::{CompressionArg, GridArgs, SweepArgs, SweepIndexArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, UsageError};

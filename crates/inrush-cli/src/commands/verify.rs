@@ -13,7 +13,8 @@ use inrush::source::Source;
 use inrush::transport::{HttpOptions, NodeUrl, Transport};
 use tokio::sync::watch;
 
-use super::load::{self, Signals};
+use super::load;
+use super::signals::Signals;
 use super::source;
 use crate::args::{SourceArgs, VerifyArgs};
 use crate::auth::{self, Surroundings};

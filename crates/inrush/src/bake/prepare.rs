@@ -112,9 +112,14 @@ async fn takes(target: &Transport, info: &ClusterInfo, stream: &str) -> Result<(
             "{info} has no request that gives a data stream an index (Elasticsearch 7.16 and newer have one); load into {stream} with `inrush load`, or bake an index of its own and search both"
         )));
     }
-    match data_streams::indices(target, stream).await? {
-        Some(_) => Ok(()),
-        None => Err(BakeError::Refused(format!(
+    match data_streams::indices(target, stream).await {
+        Ok(Some(_)) => Ok(()),
+        // The path means something else there.
+        Err(error) if matches!(error.status(), Some(400 | 405)) => {
+            Err(BakeError::Refused(format!("this {info} has no data streams; bake an index by itself")))
+        }
+        Err(error) => Err(error.into()),
+        Ok(None) => Err(BakeError::Refused(format!(
             "there is no data stream {stream} on the target; make it with PUT /_data_stream/{stream}, for which it needs an index template"
         ))),
     }

@@ -1,0 +1,62 @@
+//! The signals that end a run in order.
+
+use anyhow::{Context, Result};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// SIGINT, SIGTERM, and SIGHUP, which comes when a terminal or its connection goes away.
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// `None` under `nohup`: who ignores it wants the run to go on.
+    hang_up: Option<Signal>,
+}
+
+impl Signals {
+    pub(super) fn new() -> Result<Self> {
+        let catch = |kind| signal(kind).context("cannot catch signals");
+        let hang_up = SignalKind::hangup();
+        Ok(Signals {
+            interrupt: catch(SignalKind::interrupt())?,
+            terminate: catch(SignalKind::terminate())?,
+            hang_up: (!is_ignored(hang_up)).then(|| catch(hang_up)).transpose()?,
+        })
+    }
+
+    pub(super) async fn next(&mut self) {
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(hang_up) => hang_up.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = hang_up => {}
+        }
+    }
+}
+
+/// Whether the process that started this one had the signal ignored, as far as the system tells (`/proc/self/status`; taken for yes elsewhere, which
+/// leaves it as it is).
+fn is_ignored(kind: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignored(&status).is_none_or(|mask| mask & (1 << (kind.as_raw_value() - 1)) != 0)
+}
+
+/// The set of signals that are ignored.
+fn ignored(status: &str) -> Option<u64> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_is_found() {
+        assert_eq!(ignored("Name:\tinrush\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n"), Some(0x1001));
+        assert_eq!(ignored(""), None);
+    }
+}
