@@ -8,7 +8,8 @@ SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_serv
 # What is no part of a plain build, and its tests with servers.
 MORE := sql,cloud,databases
 MORE_SERVER_TESTS := sql_servers database_postgres database_mysql s3
-# All tests but those of what a plain build says are of one selection of crates and features, so that dependencies are compiled once.
+# All tests are of one selection of crates and features, so that dependencies are compiled once. scripts/readme.sh and the Python package are
+# plain builds.
 FULL := --locked --workspace --features $(MORE)
 
 .PHONY: build release demo test check unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench
@@ -24,7 +25,7 @@ release: ## the full release build: SQL, object stores and databases besides
 demo: tools build ## real flights into a local OpenSearch node, a report and a query
 	scripts/demo.sh
 
-test: tools check servers python python-spark python-hadoop python-ray instructions ## everything
+test: tools check servers python python-spark python-hadoop python-ray ## everything
 
 check: fmt lint docs purity unit ## what needs no server
 
@@ -42,7 +43,6 @@ purity:
 
 unit: ## units, properties, the engine and the command line against the fake cluster
 	cargo test $(FULL) --quiet
-	cargo test --locked -p inrush-cli --lib --test sql --quiet
 
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
 	cargo test $(FULL),real-servers $(addprefix --test ,$(SERVER_TESTS) $(MORE_SERVER_TESTS)) -- --nocapture --test-threads 1

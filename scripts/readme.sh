@@ -67,6 +67,19 @@ done < <(awk '
   console && sub(/^\$ /, "") { print }
   sh { sub(/ +#.*/, ""); if (length) print }
 ' "$readme")
+# This is a plain build: what it has not it says.
+says() { # words, arguments of inrush…
+  local status=0
+  inrush "${@:2}" >output 2>&1 </dev/null || status=$?
+  [ "$status" = 2 ] && grep -q -e "$1" output || {
+    cat output >&2
+    echo "README: inrush ${*:2} ended with $status, expected 2 and: $1" >&2
+    exit 1
+  }
+}
+says "built without SQL" load customers.csv --sql "SELECT 1" --index x --to "$url"
+says "built without databases" load postgres://h/db --db-table t --index x --to "$url"
+says "built without" load s3://bucket/a.csv --index x --to "$url"
 [ "$ran" -ge 10 ] || {
   echo "README: found only $ran commands" >&2
   exit 1
