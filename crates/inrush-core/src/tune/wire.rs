@@ -41,10 +41,6 @@ const TIE: f64 = 0.97;
 /// So much less work for each byte is worth a change.
 const LESS_WORK: f64 = 0.85;
 
-/// Where bodies get to the server faster than this, bytes per second of each request, they are not compressed to find out: doing it takes
-/// half of that time (400 MB/s of log lines, `bench/runs/2026-11-21-smile-gzip.csv`), and undoing it is taken to cost as much.
-const FASTER_THAN_GZIP: f64 = 200e6;
-
 /// The first comparison waits until the batch tuner holds still, at most so long.
 const FIRST_MAX: Duration = Duration::from_secs(4);
 const FIRST_MIN: Duration = Duration::from_secs(1);
@@ -194,27 +190,7 @@ impl WireTuner {
             return self.judge(now, Measured { rate, error, cpu_seconds: 0.0, bytes: 0.0 }, sample);
         }
         if let Some(which) = due {
-            match self.watch.link_rate() {
-                Some(rate)
-                    if which == Which::Gzip
-                        && self.stands.compression == Compression::None
-                        && rate > FASTER_THAN_GZIP =>
-                {
-                    self.pass_over_gzip(now, rate);
-                }
-                _ => self.begin(now, which),
-            }
-        }
-    }
-
-    /// Compressing cannot pay now; that is looked at again when a comparison would be due.
-    fn pass_over_gzip(&mut self, now: Time, rate: f64) {
-        if let Some(knob) = &mut self.gzip {
-            let rate = rate / 1e6;
-            knob.evidence = Some(format!(
-                "gzip was not tried: each request gets to the server at {rate:.0} MB/s, faster than it could be compressed"
-            ));
-            knob.later(now);
+            self.begin(now, which);
         }
     }
 

@@ -185,7 +185,7 @@ impl Target {
         })
     }
 
-    /// Gives the data stream its new index. Whose name comes back is the stream's.
+    /// Gives the data stream its new index, if there is one, and returns its name.
     pub(super) async fn attach(&self) -> Result<Option<String>, BakeError> {
         let saved = self.context.saved().clone();
         if let Some(stream) = &saved.data_stream {

@@ -162,18 +162,6 @@ fn what_brings_nothing_is_not_taken_and_costs_little() {
 }
 
 #[test]
-fn gzip_is_tried_where_the_way_is_not_much_faster() {
-    for (link, tried) in [(1e9, false), (80e6, true)] {
-        let mut load = Load::new(all(), World { link, in_flight: 1, ..NEAR });
-        load.run(30.0);
-        let why = load.tuner.why();
-        assert_eq!(why.contains("gzip:1 brought"), tried, "{link}: {why}");
-        assert_eq!(why.contains("gzip was not tried: each request gets to the server at "), !tried, "{link}: {why}");
-        assert!(why.contains("smile brought"), "{why}");
-    }
-}
-
-#[test]
 fn smile_is_taken_where_it_is_clearly_faster() {
     let mut load = Load::new(all(), World { smile: 1.15, ..NEAR });
     load.run(60.0);

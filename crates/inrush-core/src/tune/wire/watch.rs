@@ -13,9 +13,6 @@ const CHANGED: f64 = 1.7;
 const SLOW_LINK_SECONDS: f64 = 0.2;
 const SLOW_LINK_PART: f64 = 0.7;
 
-/// Requests that tell how fast the way is: the clock of some servers goes in large steps.
-const LINK_REQUESTS_MIN: u32 = 8;
-
 /// Rates and times of requests since the last comparison.
 #[derive(Debug)]
 pub(super) struct Watch {
@@ -27,14 +24,13 @@ pub(super) struct Watch {
     /// Time outside of the server and in all, seconds, and of how many requests.
     outside: f64,
     wall: f64,
-    bytes: f64,
     requests: u32,
 }
 
 impl Watch {
     pub(super) fn new(now: Time) -> Self {
         let window = Window::new(now);
-        Watch { window, begun: false, usual: None, unusual: 0, outside: 0.0, wall: 0.0, bytes: 0.0, requests: 0 }
+        Watch { window, begun: false, usual: None, unusual: 0, outside: 0.0, wall: 0.0, requests: 0 }
     }
 
     /// Takes an attempt. Whether the rate is another one than usual now.
@@ -45,7 +41,6 @@ impl Watch {
         if let Some(took) = sample.took.filter(|_| sample.outcome == Outcome::Answered) {
             self.outside += sample.wall.saturating_sub(took).as_secs_f64();
             self.wall += sample.wall.as_secs_f64();
-            self.bytes += sample.bytes as f64;
             self.requests += 1;
         }
         if !self.window.add(sample) || !is_complete(&self.window, now, sample, Duration::from_secs(2)) {
@@ -80,11 +75,6 @@ impl Watch {
     pub(super) fn waits_for_link(&self) -> bool {
         let requests = f64::from(self.requests.max(1));
         self.requests >= 2 && self.outside / requests > SLOW_LINK_SECONDS && self.outside > SLOW_LINK_PART * self.wall
-    }
-
-    /// Bytes per second of a request while it is not in the server, if enough of them have told.
-    pub(super) fn link_rate(&self) -> Option<f64> {
-        (self.requests >= LINK_REQUESTS_MIN).then(|| self.bytes / self.outside.max(f64::MIN_POSITIVE))
     }
 
     /// Nothing was sent for a while.
