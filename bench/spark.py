@@ -9,13 +9,15 @@ Scala 2.13, so Spark's jars come from Maven, too:
     mvn -f bench/spark.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$(echo "$PWD"/spark35/lib/python3*/site-packages/pyspark)/jars"
     spark35/bin/python bench/spark.py flights-3m.parquet --server opensearch:2.19.6
 
-Each run goes into a fresh index of the same mapping, after the merges of the last one have ended; the clock stops when all documents can be
+Each run goes into a fresh index of the same mapping (bench/flights.mapping.json; without one, dates would be kept as what each of them sends:
+inrush ISO 8601, the connector milliseconds), after the merges of the last one have ended; the clock stops when all documents can be
 searched. The first round warms up Spark and the server, and is not counted. Raw data go to bench/runs/.
 """
 
 import argparse
 import csv
 import datetime
+import json
 import os
 import pathlib
 import random
@@ -67,6 +69,7 @@ def main():
     df = spark.read.parquet(args.parquet).limit(args.rows).repartition(4).cache()
     docs = df.count()
     clone = pathlib.Path(__file__).parent.parent
+    mapping = json.loads((clone / "bench/flights.mapping.json").read_text())
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=clone, capture_output=True, text=True).stdout.strip()
     out = clone / "bench/runs" / f"{datetime.date.today()}-spark-{product}.csv"
     fresh = not out.exists()
@@ -95,7 +98,7 @@ def main():
                     request(f"{server.url}/{INDEX}", "DELETE")
                 except OSError:
                     pass
-                request(f"{server.url}/{INDEX}", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 0}})
+                request(f"{server.url}/{INDEX}", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 0}, "mappings": mapping})
                 settle(server.url)
                 cpu, began = server.cpu_seconds(), time.perf_counter()
                 ways[way]()

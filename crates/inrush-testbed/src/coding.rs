@@ -1,6 +1,6 @@
 //! `Content-Encoding` of request bodies, as the servers take it, and SMILE.
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use bytes::Bytes;
 use inrush_core::encode::smile::{SEPARATOR, SmileDecoder};
@@ -20,6 +20,14 @@ pub(crate) fn decode(coding: Option<&str>, wire: &Bytes) -> Result<Bytes, EsErro
         // The servers drop what they cannot inflate and then miss the body.
         Err(_) => Err(EsError::new(400, "parse_exception", "request body is required")),
     }
+}
+
+/// A reply's body, for a client that asked for gzip.
+pub(crate) fn gzip(body: &[u8]) -> Bytes {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    // Writing to memory does not fail.
+    let _ = encoder.write_all(body);
+    encoder.finish().unwrap_or_default().into()
 }
 
 /// A body of SMILE documents as JSON, one a line.

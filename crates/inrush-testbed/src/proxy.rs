@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING};
+use http::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING,
+};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
@@ -269,8 +271,8 @@ impl Upstream {
         if thinned.rejected() == thinned.len() && thinned.len() > 0 {
             return Ok(json_response(HeaderMap::new(), thinned.reply_to_nothing(), filter_path));
         }
-        // The length is another one, and the coding is gone.
-        for name in [CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING] {
+        // The length is another one, the coding is gone, and the answer has to be read here.
+        for name in [ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING] {
             parts.headers.remove(name);
         }
         let answer = self.pass(Request::from_parts(parts, whole(thinned.body(&body)))).await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use inrush_core::Compression;
 use inrush_core::outcome::Attempt;
@@ -70,6 +70,8 @@ impl BulkEndpoint {
             Compression::None => request.body.slices.clone(),
             Compression::Gzip(level) => {
                 headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                // Small documents are hardly longer than what is said of each, 60 bytes, which would fill a slow way back.
+                headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
                 match self.compressors.pack(&request.body, level).await {
                     Some(packed) => vec![packed],
                     None => return (started.elapsed(), 0, Attempt::NotSent { reason: "a compressor died".to_owned() }),

@@ -1,10 +1,11 @@
 //! What makes a bulk body one, and what refuses it as a whole.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::{GzEncoder, ZlibEncoder};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Check, Target, case_table, equal, expect_status, field, holds, refused, statuses};
 
@@ -30,6 +31,7 @@ case_table! {
     same_id_twice "items of one request on the same id take effect in their order";
     null_and_number_ids "a null id is no id, a number is taken as text, an empty routing is no routing";
     gzip_and_deflate "bodies may be compressed with gzip or deflate";
+    packed_reply "a reply is compressed for who asks for it";
     plain_ndjson "the media type application/x-ndjson is taken by all, text/plain by none";
 }
 
@@ -274,6 +276,20 @@ async fn gzip_and_deflate(t: &Target) -> Check {
         equal(coding, &reply.json()["errors"], json!(false))?;
     }
     Ok(())
+}
+
+async fn packed_reply(t: &Target) -> Check {
+    let name = t.create("packed", json!({})).await?;
+    let headers = [("accept-encoding", "gzip")];
+    let reply =
+        t.client.send("POST", &format!("/{name}/_bulk"), &headers, "{\"index\":{}}\n{\"n\":1}\n".repeat(100)).await?;
+    expect_status(&reply, 200)?;
+    let coding = reply.headers.get("content-encoding").and_then(|coding| coding.to_str().ok());
+    holds("its coding", coding == Some("gzip"), json!(coding))?;
+    let mut text = String::new();
+    GzDecoder::new(&reply.body[..]).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    let reply: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    equal("items", &json!(reply["items"].as_array().map(Vec::len)), json!(100))
 }
 
 async fn plain_ndjson(t: &Target) -> Check {

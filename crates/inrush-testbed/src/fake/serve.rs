@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
@@ -22,7 +23,7 @@ use super::connection::{ReplyBody, truncated, whole};
 use super::{RequestLog, lock};
 use crate::api::{self, ApiReply, ApiRequest, Surroundings, Task};
 use crate::bulk::{self, Defaults};
-use crate::coding::{decode, json_of_smile};
+use crate::coding::{decode, gzip, json_of_smile};
 use crate::error::EsError;
 use crate::faults::{self, Fault, FaultState, Faults, RequestFacts, Rule};
 use crate::model::{Cluster, Op, millis_now};
@@ -147,6 +148,7 @@ pub(super) async fn serve(
         coding: header(&parts, CONTENT_ENCODING.as_str()).map(str::to_owned),
         authorized: true,
     };
+    let packed = header(&parts, ACCEPT_ENCODING.as_str()).is_some_and(|codings| codings.contains("gzip"));
     let outcome = receive(&shared, node, stopped, &parts, body, &mut entry).await;
     entry.status = outcome.status();
     let opaque_id = entry.opaque_id.clone();
@@ -155,9 +157,9 @@ pub(super) async fn serve(
         lock(&shared.log).push(entry);
     }
     let mut response = match outcome {
-        Outcome::Json(status, body) => json_response(status, &body, false),
+        Outcome::Json(status, body) => json_response(status, &body, packed, false),
         Outcome::Later(status, body, seconds) => {
-            let mut response = json_response(status, &body, false);
+            let mut response = json_response(status, &body, packed, false);
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
             response
         }
@@ -167,7 +169,7 @@ pub(super) async fn serve(
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(SMILE));
             response
         }
-        Outcome::Truncated(status, body) => json_response(status, &body, true),
+        Outcome::Truncated(status, body) => json_response(status, &body, packed, true),
         Outcome::Text(status, text) => {
             let mut response = Response::new(whole(Bytes::from_static(text.as_bytes())));
             *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
@@ -210,8 +212,12 @@ pub(super) async fn serve(
 /// The media type of SMILE.
 const SMILE: &str = "application/smile";
 
-fn json_response(status: u16, body: &Value, cut: bool) -> Response<ReplyBody> {
+fn json_response(status: u16, body: &Value, packed: bool, cut: bool) -> Response<ReplyBody> {
     let mut bytes = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+    let packed = packed && !bytes.is_empty();
+    if packed {
+        bytes = gzip(&bytes);
+    }
     let length = bytes.len();
     if cut {
         bytes.truncate(length / 2);
@@ -221,6 +227,9 @@ fn json_response(status: u16, body: &Value, cut: bool) -> Response<ReplyBody> {
     *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
     if length > 0 {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
+    if packed {
+        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
     response

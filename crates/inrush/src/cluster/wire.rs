@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderValue, Method};
 use inrush_core::encode::smile::{SEPARATOR, SmileEncoder, SmileOptions};
 use inrush_core::reply::{BulkReply, FILTER_PATH, ItemError};
@@ -73,6 +73,7 @@ impl Form {
             Form::Plain | Form::Smile => vec![body],
             Form::Gzip => {
                 request.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                request.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
                 vec![Gzip::new(GzipLevel::default()).compress(&[body])]
             }
         };

@@ -1,11 +1,12 @@
 //! One HTTP/1.1 client and connection pool for all nodes.
 
+use std::io::{self, Read as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method};
 use reqwest::Url;
 
@@ -29,7 +30,7 @@ pub struct HttpOptions {
     pub request_timeout: Duration,
     /// Idle connections kept per node; as many as there are requests in flight. Default 32.
     pub idle_connections_max: usize,
-    /// The largest reply taken, so that a broken server cannot fill the memory. Default 256 MiB. Beyond it:
+    /// The largest reply taken, unpacked, so that a broken server cannot fill the memory. Default 256 MiB. Beyond it:
     /// [`HttpErrorKind::Lost`].
     pub reply_bytes_max: usize,
     /// Certificates.
@@ -86,7 +87,7 @@ pub struct Response {
     /// Whether `X-Elastic-Product: Elasticsearch` was there, which Elasticsearch sends since 7.14 and OpenSearch
     /// never.
     pub elastic_product: bool,
-    /// The body.
+    /// The body, unpacked where the request asked for gzip and got it.
     pub body: Bytes,
     /// From the call to the last byte of the reply.
     pub elapsed: Duration,
@@ -114,8 +115,8 @@ pub(crate) fn file_client(insecure: bool, silence_max: Duration) -> Result<reqwe
         .map_err(|e| SetupError::Client(e.into()))
 }
 
-/// The client. Redirects are not followed (a body would be sent twice), bodies are not decompressed, nothing is sent
-/// again except by the connection pool where a reused connection was closed before the request was written to it. A
+/// The client. Redirects are not followed (a body would be sent twice), replies are unpacked only from gzip (which a
+/// server sends to who asks with `Accept-Encoding`), nothing is sent again except by the connection pool where a reused connection was closed before the request was written to it. A
 /// proxy from the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`) is used except for nodes on this machine.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
@@ -202,7 +203,9 @@ impl HttpClient {
             body: Bytes::new(),
             elapsed: Duration::ZERO,
         };
-        response.body = self.read(&mut incoming).await?;
+        let packed = text(CONTENT_ENCODING) == Some("gzip");
+        let body = self.read(&mut incoming).await?;
+        response.body = if packed { self.unpack(&body)? } else { body };
         response.elapsed = sent_at.elapsed();
         Ok(response)
     }
@@ -230,6 +233,17 @@ impl HttpClient {
         }
         Ok(whole.freeze())
     }
+
+    fn unpack(&self, packed: &[u8]) -> Result<Bytes, Failure> {
+        let mut body = Vec::new();
+        let read =
+            flate2::read::MultiGzDecoder::new(packed).take(self.reply_bytes_max as u64 + 1).read_to_end(&mut body);
+        match read {
+            Ok(_) if body.len() > self.reply_bytes_max => Err(Failure::TooLarge { limit: self.reply_bytes_max }),
+            Ok(_) => Ok(body.into()),
+            Err(error) => Err(Failure::Packed(error)),
+        }
+    }
 }
 
 /// The whole address of a request on a node, as it goes on the wire.
@@ -250,6 +264,8 @@ enum Failure {
     Reply(reqwest::Error),
     /// The reply is larger than it may be.
     TooLarge { limit: usize },
+    /// The reply says that it is gzip, and is not.
+    Packed(io::Error),
 }
 
 impl Failure {
@@ -259,6 +275,9 @@ impl Failure {
                 HttpErrorKind::Lost,
                 format!("the reply is larger than {limit} bytes, which no reply of these servers should be").into(),
             ),
+            Failure::Packed(error) => {
+                (HttpErrorKind::Lost, format!("the reply cannot be unpacked from gzip: {error}").into())
+            }
             Failure::Reply(error) => {
                 let kind = if error.is_timeout() { HttpErrorKind::TimedOut } else { HttpErrorKind::Lost };
                 (kind, error.without_url().into())

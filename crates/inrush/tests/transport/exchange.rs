@@ -1,5 +1,6 @@
 //! What becomes of a request, and what is known of it where no reply comes.
 
+use std::io::Write as _;
 use std::process::Command;
 use std::time::Duration;
 
@@ -135,6 +136,33 @@ async fn a_reply_that_is_too_large_is_not_taken() {
         assert!(error.to_string().contains("larger than 1000 bytes"), "{error}");
     }
     assert_eq!(fresh().request(&bulk(&[b"x\n"])).await.result.unwrap().body.len(), 1000);
+}
+
+#[tokio::test]
+async fn a_packed_reply_is_unpacked_or_lost() {
+    let gzip = |body: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(body.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let (fits, too_large) = (gzip(&"x".repeat(1000)), gzip(&"x".repeat(1001)));
+    let server = Server::start(move |number, _| {
+        let body = match number {
+            0 => fits.clone(),
+            1 => too_large.clone(),
+            2 => fits[..fits.len() - 4].to_vec(),
+            _ => b"{}".to_vec(),
+        };
+        Act::Reply(200, vec![("content-encoding", "gzip".into())], body)
+    });
+    let options = HttpOptions { reply_bytes_max: 1000, ..HttpOptions::default() };
+    let fresh = || transport(&[&server.url], &options);
+    assert_eq!(fresh().request(&bulk(&[b"x\n"])).await.result.unwrap().body, "x".repeat(1000));
+    for why in ["larger than 1000 bytes", "cannot be unpacked from gzip", "cannot be unpacked from gzip"] {
+        let error = fresh().request(&bulk(&[b"x\n"])).await.result.unwrap_err();
+        assert_eq!(error.kind, HttpErrorKind::Lost);
+        assert!(error.to_string().contains(why), "{error}");
+    }
 }
 
 #[tokio::test]
