@@ -87,11 +87,11 @@ def main():
             df.write.format(source).options(**options).mode("append").save(INDEX)
             request(f"{server.url}/{INDEX}/_refresh", "POST")
 
-        def ours():
-            report = inrush.spark.load(df, INDEX, server.url, progress=False)
+        def ours(**options):
+            report = inrush.spark.load(df, INDEX, server.url, progress=False, **options)
             assert report.ok, report
 
-        ways = {"inrush": ours} | {f"connector {n}": (lambda n=n: connector(n)) for n in args.batch_docs}
+        ways = {"inrush": ours, "inrush epoch-millis": lambda: ours(timestamps="epoch-millis")} | {f"connector {n}": (lambda n=n: connector(n)) for n in args.batch_docs}
         for number in range(args.rounds + 1):
             for way in random.Random(number).sample(sorted(ways), len(ways)):
                 try:
@@ -113,9 +113,9 @@ def main():
                         "server_cpu_seconds": round(cpu, 2), "arrived": arrived,
                     })
                     file.flush()
-    best = max(statistics.median(values) for way, values in rates.items() if way != "inrush")
+    best = max(statistics.median(values) for way, values in rates.items() if way.startswith("connector"))
     for way, values in rates.items():
-        print(f"{way:16} {statistics.median(values):>10,.0f} docs/s  {statistics.median(values) / best:.2f} x the connector's best")
+        print(f"{way:20} {statistics.median(values):>10,.0f} docs/s  {statistics.median(values) / best:.2f} x the connector's best")
 
 
 if __name__ == "__main__":

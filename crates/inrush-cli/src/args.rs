@@ -23,7 +23,7 @@ pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
 pub(crate) use from::{FromArgs, FromAuthArgs};
 pub(crate) use load::{
     AuthArgs, AwsService, CompressionArg, DatabaseArgs, EncodingArg, Format, FormatArgs, IndexArgs, LoadArgs, Quote,
-    ReplyDetail, Shards, SizeArgs, SourceArgs,
+    ReplyDetail, Shards, SizeArgs, SourceArgs, Timestamps,
 };
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};

@@ -142,7 +142,9 @@ impl Load {
     /// Where the load cannot begin; nothing was sent then.
     pub async fn start_fed(self, name: &str, bytes: Option<u64>) -> Result<(Feed, RunningLoad), Error> {
         let source = &self.job.args.source;
-        if let Some(flag) = source.reading.given().or_else(|| source.from.given()) {
+        // Timestamps are of data frames as well.
+        let reading = source.reading.given().filter(|flag| *flag != "--timestamps");
+        if let Some(flag) = reading.or_else(|| source.from.given()) {
             let message = format!("{flag} is for files, and documents of a program are no file");
             return Err(UsageError::new(message).hint("leave it out").into());
         }
@@ -164,6 +166,7 @@ impl Load {
             linger: limits.linger.min(PushOptions::default().linger),
             document_bytes_max: limits.document_bytes_max,
             name: name.to_owned(),
+            timestamps: options::timestamps(&source.reading),
         });
         let source = Box::new(source.with_bytes_total(bytes));
         let load = commands::load::start(self.config, source, None, false, &Stderr::new()).await?;

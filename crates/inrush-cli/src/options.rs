@@ -11,7 +11,7 @@ use inrush::Action;
 use inrush::config::{DeadLetters, Encoding, Gentle, GuardConfig, IndexCreation, LoadConfig, MaxErrors, Replies};
 use inrush::source::{
     Charset, ColumnType, CsvOptions, DatabaseAddress, Format, FormatOptions, Header, Parse, SheetOptions, SourceSpec,
-    StoreOptions,
+    StoreOptions, Timestamps,
 };
 use inrush::transport::NodeUrl;
 
@@ -297,7 +297,16 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
         validate: args.validate,
         hive_partitions: !args.no_hive_partitions,
         only_columns: None,
+        timestamps: timestamps(args),
     })
+}
+
+/// How timestamps of columns are written.
+pub(crate) fn timestamps(args: &FormatArgs) -> Timestamps {
+    match args.timestamps {
+        None | Some(args::Timestamps::Iso) => Timestamps::Iso,
+        Some(args::Timestamps::EpochMillis) => Timestamps::EpochMillis,
+    }
 }
 
 /// Where to read files.

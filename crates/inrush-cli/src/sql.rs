@@ -69,11 +69,11 @@ mod built {
 
         /// The documents of several queries, each with the field that holds their id.
         pub(crate) async fn sources(self, queries: Vec<(&str, Option<FieldPath>)>) -> Result<Vec<Box<dyn Source>>> {
-            let document_bytes_max = self.format.document_bytes_max;
+            let (document_bytes_max, timestamps) = (self.format.document_bytes_max, self.format.timestamps);
             let database = self.open(queries.len()).await?;
             let mut sources: Vec<Box<dyn Source>> = Vec::new();
             for (sql, id) in queries {
-                let options = QueryOptions { id, document_bytes_max };
+                let options = QueryOptions { id, document_bytes_max, timestamps };
                 sources.push(Box::new(database.query(sql, options).await.map_err(usage)?));
             }
             Ok(sources)

@@ -247,9 +247,9 @@ async fn on_a_slow_link_bodies_are_compressed_without_being_told() {
     config.limits.batch_bytes = Some(1 << 20);
     config.limits.memory = 16 << 20;
     let text = "a line of a log that says much the same as all others do; ".repeat(8);
-    let lines = (0..60_000).map(|n| format!("{{\"n\":{n},\"text\":\"{text}\"}}"));
+    let lines = (0..120_000).map(|n| format!("{{\"n\":{n},\"text\":\"{text}\"}}"));
     let report = load(&config, lines).await;
-    assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 60_000), "{report:?}");
+    assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 120_000), "{report:?}");
     assert_eq!(report.plan.compression, "gzip:1", "{}", report.plan.wire_why);
     assert!(report.counts.bytes_sent < report.counts.bytes_read, "{:?}", report.counts);
 }

@@ -158,6 +158,10 @@ pub(crate) struct FormatArgs {
     /// strings, unless they have such a field of their own
     #[arg(long)]
     pub(crate) no_hive_partitions: bool,
+    /// Parquet, Arrow, Avro, SQL, data frames: how timestamps are written. epoch-millis is less work for the cluster, and needs a mapping that says
+    /// that the field is a date; values that are no whole milliseconds are written as iso [default: iso]
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) timestamps: Option<Timestamps>,
     /// Object stores: what the environment does not say, as in endpoint=http://localhost:7070, region=eu-west-1, allow_http=true or
     /// anonymous=true; repeated for several. No secrets: those come from the environment (AWS_*, GOOGLE_*, AZURE_*), the AWS profile or
     /// the machine's identity
@@ -190,6 +194,8 @@ impl FormatArgs {
             ("--validate", self.validate),
             ("--no-hive-partitions", self.no_hive_partitions),
             ("--store-option", !self.store_option.is_empty()),
+            // The last one, see `embed`.
+            ("--timestamps", self.timestamps.is_some()),
         ]
         .into_iter()
         .find(|(_, given)| *given)
@@ -438,6 +444,15 @@ pub(crate) struct ResumeArgs {
     /// XDG_STATE_HOME or ~/.local/state
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
+}
+
+/// How timestamps of columns are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Timestamps {
+    /// Text, as in 2024-01-31T10:00:00.123Z
+    Iso,
+    /// Milliseconds since 1970, a number
+    EpochMillis,
 }
 
 /// How the sources are written.

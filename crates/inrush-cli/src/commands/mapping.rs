@@ -69,7 +69,10 @@ async fn look(args: &SourceArgs, document_bytes_max: usize, rows: Option<u64>) -
             .hint("`inrush load --copy-mapping` takes it over, and GET INDEX/_mapping shows it")
             .into());
     }
-    let mut source = source::open_rows(args, None, document_bytes_max).await?;
+    // Dates are told from text. The mapping that comes of it takes milliseconds as well.
+    let mut args = args.clone();
+    args.reading.timestamps = None;
+    let mut source = source::open_rows(&args, None, document_bytes_max).await?;
     let found = tokio::task::spawn_blocking(move || infer(&mut *source, rows)).await.context("reading panicked")??;
     if found.advice.docs == 0 {
         match &found.first_rejected {

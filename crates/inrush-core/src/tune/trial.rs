@@ -82,8 +82,17 @@ impl Pairs {
         self.first.is_some() && self.second.is_none()
     }
 
+    /// Whether this rate of what is tried needs no repetition to prove it better.
+    pub(super) fn is_clear(&self, rate: f64, error: f64) -> bool {
+        // So much is beyond what swings from window to window.
+        let beyond = 4.0 * self.error.max(error);
+        let gain = self.first.map(|before| rate.max(1.0).ln() - before);
+        self.pairs == 0 && self.is_other() && gain.is_some_and(|gain| gain > self.clear_gain.max(beyond))
+    }
+
     /// Takes the rate of the window that ended, bytes per second, and its standard error, as a part of it.
     pub(super) fn handle(&mut self, rate: f64, error: f64) -> Verdict {
+        let clear = self.is_clear(rate, error);
         self.error = self.error.max(error);
         let rate = rate.max(1.0).ln();
         match (self.first, self.second) {
@@ -93,12 +102,10 @@ impl Pairs {
             }
             (Some(before), None) => {
                 let gain = rate - before;
-                // So much is beyond what swings from window to window.
-                let beyond = 4.0 * self.error;
-                if self.pairs == 0 && gain > self.clear_gain.max(beyond) {
+                if clear {
                     return Verdict::Better { gain: gain.exp() };
                 }
-                if self.pairs == 0 && gain < -CLEAR.max(beyond) {
+                if self.pairs == 0 && gain < -CLEAR.max(4.0 * self.error) {
                     return Verdict::NotBetter { gain: gain.exp() };
                 }
                 self.second = Some(rate);

@@ -118,6 +118,7 @@ fn open_parquet(
 fn writer(shared: &Shared, schema: &arrow_schema::Schema, name: &str, constants: &[(String, String)]) -> RowWriter {
     let (most, documents) = (shared.options.document_bytes_max, Arc::clone(&shared.documents));
     RowWriter::new(schema, constants, most, name, &shared.warnings, documents)
+        .with_timestamps(shared.options.timestamps)
 }
 
 #[cfg(feature = "parquet")]

@@ -223,7 +223,8 @@ impl Feed {
             _ => {
                 let bytes_max = shared.options.document_bytes_max;
                 let (name, pool) = (&shared.options.name, Arc::clone(&shared.pool));
-                let writer = Arc::new(RowWriter::new(&schema, &[], bytes_max, name, &shared.warnings, pool));
+                let writer = RowWriter::new(&schema, &[], bytes_max, name, &shared.warnings, pool);
+                let writer = Arc::new(writer.with_timestamps(shared.options.timestamps));
                 state.writer = Some((schema, Arc::clone(&writer)));
                 writer
             }

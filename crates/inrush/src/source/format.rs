@@ -91,6 +91,18 @@ pub struct SheetOptions {
     pub header_row: Option<u32>,
 }
 
+/// How timestamps of columns are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timestamps {
+    /// As text by ISO 8601, which servers take for dates also where no mapping says so.
+    #[default]
+    Iso,
+    /// As the number of milliseconds since 1970 in UTC, which servers read with less work; only where a mapping says that the field is a date
+    /// (without one it becomes a number). A type without a zone counts as UTC, as servers count text without one. A value that
+    /// is no whole number of milliseconds, or too large for one, is written as [`Timestamps::Iso`] writes it, which the same mapping takes.
+    EpochMillis,
+}
+
 /// How to read the sources of a job; the same for all of them.
 #[derive(Clone, Debug)]
 pub struct FormatOptions {
@@ -122,6 +134,8 @@ pub struct FormatOptions {
     pub hive_partitions: bool,
     /// Of Parquet files only these columns are read. Names that are not there are left out. Default: all columns.
     pub only_columns: Option<Vec<String>>,
+    /// How timestamps of Parquet, Arrow and Avro are written. Default: ISO 8601.
+    pub timestamps: Timestamps,
 }
 
 impl Default for FormatOptions {
@@ -137,6 +151,7 @@ impl Default for FormatOptions {
             validate: false,
             hive_partitions: true,
             only_columns: None,
+            timestamps: Timestamps::default(),
         }
     }
 }

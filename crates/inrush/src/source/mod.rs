@@ -67,7 +67,7 @@ pub use database::without_databases;
 #[cfg(feature = "databases")]
 pub use database::{Database, open_database};
 pub use database::{DatabaseAddress, DatabaseOptions, DatabaseRows};
-pub use format::{Format, FormatOptions, SheetOptions};
+pub use format::{Format, FormatOptions, SheetOptions, Timestamps};
 pub use json_string::push_escaped;
 pub use open::{Files, SourceSpec, open};
 pub use parse::{FixedColumn, LogFormat, Parse};

@@ -9,6 +9,7 @@ use inrush_core::block::{Origin, Record};
 use inrush_core::{DocBlock, DocMeta};
 use tokio::sync::Semaphore;
 
+use super::format::Timestamps;
 use super::one_line::one_line;
 use super::{Chunk, Source, SourceError, too_large, too_large_head};
 
@@ -39,6 +40,8 @@ pub struct PushOptions {
     pub document_bytes_max: usize,
     /// What reports and dead letters call this source. Default `push`.
     pub name: String,
+    /// How timestamps of record batches are written. Default: ISO 8601.
+    pub timestamps: Timestamps,
 }
 
 impl Default for PushOptions {
@@ -48,6 +51,7 @@ impl Default for PushOptions {
             linger: Duration::from_millis(100),
             document_bytes_max: 100 << 20,
             name: "push".to_owned(),
+            timestamps: Timestamps::default(),
         }
     }
 }

@@ -50,7 +50,7 @@ use self::reading::Reading;
 use self::result::{Query, Workers};
 use self::scan::Provider;
 use self::table::Table;
-use crate::source::SourceError;
+use crate::source::{SourceError, Timestamps};
 
 /// Rows of a batch between the steps of a query. DataFusion takes each value of a nested aggregate that it merges to be as large as its
 /// whole batch, so that what it counts grows with the square of this (seen with 55.2: 94 MB for 2,400 sales in batches of 4096 rows).
@@ -90,11 +90,13 @@ pub struct QueryOptions {
     pub id: Option<FieldPath>,
     /// The largest document, bytes; a larger one is a reject of kind `too_large`. Default 100 MiB.
     pub document_bytes_max: usize,
+    /// How timestamps are written. Default: ISO 8601.
+    pub timestamps: Timestamps,
 }
 
 impl Default for QueryOptions {
     fn default() -> Self {
-        QueryOptions { id: None, document_bytes_max: 100 << 20 }
+        QueryOptions { id: None, document_bytes_max: 100 << 20, timestamps: Timestamps::default() }
     }
 }
 
@@ -173,7 +175,7 @@ impl Database {
             order::repeats(&logical, &physical, options.id.as_ref()).map_err(|error| SqlError::query(&error))?;
         let query =
             Query { sql: sql.to_owned(), physical, context: session.task_ctx(), workers: Arc::clone(&self.workers) };
-        Ok(SqlSource::new(query, self.tables.clone(), reading, repeats, options.document_bytes_max))
+        Ok(SqlSource::new(query, self.tables.clone(), reading, repeats, &options))
     }
 
     /// The tables with their columns, and how the query is going to be run, for people.

@@ -15,6 +15,7 @@ use inrush_core::{DocBlock, SourceId};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
 
+use super::QueryOptions;
 use super::reading::Reading;
 use super::table::Table;
 use crate::source::{
@@ -93,10 +94,12 @@ impl SqlSource {
         tables: Vec<Arc<Table>>,
         reading: Arc<Reading>,
         repeats: Repeats,
-        document_bytes_max: usize,
+        options: &QueryOptions,
     ) -> Self {
         let schema = query.physical.schema();
-        let writer = RowWriter::new(&schema, &[], document_bytes_max, NAME, &reading.warnings, BufferPool::new());
+        let (most, pool) = (options.document_bytes_max, BufferPool::new());
+        let writer =
+            RowWriter::new(&schema, &[], most, NAME, &reading.warnings, pool).with_timestamps(options.timestamps);
         let repeats = match repeats {
             Repeats::Always if !tables.iter().all(|table| table.repeats) => Repeats::Once,
             other => other,

@@ -65,14 +65,14 @@ impl Arm {
         matches!(self.state, State::Settling { .. }) && now.since(self.since) > OVERDUE.max(self.wall * OVERDUE_WALLS)
     }
 
-    /// Takes an attempt. Returns the rate once it is known, or that the source was the limit.
+    /// Takes an attempt. Returns the rate once it is known; as an error where the source was the limit: it is at least so much then.
     pub(super) fn handle(
         &mut self,
         now: Time,
         sample: &Sample,
         wire: Wire,
         cpu: Duration,
-    ) -> Option<Result<Measured, ()>> {
+    ) -> Option<Result<Measured, Measured>> {
         match &mut self.state {
             State::Settling { others, first_back } => {
                 if sample.sent < self.since || wire != self.wire {
@@ -91,14 +91,13 @@ impl Arm {
                 if !window.add(sample) || !is_complete(window, now, sample, Duration::from_secs(2)) {
                     return None;
                 }
-                if window.source_was_the_limit() {
-                    return Some(Err(()));
-                }
+                let limited = window.source_was_the_limit();
                 // Both arms have the same shape, so that nothing speaks against Little's law, and few requests in bursts do not make it coarse.
-                let rate = window.rate();
+                let rate = if limited { window.completed_rate(now) } else { window.rate() };
                 let bytes = rate * now.since(window.from()).as_secs_f64();
                 let cpu_seconds = cpu.saturating_sub(*before).as_secs_f64();
-                Some(Ok(Measured { rate, error: window.error(), cpu_seconds, bytes }))
+                let measured = Measured { rate, error: window.error(), cpu_seconds, bytes };
+                Some(if limited { Err(measured) } else { Ok(measured) })
             }
         }
     }

@@ -24,9 +24,19 @@ struct World {
     in_flight: u32,
     /// The source is slower than all of them.
     source_limited: bool,
+    /// The source is slower than a compressed body, only.
+    gzip_outruns_the_source: bool,
 }
 
-const NEAR: World = World { link: 1e9, server: 20e6, smile: 1.0, gzip: 0.9, in_flight: 4, source_limited: false };
+const NEAR: World = World {
+    link: 1e9,
+    server: 20e6,
+    smile: 1.0,
+    gzip: 0.9,
+    in_flight: 4,
+    source_limited: false,
+    gzip_outruns_the_source: false,
+};
 
 struct Load {
     tuner: WireTuner,
@@ -105,7 +115,8 @@ impl Load {
                 rejected: 0,
                 outcome: Outcome::Answered,
                 in_flight: self.world.in_flight,
-                source_limited: self.world.source_limited,
+                source_limited: self.world.source_limited
+                    || (self.world.gzip_outruns_the_source && wire.compression != Compression::None),
                 node: 0,
             };
             let now = Time::from_start(Duration::from_secs_f64(self.now));
@@ -146,6 +157,13 @@ fn a_slow_link_gets_gzip_within_seconds() {
         load.run(100.0);
         assert!(load.accepted > 3.0 * 2.5e6 * 100.0);
     }
+}
+
+#[test]
+fn what_makes_the_source_the_limit_is_better() {
+    let mut load = Load::new(all(), World { link: 2.5e6, gzip_outruns_the_source: true, ..NEAR });
+    load.run(10.0);
+    assert!(load.stands().ends_with("gzip:1"), "{:?} {}", load.changes, load.tuner.why());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use arrow_schema::DataType;
 use arrow_schema::Field;
 use serde::de::IgnoredAny;
 
-use super::value::{Cells, Notes};
+use super::value::{Cells, Writing};
 use crate::source::json_string::push_escaped;
 
 /// The name of the one field, whose text is JSON.
@@ -54,13 +54,13 @@ pub(super) fn has_json(data_type: &DataType) -> bool {
 }
 
 /// Prepares an array of [`json_type`].
-pub(super) fn cells<'a>(array: &'a StructArray, notes: &'a Notes) -> Box<dyn Cells + 'a> {
-    Box::new(Json { array, notes })
+pub(super) fn cells<'a>(array: &'a StructArray, writing: &'a Writing) -> Box<dyn Cells + 'a> {
+    Box::new(Json { array, writing })
 }
 
 struct Json<'a> {
     array: &'a StructArray,
-    notes: &'a Notes,
+    writing: &'a Writing,
 }
 
 impl Cells for Json<'_> {
@@ -79,7 +79,7 @@ impl Cells for Json<'_> {
                 out.push(b'"');
                 push_escaped(out, text.as_bytes());
                 out.push(b'"');
-                self.notes.bad_json.replace(Some(error.to_string()));
+                self.writing.bad_json.replace(Some(error.to_string()));
             }
         }
         true
@@ -95,10 +95,10 @@ mod tests {
     fn write(text: Option<&str>) -> (Option<String>, Option<String>) {
         let texts: ArrayRef = Arc::new(StringArray::from(vec![text]));
         let DataType::Struct(fields) = json_type() else { unreachable!() };
-        let (array, notes) = (StructArray::new(fields, vec![texts], None), Notes::default());
+        let (array, writing) = (StructArray::new(fields, vec![texts], None), Writing::default());
         let mut out = Vec::new();
-        let there = cells(&array, &notes).push(0, &mut out);
-        (there.then(|| String::from_utf8(out).unwrap()), notes.bad_json.take())
+        let there = cells(&array, &writing).push(0, &mut out);
+        (there.then(|| String::from_utf8(out).unwrap()), writing.bad_json.take())
     }
 
     #[test]

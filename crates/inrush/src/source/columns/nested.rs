@@ -12,28 +12,28 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
 
 use super::json::{self, is_json};
-use super::value::{self, Cells, Notes, downcast};
+use super::value::{self, Cells, Writing, downcast};
 use crate::source::json_string::push_escaped;
 
 /// Prepares an array of one of these types; others hold nothing.
-pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
+pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, writing: &'a Writing) -> Box<dyn Cells + 'a> {
     match field.data_type() {
-        DataType::List(item) => list::<i32>(array, item, notes),
-        DataType::LargeList(item) => list::<i64>(array, item, notes),
-        DataType::ListView(item) => list_view::<i32>(array, item, notes),
-        DataType::LargeListView(item) => list_view::<i64>(array, item, notes),
+        DataType::List(item) => list::<i32>(array, item, writing),
+        DataType::LargeList(item) => list::<i64>(array, item, writing),
+        DataType::ListView(item) => list_view::<i32>(array, item, writing),
+        DataType::LargeListView(item) => list_view::<i64>(array, item, writing),
         DataType::FixedSizeList(item, _) => {
             let list: &FixedSizeListArray = downcast(array);
             let size = list.value_length() as usize;
             let range = move |row| row * size..(row + 1) * size;
-            lists(list.nulls(), range, list.values(), item, notes)
+            lists(list.nulls(), range, list.values(), item, writing)
         }
-        DataType::Struct(_) if is_json(field.data_type()) => json::cells(downcast(array), notes),
+        DataType::Struct(_) if is_json(field.data_type()) => json::cells(downcast(array), writing),
         DataType::Struct(fields) => {
             let structs: &StructArray = downcast(array);
             Box::new(Structs {
                 nulls: structs.nulls(),
-                object: Object::new(&names(fields), structs.columns(), fields, notes),
+                object: Object::new(&names(fields), structs.columns(), fields, writing),
             })
         }
         DataType::Map(..) => {
@@ -41,8 +41,8 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, notes: &'a Notes) -
             let (key, value) = map.entries_fields();
             Box::new(Maps {
                 map,
-                keys: value::cells(map.keys(), key, notes),
-                values: value::cells(map.values(), value, notes),
+                keys: value::cells(map.keys(), key, writing),
+                values: value::cells(map.values(), value, writing),
             })
         }
         DataType::Dictionary(_, values) => {
@@ -51,17 +51,18 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, notes: &'a Notes) -
             let nulls = dictionary.keys().nulls();
             let places = if dictionary.values().is_empty() { Vec::new() } else { dictionary.normalized_keys() };
             let item = field.clone().with_data_type((**values).clone());
-            let values = value::cells(dictionary.values(), &item, notes);
+            let values = value::cells(dictionary.values(), &item, writing);
             Box::new(Elsewhere { nulls, place: move |row: usize| places.get(row).copied(), values })
         }
         DataType::RunEndEncoded(ends, values) => match ends.data_type() {
-            DataType::Int16 => runs::<Int16Type>(array, values, notes),
-            DataType::Int32 => runs::<Int32Type>(array, values, notes),
-            _ => runs::<Int64Type>(array, values, notes),
+            DataType::Int16 => runs::<Int16Type>(array, values, writing),
+            DataType::Int32 => runs::<Int32Type>(array, values, writing),
+            _ => runs::<Int64Type>(array, values, writing),
         },
         DataType::Union(fields, _) => {
             let union: &UnionArray = downcast(array);
-            let children = fields.iter().map(|(id, field)| (id, value::cells(union.child(id), field, notes))).collect();
+            let children =
+                fields.iter().map(|(id, field)| (id, value::cells(union.child(id), field, writing))).collect();
             Box::new(Unions { union, children })
         }
         other => unreachable!("{other} is no nested type"),
@@ -81,23 +82,23 @@ pub(super) struct Object<'a> {
 
 impl<'a> Object<'a> {
     /// `names` are what `fields` are called in documents.
-    pub(super) fn new(names: &[String], columns: &'a [ArrayRef], fields: &Fields, notes: &'a Notes) -> Self {
-        Self::noted(names, columns, fields, std::iter::repeat(notes))
+    pub(super) fn new(names: &[String], columns: &'a [ArrayRef], fields: &Fields, writing: &'a Writing) -> Self {
+        Self::of_columns(names, columns, fields, std::iter::repeat(writing))
     }
 
-    /// The same with notes for each field.
-    pub(super) fn noted(
+    /// The same with writing for each field.
+    pub(super) fn of_columns(
         names: &[String],
         columns: &'a [ArrayRef],
         fields: &Fields,
-        notes: impl Iterator<Item = &'a Notes>,
+        writing: impl Iterator<Item = &'a Writing>,
     ) -> Self {
-        let fields = names.iter().zip(columns).zip(fields.iter()).zip(notes);
-        let fields = fields.map(|(((name, column), field), notes)| {
+        let fields = names.iter().zip(columns).zip(fields.iter()).zip(writing);
+        let fields = fields.map(|(((name, column), field), writing)| {
             let mut prefix = vec![b'"'];
             push_escaped(&mut prefix, name.as_bytes());
             prefix.extend_from_slice(b"\":");
-            (prefix, value::cells(column, field, notes))
+            (prefix, value::cells(column, field, writing))
         });
         Object { fields: fields.collect() }
     }
@@ -172,25 +173,25 @@ fn lists<'a>(
     range: impl Fn(usize) -> Range<usize> + 'a,
     values: &'a ArrayRef,
     item: &Field,
-    notes: &'a Notes,
+    writing: &'a Writing,
 ) -> Box<dyn Cells + 'a> {
-    Box::new(Lists { nulls, range, values: value::cells(values, item, notes) })
+    Box::new(Lists { nulls, range, values: value::cells(values, item, writing) })
 }
 
-fn list<'a, O: OffsetSizeTrait>(array: &'a dyn Array, item: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
+fn list<'a, O: OffsetSizeTrait>(array: &'a dyn Array, item: &Field, writing: &'a Writing) -> Box<dyn Cells + 'a> {
     let list: &GenericListArray<O> = downcast(array);
     let offsets = list.value_offsets();
     let range = move |row: usize| offsets[row].as_usize()..offsets[row + 1].as_usize();
-    lists(list.nulls(), range, list.values(), item, notes)
+    lists(list.nulls(), range, list.values(), item, writing)
 }
 
-fn list_view<'a, O: OffsetSizeTrait>(array: &'a dyn Array, item: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
+fn list_view<'a, O: OffsetSizeTrait>(array: &'a dyn Array, item: &Field, writing: &'a Writing) -> Box<dyn Cells + 'a> {
     let list: &GenericListViewArray<O> = downcast(array);
     let range = move |row| {
         let from = list.value_offset(row).as_usize();
         from..from + list.value_size(row).as_usize()
     };
-    lists(list.nulls(), range, list.values(), item, notes)
+    lists(list.nulls(), range, list.values(), item, writing)
 }
 
 struct Maps<'a> {
@@ -245,10 +246,10 @@ impl<F: Fn(usize) -> Option<usize>> Cells for Elsewhere<'_, F> {
     }
 }
 
-fn runs<'a, T: RunEndIndexType>(array: &'a dyn Array, values: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
+fn runs<'a, T: RunEndIndexType>(array: &'a dyn Array, values: &Field, writing: &'a Writing) -> Box<dyn Cells + 'a> {
     let runs: &RunArray<T> = downcast(array);
     let place = move |row| Some(runs.get_physical_index(row));
-    Box::new(Elsewhere { nulls: None, place, values: value::cells(runs.values(), values, notes) })
+    Box::new(Elsewhere { nulls: None, place, values: value::cells(runs.values(), values, writing) })
 }
 
 struct Unions<'a> {

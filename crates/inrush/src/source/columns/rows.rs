@@ -12,9 +12,10 @@ use inrush_core::{DocBlock, Reject};
 
 use super::json::has_json;
 use super::nested::Object;
-use super::value::Notes;
+use super::value::Writing;
 use crate::source::buffer::BufferPool;
 use crate::source::csv::column_names;
+use crate::source::format::Timestamps;
 use crate::source::json_string::push_escaped;
 use crate::source::warnings::Warnings;
 use crate::source::{too_large, too_large_head};
@@ -27,6 +28,7 @@ pub(crate) struct RowWriter {
     constants: Vec<u8>,
     /// The largest document, bytes; a larger one is a reject.
     document_bytes_max: usize,
+    timestamps: Timestamps,
     source: String,
     warnings: Warnings,
     pool: Arc<BufferPool>,
@@ -70,7 +72,14 @@ impl RowWriter {
                 .sum::<usize>();
         let json = (0..schema.fields().len()).filter(|at| has_json(schema.field(*at).data_type())).collect();
         let (source, warnings) = (source.to_owned(), warnings.clone());
-        RowWriter { names, constants: members, document_bytes_max, source, warnings, pool, row_bytes, json }
+        let timestamps = Timestamps::default();
+        RowWriter { names, constants: members, document_bytes_max, timestamps, source, warnings, pool, row_bytes, json }
+    }
+
+    /// Timestamps are written in this way.
+    pub(crate) fn with_timestamps(mut self, timestamps: Timestamps) -> Self {
+        self.timestamps = timestamps;
+        self
     }
 
     /// About how long the documents of `batch` will be, bytes; never much less than they are.
@@ -83,9 +92,10 @@ impl RowWriter {
     /// nothing for a row, and are 0.
     pub(crate) fn block(&self, batch: &RecordBatch, origin: Origin, bytes_read: u64) -> DocBlock {
         let rows = batch.num_rows();
-        let notes: Vec<Notes> = batch.columns().iter().map(|_| Notes::default()).collect();
+        let writing: Vec<Writing> =
+            batch.columns().iter().map(|_| Writing { timestamps: self.timestamps, ..Writing::default() }).collect();
         let schema = batch.schema_ref();
-        let object = Object::noted(&self.names, batch.columns(), schema.fields(), notes.iter());
+        let object = Object::of_columns(&self.names, batch.columns(), schema.fields(), writing.iter());
         let mut out = self.pool.take();
         out.clear();
         out.reserve(self.estimate(batch));
@@ -94,7 +104,7 @@ impl RowWriter {
         for row in 0..rows {
             let start = out.len();
             object.push(row, &self.constants, &mut out);
-            let bad_json = self.json.iter().find_map(|at| Some((*at, notes[*at].bad_json.take()?)));
+            let bad_json = self.json.iter().find_map(|at| Some((*at, writing[*at].bad_json.take()?)));
             if let Some((at, why)) = bad_json {
                 let reason = format!(
                     "field {:?} is to be JSON, and its text is none: {why}; mend it, or use try_parse_json, which makes null of it",
@@ -113,14 +123,14 @@ impl RowWriter {
             records.push(Record { start: start as u32, end: out.len() as u32, byte: 0, line: row as u32 });
         }
         drop(object);
-        self.warn(&notes);
+        self.warn(&writing);
         let len = out.len();
         let data: Bytes = self.pool.share(out, len);
         DocBlock { origin, lines: rows as u64, data, records, rejects, meta: Vec::new(), bytes_read }
     }
 
-    fn warn(&self, notes: &[Notes]) {
-        for (name, count) in self.names.iter().zip(notes).map(|(name, notes)| (name, notes.not_finite.get())) {
+    fn warn(&self, writing: &[Writing]) {
+        for (name, count) in self.names.iter().zip(writing).map(|(name, writing)| (name, writing.not_finite.get())) {
             if count == 0 {
                 continue;
             }
@@ -231,7 +241,8 @@ mod tests {
     use arrow_array::types::Int8Type;
     use arrow_array::{
         ArrayRef, Date64Array, DictionaryArray, Int8Array, Int32Array, IntervalDayTimeArray, IntervalMonthDayNanoArray,
-        IntervalYearMonthArray, NullArray, RunArray, StringArray, UnionArray,
+        IntervalYearMonthArray, NullArray, RunArray, StringArray, TimestampMicrosecondArray, TimestampSecondArray,
+        UnionArray,
     };
     use arrow_buffer::{IntervalDayTime, IntervalMonthDayNano};
     use arrow_schema::{Field, UnionFields};
@@ -278,6 +289,23 @@ mod tests {
         check(view.finish(), &["[1]", "[2,null]"]);
         let runs = RunArray::try_new(&Int32Array::from(vec![2, 3]), &StringArray::from(vec![Some("x"), None])).unwrap();
         check(runs, &["\"x\"", "\"x\"", ""]);
+    }
+
+    #[test]
+    fn timestamps_are_numbers_where_that_is_wanted_and_says_the_same() {
+        let micros = TimestampMicrosecondArray::from(vec![Some(1_500_000), None, Some(-1_000), Some(1)]);
+        let seconds = TimestampSecondArray::from(vec![Some(-1), Some(0), None, Some(i64::MAX / 1_000 + 1)])
+            .with_timezone("+02:00");
+        let columns: [(&str, ArrayRef); 2] = [("m", Arc::new(micros)), ("s", Arc::new(seconds))];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let writer = writer(batch.schema_ref(), &[]).with_timestamps(Timestamps::EpochMillis);
+        let block = writer.block(&batch, Origin::default(), 0);
+        let documents: Vec<_> = (0..4).map(|i| String::from_utf8(block.record(i).to_vec()).unwrap()).collect();
+        assert_eq!(documents[0], r#"{"m":1500,"s":-1000}"#);
+        assert_eq!(documents[1], r#"{"s":0}"#);
+        assert_eq!(documents[2], r#"{"m":-1}"#);
+        // What is no whole millisecond, or has too many of them.
+        assert!(documents[3].starts_with(r#"{"m":"1970-01-01T00:00:00.000001","s":"+2"#), "{}", documents[3]);
     }
 
     #[test]

@@ -48,6 +48,18 @@ fn split(value: i64, unit: TimeUnit) -> (i64, u32) {
     (value.div_euclid(per_second), nanos as u32)
 }
 
+/// Milliseconds since 1970, where the value is a whole number of them that fits.
+pub(super) fn epoch_millis(value: i64, unit: TimeUnit) -> Option<i64> {
+    match unit {
+        TimeUnit::Second => value.checked_mul(1_000),
+        TimeUnit::Millisecond => Some(value),
+        TimeUnit::Microsecond | TimeUnit::Nanosecond => {
+            let per_millisecond = per_second(unit) / 1_000;
+            (value % per_millisecond == 0).then(|| value / per_millisecond)
+        }
+    }
+}
+
 /// `YYYY-MM-DD`; years beyond 0 to 9999 have a sign, as ISO 8601 wants it.
 pub(super) fn push_date(out: &mut Vec<u8>, days: i64) {
     // Howard Hinnant's `civil_from_days`: years begin in March, so that the leap day is the last one.

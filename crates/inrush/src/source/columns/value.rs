@@ -5,7 +5,7 @@
 //! | integers, 64 bits included | a number with all its digits |
 //! | floats | the shortest number that reads back as the same value, with a `.0` where it is whole; NaN and infinity count as null |
 //! | decimals | a number with all its digits |
-//! | timestamps | `2024-01-31T10:00:00.123Z`, with the offset or `Z` where the type has a zone |
+//! | timestamps | `2024-01-31T10:00:00.123Z`, with the offset or `Z` where the type has a zone; or a number, see [`Timestamps`] |
 //! | dates, times, durations, intervals | `2024-01-31`, `10:00:00`, `PT1.5S`, `P1M2DT3S` |
 //! | text, dictionaries of it | a string |
 //! | binary | a string, base64; a UUID as people write it |
@@ -35,7 +35,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::nested;
-use super::time::{Zone, push_date, push_duration, push_interval, push_time, push_timestamp};
+use super::time::{Zone, epoch_millis, push_date, push_duration, push_interval, push_time, push_timestamp};
+use crate::source::format::Timestamps;
 use crate::source::json_string::push_escaped;
 
 /// The values of an array, ready to be written one by one.
@@ -44,17 +45,18 @@ pub(super) trait Cells {
     fn push(&self, row: usize, out: &mut Vec<u8>) -> bool;
 }
 
-/// What is found while values are written.
+/// How the values of a column are written, and what is found meanwhile.
 #[derive(Default)]
-pub(super) struct Notes {
+pub(super) struct Writing {
+    pub(super) timestamps: Timestamps,
     /// Floats that JSON has no number for.
     pub(super) not_finite: Cell<u64>,
     /// Why a text that stands for JSON is none: the last one.
     pub(super) bad_json: RefCell<Option<String>>,
 }
 
-/// Prepares `array`, which holds the values of `field`. What a person should know of them goes to `notes`.
-pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, notes: &'a Notes) -> Box<dyn Cells + 'a> {
+/// Prepares `array`, which holds the values of `field`, to be written as `writing` says, which takes what a person should know of them.
+pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, writing: &'a Writing) -> Box<dyn Cells + 'a> {
     match field.data_type() {
         DataType::Null => Box::new(Nulls),
         DataType::Boolean => scalars(array, |a: &BooleanArray, row, out| {
@@ -68,21 +70,21 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, notes: &'a Notes) -
         DataType::UInt16 => integers::<UInt16Type>(array),
         DataType::UInt32 => integers::<UInt32Type>(array),
         DataType::UInt64 => integers::<UInt64Type>(array),
-        DataType::Float16 => floats::<Float16Type, _>(array, notes, f32::from),
-        DataType::Float32 => floats::<Float32Type, _>(array, notes, |v| v),
-        DataType::Float64 => floats::<Float64Type, _>(array, notes, |v| v),
+        DataType::Float16 => floats::<Float16Type, _>(array, writing, f32::from),
+        DataType::Float32 => floats::<Float32Type, _>(array, writing, |v| v),
+        DataType::Float64 => floats::<Float64Type, _>(array, writing, |v| v),
         DataType::Decimal32(_, scale) => decimals::<Decimal32Type>(array, *scale),
         DataType::Decimal64(_, scale) => decimals::<Decimal64Type>(array, *scale),
         DataType::Decimal128(_, scale) => decimals::<Decimal128Type>(array, *scale),
         DataType::Decimal256(_, scale) => decimals::<Decimal256Type>(array, *scale),
         DataType::Timestamp(unit, zone) => {
             let (unit, zone) = (*unit, Zone::new(zone.as_deref()));
-            let push = move |value, out: &mut Vec<u8>| push_timestamp(out, value, unit, zone);
+            let as_number = writing.timestamps == Timestamps::EpochMillis;
             match unit {
-                TimeUnit::Second => quoted::<TimestampSecondType>(array, push),
-                TimeUnit::Millisecond => quoted::<TimestampMillisecondType>(array, push),
-                TimeUnit::Microsecond => quoted::<TimestampMicrosecondType>(array, push),
-                TimeUnit::Nanosecond => quoted::<TimestampNanosecondType>(array, push),
+                TimeUnit::Second => timestamps::<TimestampSecondType>(array, unit, zone, as_number),
+                TimeUnit::Millisecond => timestamps::<TimestampMillisecondType>(array, unit, zone, as_number),
+                TimeUnit::Microsecond => timestamps::<TimestampMicrosecondType>(array, unit, zone, as_number),
+                TimeUnit::Nanosecond => timestamps::<TimestampNanosecondType>(array, unit, zone, as_number),
             }
         }
         DataType::Date32 => quoted::<Date32Type>(array, |days, out| push_date(out, i64::from(days))),
@@ -140,7 +142,7 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, notes: &'a Notes) -
         | DataType::Union(..)
         | DataType::Dictionary(..)
         | DataType::Map(..)
-        | DataType::RunEndEncoded(..) => nested::cells(array, field, notes),
+        | DataType::RunEndEncoded(..) => nested::cells(array, field, writing),
     }
 }
 
@@ -191,6 +193,26 @@ where
     })
 }
 
+/// `as_number`: milliseconds since 1970 where the value is a whole number of them.
+fn timestamps<'a, T: ArrowPrimitiveType<Native = i64>>(
+    array: &'a dyn Array,
+    unit: TimeUnit,
+    zone: Zone,
+    as_number: bool,
+) -> Box<dyn Cells + 'a> {
+    scalars(array, move |a: &PrimitiveArray<T>, row, out| {
+        let value = a.value(row);
+        match epoch_millis(value, unit).filter(|_| as_number) {
+            Some(millis) => out.extend_from_slice(itoa::Buffer::new().format(millis).as_bytes()),
+            None => {
+                out.push(b'"');
+                push_timestamp(out, value, unit, zone);
+                out.push(b'"');
+            }
+        }
+    })
+}
+
 /// What is written between quotes without being escaped.
 fn quoted<'a, T: ArrowPrimitiveType>(
     array: &'a dyn Array,
@@ -205,7 +227,7 @@ fn quoted<'a, T: ArrowPrimitiveType>(
 
 struct Floats<'a, T: ArrowPrimitiveType, F> {
     array: &'a PrimitiveArray<T>,
-    notes: &'a Notes,
+    writing: &'a Writing,
     to_float: F,
 }
 
@@ -234,7 +256,7 @@ impl<T: ArrowPrimitiveType, N: Float, F: Fn(T::Native) -> N> Cells for Floats<'_
         }
         let value = (self.to_float)(self.array.value(row));
         if !value.finite() {
-            self.notes.not_finite.set(self.notes.not_finite.get() + 1);
+            self.writing.not_finite.set(self.writing.not_finite.get() + 1);
             return false;
         }
         out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
@@ -244,10 +266,10 @@ impl<T: ArrowPrimitiveType, N: Float, F: Fn(T::Native) -> N> Cells for Floats<'_
 
 fn floats<'a, T: ArrowPrimitiveType, N: Float + 'a>(
     array: &'a dyn Array,
-    notes: &'a Notes,
+    writing: &'a Writing,
     to_float: impl Fn(T::Native) -> N + 'a,
 ) -> Box<dyn Cells + 'a> {
-    Box::new(Floats::<T, _> { array: downcast(array), notes, to_float })
+    Box::new(Floats::<T, _> { array: downcast(array), writing, to_float })
 }
 
 fn decimals<'a, T: ArrowPrimitiveType>(array: &'a dyn Array, scale: i8) -> Box<dyn Cells + 'a>
