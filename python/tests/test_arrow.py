@@ -102,5 +102,6 @@ def test_a_large_table_is_whole(cluster):
 
 def test_timestamps_are_numbers_where_that_is_wanted(cluster):
     table = pa.table({"at": pa.array([1_700_000_000_123_000, 1], pa.timestamp("us"))})
-    inrush.load(table, "t", cluster.url, timestamps="epoch-millis").raise_for_status()
+    mapping = {"properties": {"at": {"type": "date"}}}
+    inrush.load(table, "t", cluster.url, mapping=mapping, timestamps="epoch-millis").raise_for_status()
     assert sorted(str(document["at"]) for document in cluster.documents("t")) == ["1700000000123", "1970-01-01T00:00:00.000001"]

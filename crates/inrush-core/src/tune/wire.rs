@@ -184,9 +184,8 @@ impl WireTuner {
             }
             return;
         }
-        if slow {
+        if let Some((rate, error)) = self.watch.rate(now).filter(|_| slow) {
             // Nothing helps more, and every request takes long: what was seen so far is the first window.
-            let (rate, error) = self.watch.rate(now);
             self.begin(now, Which::Gzip);
             return self.judge(now, Measured { rate, error, cpu_seconds: 0.0, bytes: 0.0 }, sample);
         }

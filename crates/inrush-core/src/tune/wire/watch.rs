@@ -20,6 +20,8 @@ pub(super) struct Watch {
     /// Whether something was sent since.
     begun: bool,
     usual: Option<f64>,
+    /// What was accepted per second in the last whole window, bytes.
+    last: Option<f64>,
     unusual: u32,
     /// Time outside of the server and in all, seconds, and of how many requests.
     outside: f64,
@@ -30,7 +32,7 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn new(now: Time) -> Self {
         let window = Window::new(now);
-        Watch { window, begun: false, usual: None, unusual: 0, outside: 0.0, wall: 0.0, requests: 0 }
+        Watch { window, begun: false, usual: None, last: None, unusual: 0, outside: 0.0, wall: 0.0, requests: 0 }
     }
 
     /// Takes an attempt. Whether the rate is another one than usual now.
@@ -47,6 +49,7 @@ impl Watch {
             return false;
         }
         let (rate, limited) = (self.window.rate(), self.window.source_was_the_limit());
+        self.last = Some(self.window.completed_rate(now));
         self.window = Window::new(now);
         if limited {
             return false;
@@ -65,10 +68,11 @@ impl Watch {
         changed
     }
 
-    /// Accepted bytes per second since the beginning, and about the standard error as a part of it. Requests are counted, because those
-    /// that were sent first have not waited for as many others as Little's law would have it.
-    pub(super) fn rate(&self, now: Time) -> (f64, f64) {
-        (self.window.completed_rate(now), self.window.error().max(0.1))
+    /// Accepted bytes per second of this window, or of the last one where this one has hardly begun, and about the standard error as a part of
+    /// it. Requests are counted, because those that were sent first have not waited for as many others as Little's law would have it.
+    pub(super) fn rate(&self, now: Time) -> Option<(f64, f64)> {
+        let this = (self.window.samples() >= 2).then(|| self.window.completed_rate(now));
+        this.or(self.last).map(|rate| (rate, self.window.error().max(0.1)))
     }
 
     /// Whether requests spend nearly all of their time on the way to the server.
@@ -80,5 +84,37 @@ impl Watch {
     /// Nothing was sent for a while.
     pub(super) fn handle_break(&mut self, now: Time) {
         self.window = Window::new(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_just_began_is_not_the_rate() {
+        let mut watch = Watch::new(Time::START);
+        assert_eq!(watch.rate(Time::START), None);
+        for second in 1..=12 {
+            let now = Time::from_start(Duration::from_secs(second));
+            let sample = Sample {
+                sent: Time::from_start(Duration::from_secs(second - 1)),
+                wall: Duration::from_secs(1),
+                took: Some(Duration::from_millis(10)),
+                bytes: 1 << 20,
+                docs: 7000,
+                accepted: 7000,
+                rejected: 0,
+                outcome: Outcome::Answered,
+                in_flight: 1,
+                source_limited: false,
+                node: 0,
+            };
+            assert!(!watch.has_changed(now, &sample));
+            if second >= 2 {
+                let (rate, _) = watch.rate(now).unwrap();
+                assert!((0.5..=2.0).contains(&(rate / f64::from(1 << 20))), "{second}: {rate}");
+            }
+        }
     }
 }
