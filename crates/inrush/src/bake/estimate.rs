@@ -126,12 +126,12 @@ async fn measure(context: &Arc<Context>, sample_bytes: usize) -> Result<Measured
         }
         (measured.docs, measured.bytes_read) = (report.counts.docs_read, report.counts.bytes_read);
     }
-    measured.index_bytes = stats::stats(&builder, &name).await?.primary_bytes;
     let (repository, shared) = context.saved().repository_of(0);
     snapshots::register(&builder, &repository, &shared.repository).await?;
     let lap = clock.lap();
     run.take(&repository, SNAPSHOT, &name).await?;
     measured.snapshot = lap.end();
+    measured.index_bytes = snapshots::bytes(&builder, &repository, SNAPSHOT).await?;
     // Under the name that it has in the snapshot: what is there is not needed any more.
     index::delete(&builder, &name).await?;
     let lap = clock.lap();

@@ -125,6 +125,18 @@ fn state_of(body: &Value) -> SnapshotState {
     }
 }
 
+/// How large a finished snapshot is, bytes, what it shares with others included. The server reads it from the repository, while the sizes in an index's
+/// statistics may be ten seconds old (`indices.store.stats_refresh_interval`).
+///
+/// # Errors
+/// As every question.
+pub async fn bytes(transport: &Transport, repository: &str, name: &str) -> Result<u64, ClusterError> {
+    let what = format!("looking up the size of the snapshot {name}");
+    let path = format!("{}/_status", path(repository, name));
+    let body = transport.demand(&what, Method::GET, &path, None).await?;
+    Ok(body.pointer("/snapshots/0/stats/total/size_in_bytes").and_then(Value::as_u64).unwrap_or(0))
+}
+
 /// Deletes a snapshot; one that is being written is broken off. Whether there was one.
 ///
 /// # Errors
