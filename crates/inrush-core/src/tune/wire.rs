@@ -41,8 +41,8 @@ const TIE: f64 = 0.97;
 /// So much less work for each byte is worth a change.
 const LESS_WORK: f64 = 0.85;
 
-/// The first comparison waits until the batch tuner holds still, at most so long, and at least until it is a small part of the load: requests of a form
-/// that the server has not read since it started are slow, and a load of five seconds has no time to win that back. A slow link does not wait.
+/// The first comparison waits until the batch tuner holds still, at most so long, and at least until it is a small part of the load: a load
+/// of five seconds has no time to win back what a comparison costs. A judgement, not a measurement. A slow link does not wait.
 const FIRST_MAX: Duration = Duration::from_secs(12);
 const FIRST_MIN: Duration = Duration::from_secs(8);
 /// The pause after a comparison that changed nothing; doubled each time.
