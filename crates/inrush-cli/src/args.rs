@@ -1,10 +1,12 @@
 //! What the command line can say, before any of it is checked against the rest. Every flag of `load` is defined
 //! here once: the job file ([`crate::job`]) reads the same definitions.
 
+mod auth;
 mod bake;
 mod convert;
 mod doctor;
 mod finish;
+mod format;
 mod from;
 mod load;
 mod mapping;
@@ -16,14 +18,15 @@ mod verify;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(crate) use auth::{AuthArgs, AwsService};
 pub(crate) use bake::{BakeArgs, BakeFlags, LayoutArg};
 pub(crate) use convert::{ConvertArgs, OutFormat};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
+pub(crate) use format::{Format, FormatArgs, Quote, Timestamps};
 pub(crate) use from::{FromArgs, FromAuthArgs};
 pub(crate) use load::{
-    AuthArgs, AwsService, CompressionArg, DatabaseArgs, EncodingArg, Format, FormatArgs, IndexArgs, LoadArgs, Quote,
-    ReplyDetail, Shards, SizeArgs, SourceArgs, Timestamps,
+    CompressionArg, DatabaseArgs, EncodingArg, IndexArgs, LoadArgs, ReplyDetail, Shards, SizeArgs, SourceArgs,
 };
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};

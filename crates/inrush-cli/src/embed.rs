@@ -142,9 +142,7 @@ impl Load {
     /// Where the load cannot begin; nothing was sent then.
     pub async fn start_fed(self, name: &str, bytes: Option<u64>) -> Result<(Feed, RunningLoad), Error> {
         let source = &self.job.args.source;
-        // Timestamps are of data frames as well.
-        let reading = source.reading.given().filter(|flag| *flag != "--timestamps");
-        if let Some(flag) = reading.or_else(|| source.from.given()) {
+        if let Some(flag) = source.reading.given_for_files().or_else(|| source.from.given()) {
             let message = format!("{flag} is for files, and documents of a program are no file");
             return Err(UsageError::new(message).hint("leave it out").into());
         }
