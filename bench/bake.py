@@ -6,11 +6,14 @@ the live node every 20 ms the whole time. Prints medians and ratios to the load.
 
     bench/bake.py --server opensearch:3.6.0 --data lines.ndjson --mapping bench/lines.mapping.json --label lines --out bench/runs/…
 
-Ways: idle, nothing but the probe, as long as a load takes; load; bake-warm, on a builder that has built before; bake-cold, on one that is started for it, whose start counts. For
+Ways: idle, nothing but the probe, as long as a load takes; neighbour, the same while the builder's processors are busy with something that has nothing to do with the
+live node, so that what the machine's share of a slower search is can be told from the bake's; load; bake-warm, on a builder that has built before; bake-cold, on one that is started
+for it, whose start counts. For
 `live_busy_s`: the live node counts as working in a tenth of a second in which it uses more than a fifth of a processor above its idle use.
 """
 
 import argparse
+import contextlib
 import csv
 import json
 import os
@@ -31,7 +34,7 @@ from tuner import alone, binary, settle
 
 FIELDS = ["time", "label", "round", "way", "docs", "wall_s", "live_cpu_s", "live_busy_s", "builder_cpu_s", "client_cpu_s", "total_cpu_s", "searches",
           "search_p50_ms", "search_p99_ms", "search_max_ms", "first_search_ms", "restore_s"]
-WAYS = ["idle", "load", "bake-warm", "bake-cold"]
+WAYS = ["idle", "neighbour", "load", "bake-warm", "bake-cold"]
 SEARCH_EVERY_S = 0.02
 LOOK_EVERY_S = 0.1
 BUSY = 0.2
@@ -129,6 +132,9 @@ class Bench:
         with Probe(self.live) as probe:
             if way == "idle":
                 time.sleep(self.idle_s)
+            elif way == "neighbour":
+                with occupied(self.args.builder_cpus):
+                    time.sleep(self.idle_s)
             else:
                 with tempfile.TemporaryDirectory() as state:
                     child = subprocess.run(self.command(way, state), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -152,13 +158,13 @@ class Bench:
         if way == "idle":
             builder = 0.0
             self.idle_rate = statistics.median(rate for rate, _ in rates)
-        else:
-            self.idle_s = max(self.idle_s, wall) if way == "load" else self.idle_s
+        elif way == "load":
+            self.idle_s = wall
         busy = sum(seconds for rate, seconds in rates if rate > self.idle_rate + BUSY)
         # The probe's own share is nobody's work on the index.
         own = max(0.0, live - self.idle_rate * wall)
         builder = builder if way.startswith("bake") else 0.0
-        client = client if way != "idle" else 0.0
+        client = 0.0 if way in ("idle", "neighbour") else client
         return row | {
             "wall_s": round(wall, 2), "live_cpu_s": round(own, 2), "live_busy_s": round(busy, 2), "builder_cpu_s": round(builder, 2), "client_cpu_s": round(client, 2),
             "total_cpu_s": round(own + builder + client, 2), "searches": len(probe.latencies), "search_p50_ms": probe.quantile(0.5),
@@ -176,6 +182,18 @@ class Bench:
         with self.out.open("a") as file:
             csv.DictWriter(file, FIELDS).writerow(row)
         print(self.args.label, number, way, {key: row[key] for key in FIELDS[5:]}, flush=True)
+
+
+@contextlib.contextmanager
+def occupied(cpus):
+    """Keeps the processors busy."""
+    spins = [subprocess.Popen(["taskset", "-c", cpus, sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for spin in spins:
+            spin.kill()
+            spin.wait()
 
 
 def path_repo(shared):
@@ -203,11 +221,11 @@ def summary(out, label):
             load, bake = median("load", field), median(way, field)
             if load and bake is not None:
                 print(f"{way}: {field} is {bake / load:.3f} of load's" + (f" (1/{load / bake:.0f})" if bake else ""))
-    idle = median("idle", "search_p99_ms")
+    idle, neighbour = median("idle", "search_p99_ms"), median("neighbour", "search_p99_ms")
     for way in WAYS[1:]:
         p99 = median(way, "search_p99_ms")
         if idle and p99:
-            print(f"{way}: p99 of searches is {p99 / idle:.2f} of idle")
+            print(f"{way}: p99 of searches is {p99 / idle:.2f} of idle" + (f", {p99 / neighbour:.2f} of neighbour" if neighbour else ""))
 
 
 def main():

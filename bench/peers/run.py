@@ -27,7 +27,7 @@ from servers import Cluster, Server, request
 from tools import for_run, named, release
 from tuner import interval, settle
 
-FIELDS = ["time", "label", "phase", "round", "tool", "setting", "docs", "arrived", "seconds", "searchable_s", "green_s", "client_cpu_s", "client_peak_mib",
+FIELDS = ["time", "label", "phase", "round", "tool", "setting", "docs", "arrived", "reported", "seconds", "searchable_s", "green_s", "client_cpu_s", "client_peak_mib",
           "server_cpu_s", "exit", "said"]
 
 
@@ -86,7 +86,7 @@ class Bench:
 
     def run(self, phase, number, tool, setting, file, docs):
         key = (self.args.label, phase, number, tool.name, named(setting))
-        if key in self.done:
+        if key in self.done and phase != "warm-up":
             return self.done[key]
         null = isinstance(self.server, Null)
         if not null:
@@ -100,6 +100,11 @@ class Bench:
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.monotonic() - started
         child.returncode = os.waitstatus_to_exitcode(status)
+        report = reported(said)
+        if tool.own_clock and "seconds" in report:
+            # As if it had been started when it was ready.
+            started += seconds - report["seconds"]
+            seconds = report["seconds"]
         searchable = green = seconds
         if null:
             arrived = self.server.arrived()
@@ -112,16 +117,28 @@ class Bench:
             arrived = request(f"{self.server.url}/bench/_count")["count"]
         row = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S"), "label": self.args.label, "phase": phase, "round": number, "tool": tool.name,
-            "setting": named(setting), "docs": docs, "arrived": arrived, "seconds": round(seconds, 3), "searchable_s": round(searchable, 3),
+            "setting": named(setting), "docs": docs, "arrived": arrived,
+            "reported": report.get("docs_indexed", ""), "seconds": round(seconds, 3), "searchable_s": round(searchable, 3),
             "green_s": round(green, 3), "client_cpu_s": round(usage.ru_utime + usage.ru_stime, 2), "client_peak_mib": round(usage.ru_maxrss / 1024),
             "server_cpu_s": round(self.server.cpu_seconds() - cpu, 2), "exit": child.returncode,
-            "said": " ".join(said.split())[-200:] if arrived != docs or child.returncode else "",
+            "said": " ".join(said.split())[-200:] if arrived != docs or child.returncode or not report else "",
         }
+        self.done[key] = row
+        if phase == "warm-up":
+            return row
         with self.out.open("a") as out:
             csv.DictWriter(out, FIELDS).writerow(row)
         print(phase, number, tool.name, named(setting), f"{docs / searchable:,.0f} docs/s to searchable,", arrived, "arrived", flush=True)
-        self.done[key] = row
         return row
+
+
+def reported(said):
+    """The report that a tool ended with, where it is JSON."""
+    start = said.rfind("\n{") + 1 if not said.startswith("{") else 0
+    try:
+        return json.loads(said[start:])
+    except ValueError:
+        return {}
 
 
 def count(file):
@@ -150,7 +167,7 @@ def main():
     parser.add_argument("--faults", action="store_true")
     args = parser.parse_args()
     product, _, version = args.server.partition(":")
-    tools = for_run(product, args.data, args.only)
+    tools = for_run(product, args.data, args.only, args.faults)
     docs = args.docs or count(args.data)
     if product == "null":
         server = Null()

@@ -13,13 +13,16 @@ HERE = pathlib.Path(__file__).parent
 
 @dataclasses.dataclass(frozen=True)
 class Tool:
-    """`command` gets the URL, the index, the file and a setting; the first of `settings` is the tool's defaults."""
+    """`command` gets the URL, the index, the file and a setting; the first of `settings` is the tool's defaults. `own_clock`: what it does before the clock of
+    its own report starts does not count."""
 
     name: str
     command: object
     settings: list
     products: tuple = ("opensearch", "elasticsearch")
     formats: tuple = ("ndjson",)
+    own_clock: bool = False
+    only_with_faults: bool = False
 
 
 def release(name):
@@ -74,7 +77,9 @@ GO = grid(workers=[2, 4, 8], flush_bytes=[1 << 20, 5 << 20, 16 << 20])
 JAVA = grid(operations=[1000, 5000, 20000], bytes=[5 << 20, 16 << 20], concurrent=[1, 4, 8])
 TOOLS = [
     Tool("inrush", inrush, [{}], formats=("ndjson", "csv", "parquet")),
-    Tool("replay", go("replay"), grid(workers=[2, 4, 8], flush_bytes=[512 << 10, 2 << 20, 8 << 20])),
+    # Documents without ids are there twice if a reply is lost and they are sent again.
+    Tool("inrush --id-from position", inrush, [{"id_from": "position"}], formats=("ndjson", "csv", "parquet"), only_with_faults=True),
+    Tool("replay", go("replay"), grid(workers=[2, 4, 8], flush_bytes=[512 << 10, 2 << 20, 8 << 20]), own_clock=True),
     Tool("espipe 0.4.0", espipe("0.4.0"), grid(batch_size=[1000, 5000, 20000]), formats=("ndjson", "csv")),
     Tool("espipe 0.7.0", espipe("0.7.0"), grid(batch_size=[1000, 5000, 20000]), formats=("ndjson", "csv")),
     Tool("esbulk", esbulk, grid(size=[1000, 5000, 20000], w=[2, 4, 8])),
@@ -95,7 +100,8 @@ def named(setting):
     return " ".join(f"{name}={value}" for name, value in setting.items()) or "defaults"
 
 
-def for_run(product, file, only=None):
+def for_run(product, file, only=None, faults=False):
     """The tools that speak to that product and read such a file; `only` is a regular expression on names."""
     ending = pathlib.Path(file).suffix.lstrip(".")
-    return [tool for tool in TOOLS if product in (*tool.products, "null") and ending in tool.formats and re.search(only or "", tool.name)]
+    return [tool for tool in TOOLS if product in (*tool.products, "null") and ending in tool.formats and (faults or not tool.only_with_faults)
+            and re.search(only or "", tool.name)]

@@ -5,9 +5,13 @@ import co.elastic.clients.elasticsearch._helpers.bulk.BulkIngester;
 import co.elastic.clients.elasticsearch._helpers.bulk.BulkListener;
 import co.elastic.clients.elasticsearch.core.BulkRequest;
 import co.elastic.clients.elasticsearch.core.BulkResponse;
+import co.elastic.clients.json.jackson.JacksonJsonpMapper;
+import co.elastic.clients.transport.rest_client.RestClientTransport;
 import co.elastic.clients.util.BinaryData;
 import co.elastic.clients.util.ContentType;
 import java.util.List;
+import org.apache.http.HttpHost;
+import org.elasticsearch.client.RestClient;
 
 /** elasticsearch-java's BulkIngester, as its documentation shows it. */
 public final class ElasticsearchIngester {
@@ -33,7 +37,9 @@ public final class ElasticsearchIngester {
             }
         };
         long began = System.nanoTime();
-        try (ElasticsearchClient client = ElasticsearchClient.of(b -> b.host(options.url))) {
+        RestClient rest = RestClient.builder(HttpHost.create(options.url)).build();
+        try (RestClientTransport transport = new RestClientTransport(rest, new JacksonJsonpMapper())) {
+            ElasticsearchClient client = new ElasticsearchClient(transport);
             BulkIngester<Void> ingester = BulkIngester.of(b -> {
                 b.client(client).listener(listener);
                 if (options.operations > 0) {
