@@ -59,7 +59,7 @@ const PANEL: f64 = 120.0;
 fn svg(scenario: &Scenario, first: Plan, decisions: &[Decision], record: &Record) -> String {
     let mut out = format!(
         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {} {}' font-family='sans-serif' font-size='12'>\n\
-         <rect width='100%' height='100%' fill='white'/>\n<text x='60' y='18' font-weight='bold'>{}</text>\n",
+         <rect width='100%' height='100%' fill='white'/>\n<text x='520' y='18' font-weight='bold'>{}</text>\n",
         WIDTH + 80.0,
         3.0 * (PANEL + 30.0) + 50.0,
         scenario.name
