@@ -12,7 +12,7 @@ MORE_SERVER_TESTS := sql_servers database_postgres database_mysql s3
 # plain builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench
+.PHONY: build release demo test check unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -77,6 +77,12 @@ fuzz: tools ## each fuzz target for a minute
 
 bench: ## against the null server; writes bench/runs/
 	bench/null.sh
+
+SERIES := null-lines null-lines-slow null-csv null-20gb opensearch-lines elasticsearch-lines opensearch-faults
+OUT := bench/runs/$(shell date +%F)-peers.csv
+bench-peers: tools release ## other loaders beside inrush, all SERIES or some of them, into OUT; hours
+	cargo build --locked --release -p inrush-testbed
+	bench/peers/series.sh $(OUT) $(SERIES)
 
 tools:
 	scripts/install-tools.sh

@@ -21,5 +21,4 @@ npm install --silent --prefix "$root/npm" elasticdump@6.125.1
 for version in 0.4.0 0.7.0; do
   [ -x "$root/espipe-$version/bin/espipe" ] || cargo install --locked --quiet --root "$root/espipe-$version" "espipe@$version"
 done
-GOBIN=$root/bin go install github.com/miku/esbulk/cmd/esbulk@v0.7.35
 echo "$root"

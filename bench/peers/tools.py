@@ -59,11 +59,6 @@ def espipe(version):
     return lambda url, index, file, setting: [program, file, f"{url}/{index}", *flags(setting)]
 
 
-def esbulk(url, index, file, setting):
-    given = [part for name, value in setting.items() for part in (f"-{name}", str(value))]
-    return [str(PEERS / "bin/esbulk"), "-server", url, "-index", index, *given, file]
-
-
 def elasticdump(url, index, file, setting):
     program = str(PEERS / "npm/node_modules/.bin/elasticdump")
     return [program, f"--input={file}", f"--output={url}/{index}", "--type=data", "--transform=doc._source=Object.assign({},doc)", *flags(setting)]
@@ -82,7 +77,6 @@ TOOLS = [
     Tool("replay", go("replay"), grid(workers=[2, 4, 8], flush_bytes=[512 << 10, 2 << 20, 8 << 20]), own_clock=True),
     Tool("espipe 0.4.0", espipe("0.4.0"), grid(batch_size=[1000, 5000, 20000]), formats=("ndjson", "csv")),
     Tool("espipe 0.7.0", espipe("0.7.0"), grid(batch_size=[1000, 5000, 20000]), formats=("ndjson", "csv")),
-    Tool("esbulk", esbulk, grid(size=[1000, 5000, 20000], w=[2, 4, 8])),
     Tool("go esutil", go("esutil"), GO, products=("elasticsearch",)),
     Tool("go opensearchutil", go("opensearchutil"), GO, products=("opensearch",)),
     Tool("elasticsearch-java", java("ElasticsearchIngester"), JAVA, products=("elasticsearch",)),

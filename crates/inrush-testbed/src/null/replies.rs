@@ -123,7 +123,7 @@ fn item(batch: &Batch, patterns: Option<&str>) -> Option<Value> {
     filtered.get("items").and_then(|items| items.get(0)).cloned()
 }
 
-/// Status line and headers of a JSON reply.
+/// Status line and headers of a JSON reply. Elasticsearch's own clients refuse a server that does not name its product.
 pub(super) fn head(status: u16, length: usize) -> String {
     let reason = match status {
         200 => "OK",
@@ -133,7 +133,8 @@ pub(super) fn head(status: u16, length: usize) -> String {
         _ => "Other",
     };
     format!(
-        "HTTP/1.1 {status} {reason}\r\ncontent-type: application/json; charset=UTF-8\r\ncontent-length: {length}\r\n\r\n"
+        "HTTP/1.1 {status} {reason}\r\ncontent-type: application/json; charset=UTF-8\r\nx-elastic-product: Elasticsearch\r\n\
+         content-length: {length}\r\n\r\n"
     )
 }
 
