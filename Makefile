@@ -81,7 +81,7 @@ bench: ## against the null server; writes bench/runs/
 SERIES := null-lines null-lines-slow null-csv null-20gb opensearch-lines elasticsearch-lines opensearch-faults
 OUT := bench/runs/$(shell date +%F)-peers.csv
 bench-peers: tools release ## other loaders beside inrush, all SERIES or some of them, into OUT; hours
-	cargo build --locked --release -p inrush-testbed
+	cargo build --locked --release -p inrush-testbed --bins --examples
 	bench/peers/series.sh $(OUT) $(SERIES)
 
 tools:

@@ -29,12 +29,12 @@ compare() { bench/peers/run.py --out "$out" "$@"; }
 
 # The clients alone, documents per second without a server's work. Slow ones with fewer documents, in a series of their own.
 series_null_lines() {
-  compare --label null-lines --server null --data "$(lines 2000000)" --screen-data "$(lines 1000000)" --only 'inrush|replay|espipe|^go|java'
+  compare --label null-lines --server null --data "$(lines 2000000)" --screen-data "$(lines 1000000)" --only 'inrush|prototype|replay|espipe|^go|java'
 }
 series_null_lines_slow() { compare --label null-lines-slow --server null --data "$(lines 300000)" --only 'inrush|elasticdump|-py'; }
 series_null_csv() { compare --label null-csv --server null --data "$(made lines-2000000.csv python3 bench/data.py lines-csv 2000000)" --only 'inrush|espipe'; }
 # As long as it takes to see what is steady: 20 GB.
-series_null_20gb() { compare --label null-20gb --server null --data "$(lines 152000000)" --screen-data "$(lines 2000000)" --rounds 3 --only 'inrush|espipe'; }
+series_null_20gb() { compare --label null-20gb --server null --data "$(lines 152000000)" --screen-data "$(lines 2000000)" --rounds 3 --only 'inrush|prototype|espipe'; }
 
 # To searchable, on one node that shares the processors with the client.
 series_opensearch_lines() {

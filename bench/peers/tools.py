@@ -64,6 +64,11 @@ def elasticdump(url, index, file, setting):
     return [program, f"--input={file}", f"--output={url}/{index}", "--type=data", "--transform=doc._source=Object.assign({},doc)", *flags(setting)]
 
 
+def prototype(url, index, file, setting):
+    # It sends whole files until it has sent so many GB: once. An entry of the reply for each document.
+    return [release("examples/blast"), url, str(0.999 * os.path.getsize(file) / 1e9), "2", "items", file]
+
+
 def inrush(url, index, file, setting):
     return [release("inrush"), "load", file, "--index", index, "--to", url, "--quiet", "--json", *flags(setting)]
 
@@ -72,6 +77,8 @@ GO = grid(workers=[2, 4, 8], flush_bytes=[1 << 20, 5 << 20, 16 << 20])
 JAVA = grid(operations=[1000, 5000, 20000], bytes=[5 << 20, 16 << 20], concurrent=[1, 4, 8])
 TOOLS = [
     Tool("inrush", inrush, [{}], formats=("ndjson", "csv", "parquet")),
+    # The least that a loader can be: mmap, memchr and blocking sockets, in the testbed's examples.
+    Tool("bare prototype", prototype, [{}], products=()),
     # Documents without ids are there twice if a reply is lost and they are sent again.
     Tool("inrush --id-from position", inrush, [{"id_from": "position"}], formats=("ndjson", "csv", "parquet"), only_with_faults=True),
     Tool("replay", go("replay"), grid(workers=[2, 4, 8], flush_bytes=[512 << 10, 2 << 20, 8 << 20]), own_clock=True),

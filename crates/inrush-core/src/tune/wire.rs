@@ -296,8 +296,7 @@ impl WireTuner {
         };
         // What stands is what is under way already.
         let arm = Arm::measuring(self.stands, now, self.cpu);
-        self.trial =
-            Some(Trial { which, other, pairs: Pairs::new(worth).repeated_below(AT_ONCE), arm, work: [(0.0, 0.0); 2] });
+        self.trial = Some(Trial { which, other, pairs: Pairs::careful(worth, AT_ONCE), arm, work: [(0.0, 0.0); 2] });
     }
 
     fn handle_trial(&mut self, now: Time, sample: &Sample, wire: Wire) {

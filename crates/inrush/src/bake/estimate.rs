@@ -1,5 +1,5 @@
 //! What an index costs the target by a load and by a bake, from a sample: it is loaded into a builder twice, cold and warm, written to a repository and restored
-//! on the builder itself. The target is only looked at.
+//! on the builder itself, as is an index without documents, because most of a small restore is the same for a large one. The target is only looked at.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,6 +26,8 @@ use crate::transport::Transport;
 
 /// The servers' default of what a node reads a second when it restores.
 const THROTTLE_BYTES_PER_SECOND: f64 = 40.0 * 1024.0 * 1024.0;
+/// The snapshot of the index without documents.
+const EMPTY: &str = "empty";
 const POLL: Duration = Duration::from_millis(50);
 
 /// What was measured, and what follows for the whole source.
@@ -65,6 +67,8 @@ struct Measured {
     cold: Cost,
     warm: Cost,
     snapshot: Cost,
+    /// Of an index without documents.
+    restore_empty: Cost,
     restore: Cost,
     docs: u64,
     bytes_read: u64,
@@ -111,6 +115,10 @@ async fn measure(context: &Arc<Context>, sample_bytes: usize) -> Result<Measured
     measured.start = Cost { seconds: begun.elapsed().as_secs_f64(), cpu_seconds: clock.cpu_seconds() };
     let builder = run.builder()?;
     let name = run.index();
+    let (repository, shared) = context.saved().repository_of(0);
+    snapshots::register(&builder, &repository, &shared.repository).await?;
+    run.create(&builder).await?;
+    run.take(&repository, EMPTY, &name).await?;
     for cost in [&mut measured.cold, &mut measured.warm] {
         run.create(&builder).await?;
         let folder = context.keep.of_load(&context.saved().id, 0);
@@ -126,28 +134,38 @@ async fn measure(context: &Arc<Context>, sample_bytes: usize) -> Result<Measured
         }
         (measured.docs, measured.bytes_read) = (report.counts.docs_read, report.counts.bytes_read);
     }
-    let (repository, shared) = context.saved().repository_of(0);
-    snapshots::register(&builder, &repository, &shared.repository).await?;
     let lap = clock.lap();
     run.take(&repository, SNAPSHOT, &name).await?;
     measured.snapshot = lap.end();
     measured.index_bytes = snapshots::bytes(&builder, &repository, SNAPSHOT).await?;
-    // Under the name that it has in the snapshot: what is there is not needed any more.
-    index::delete(&builder, &name).await?;
+    // The first one is slower than any other.
+    restore(&builder, &repository, SNAPSHOT, &name, &clock).await?;
+    measured.restore_empty = restore(&builder, &repository, EMPTY, &name, &clock).await?;
+    measured.restore = restore(&builder, &repository, SNAPSHOT, &name, &clock).await?;
+    Ok(measured)
+}
+
+/// Restores the index under the name that it has in the snapshot, in the place of the one that is there.
+async fn restore(
+    builder: &Transport,
+    repository: &str,
+    snapshot: &str,
+    name: &str,
+    clock: &Clock,
+) -> Result<Cost, BakeError> {
+    index::delete(builder, name).await?;
     let lap = clock.lap();
-    snapshots::restore(&builder, &repository, SNAPSHOT, &name, &Map::new(), &[]).await?;
+    snapshots::restore(builder, repository, snapshot, name, &Map::new(), &[]).await?;
     loop {
-        let found = snapshots::primaries(&builder, &name).await?;
+        let found = snapshots::primaries(builder, name).await?;
         if let Some(why) = found.failed {
             return Err(BakeError::Refused(format!("the sample cannot be restored: {why}")));
         }
         if found.total > 0 && found.started == found.total {
-            break;
+            return Ok(lap.end());
         }
         tokio::time::sleep(POLL).await;
     }
-    measured.restore = lap.end();
-    Ok(measured)
 }
 
 /// What the sample says of the whole. Its documents are what the others are like; the builder is as fast as the target.
@@ -160,11 +178,12 @@ fn reckon(measured: Measured, total: Option<u64>, replicas: u64) -> Estimate {
     // Each copy indexes, beside the others.
     let load = Cost { seconds: measured.warm.seconds * times, cpu_seconds: measured.warm.cpu_seconds * times * copies };
     // The primaries are read from the repository, and each further copy from its primary, at the pace that the target allows.
-    let restore = measured.restore;
+    let (empty, sample) = (measured.restore_empty, measured.restore);
+    let whole = |empty: f64, sample: f64| empty + (sample - empty).max(0.0) * times;
     let paced = index_bytes / THROTTLE_BYTES_PER_SECOND * copies;
     let bake_on_target = Cost {
-        seconds: (restore.seconds * times).max(paced).max(restore.seconds),
-        cpu_seconds: restore.cpu_seconds * times * copies,
+        seconds: whole(empty.seconds, sample.seconds).max(paced),
+        cpu_seconds: whole(empty.cpu_seconds, sample.cpu_seconds) * copies,
     };
     let built = Cost {
         seconds: measured.start.seconds
@@ -239,8 +258,9 @@ mod tests {
             start: cost(20.0, 25.0),
             cold: cost(3.0, 6.0),
             warm: cost(1.0, 2.0),
-            snapshot: cost(0.1, 0.1),
-            restore: cost(0.05, 0.04),
+            snapshot: cost(0.125, 0.125),
+            restore_empty: cost(0.25, 0.125),
+            restore: cost(0.5, 0.25),
             docs: 100,
             bytes_read: 1000,
             index_bytes: 500,
@@ -248,9 +268,10 @@ mod tests {
         let found = reckon(measured, Some(100_000), 1);
         assert_eq!((found.factor, found.index_bytes), (Some(100.0), 50_000));
         assert_eq!(found.load, cost(100.0, 400.0));
-        assert_eq!(found.bake_on_target, cost(5.0, 8.0));
+        // Once what any restore costs, and 100 times what the documents of the sample do; on two copies.
+        assert_eq!(found.bake_on_target, cost(25.25, 25.25));
         // The start, the first sample cold, 99 warm ones, 100 written and restored.
-        assert_eq!(found.bake, cost(20.0 + 3.0 + 99.0 + 10.0 + 5.0, 25.0 + 6.0 + 198.0 + 10.0 + 8.0));
+        assert_eq!(found.bake, cost(20.0 + 3.0 + 99.0 + 12.5 + 25.25, 25.0 + 6.0 + 198.0 + 12.5 + 25.25));
         // What takes longer at the target's pace does.
         let large = reckon(Measured { index_bytes: 40 << 20, ..measured }, Some(100_000), 1);
         assert_eq!(large.bake_on_target.seconds, 200.0);
