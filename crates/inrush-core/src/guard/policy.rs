@@ -125,6 +125,12 @@ fn needs_replicas(copies: &str) -> bool {
     copies.parse::<u32>().is_ok_and(|copies| copies > 1)
 }
 
+/// Whether changing these settings gives the index replicas, or may do so.
+pub fn brings_replicas(values: &BTreeMap<String, Option<String>>) -> bool {
+    let set_but = |name: &str, none: &str| values.get(name).is_some_and(|value| value.as_deref() != Some(none));
+    set_but(REPLICAS, "0") || set_but(AUTO_EXPAND, "false")
+}
+
 /// Settings that are only right together, in the order in which they are changed one by one where the server refuses them
 /// all at once.
 pub(super) const GROUPS: [&[&str]; 5] =
@@ -184,6 +190,17 @@ mod tests {
         let found = wanted(&job, &settings);
         let found: Vec<(&str, &str)> = found.iter().map(|(name, value)| (*name, value.as_str())).collect();
         assert_eq!(found, expected, "{job:?} {set:?}");
+    }
+
+    #[test]
+    fn replicas_come_with_any_number_but_none() {
+        let brings = |name: &str, value: Option<&str>| {
+            brings_replicas(&BTreeMap::from([(name.to_owned(), value.map(str::to_owned))]))
+        };
+        assert!(brings(REPLICAS, Some("1")) && brings(AUTO_EXPAND, Some("0-1")));
+        // Put back to not set, which is one.
+        assert!(brings(REPLICAS, None));
+        assert!(!brings(REPLICAS, Some("0")) && !brings(AUTO_EXPAND, Some("false")) && !brings(REFRESH, None));
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::Method;
-use inrush_core::guard::{Command, Lease, Over, Reply, Settings, Version};
+use inrush_core::guard::{Command, Lease, Over, Reply, Settings, Version, policy};
 use serde_json::{Map, Value, json};
 
-use crate::cluster::{ClusterError, CreateIndex, index};
+use crate::cluster::{ClusterError, CreateIndex, index, stats};
 use crate::transport::{Transport, path_segment};
 
 /// The index with one document for each index that is looked after.
@@ -130,6 +130,12 @@ impl Store {
     }
 
     async fn put(&self, values: &BTreeMap<String, Option<String>>) -> Result<Reply, ClusterError> {
+        if policy::brings_replicas(values)
+            && let Err(error) = stats::flush(&self.transport, &self.index).await
+        {
+            // A new copy gets the files of the last commit, and indexes all that came later: without a commit now, a good part of the load.
+            tracing::debug!("{} could not be flushed before its replicas come: {error}", self.index);
+        }
         let what = format!("changing the settings of {}", self.index);
         let path = format!("/{}/_settings", path_segment(&self.index));
         let answer = self.transport.ask(Method::PUT, &path, Some(&json!(values))).await?;
