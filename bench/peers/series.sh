@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The series of docs/benchmarks.md, each with the command that makes it. Installs the loaders first. Usage: bench/peers/series.sh OUT.csv [SERIES…];
+# The series in which loaders are compared, each with the command that makes it. Installs the loaders first. Usage: bench/peers/series.sh OUT.csv [SERIES…];
 # without names it lists them. Of `run.py` each goes on where it was cut off. BENCH_DATA is where the files are made (some GB), by default in the
 # cache folder. The release builds of inrush and of its testbed are expected in $CARGO_TARGET_DIR.
 set -euo pipefail

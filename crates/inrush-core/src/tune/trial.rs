@@ -22,8 +22,8 @@ struct Rule {
 /// For what is tried again soon: servers swing by 10-20 %.
 const QUICK: Rule =
     Rule { spread: 0.08, errors: 1.5, pairs_min: 2, pairs_max: 6, takes_likely: true, clear_gain: CLEAR };
-/// For what stays for a minute and more. Half-second windows of one way of sending were seen to differ by up to a half on a server that merges; if so, a
-/// form that brings nothing is taken in one comparison of seven, and one that brings 40 % in four of five.
+/// For what stays for a minute and more. Half-second windows of one way of sending were seen to differ by up to a half on a server that merges. The
+/// numbers are a judgement.
 const CAREFUL: Rule =
     Rule { spread: 0.25, errors: 2.0, pairs_min: 3, pairs_max: 12, takes_likely: false, clear_gain: f64::INFINITY };
 /// How many comparisons the assumption on their spread weighs.

@@ -42,7 +42,7 @@ const TIE: f64 = 0.97;
 const LESS_WORK: f64 = 0.85;
 
 /// The first comparison waits until the batch tuner holds still, at most so long, and at least until it is a small part of the load: loads of 13 to
-/// 32 s that compared after 8 s had 0.955 of the rate of those that did not (`bench/runs/2026-11-22-encoding-opensearch-lines-auto.csv`). A slow link
+/// 32 s for which that was 8 s had 0.955 of the rate of plain JSON, some of it noise (DESIGN.md). A slow link
 /// does not wait.
 const FIRST_MAX: Duration = Duration::from_secs(30);
 const FIRST_MIN: Duration = Duration::from_secs(20);
