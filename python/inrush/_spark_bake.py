@@ -103,7 +103,8 @@ class _Part:
         yield pyarrow.record_batch({"index": [index], "report": [report]})
 
     def _bake(self, rows: Path, index: str, folder: Path) -> str:
-        command = [sys.executable, "-m", "inrush", "bake", str(rows), "--index", index, "--state", str(folder / "state"), "--json", "--quiet"]
+        command = [sys.executable, "-m", "inrush._part", str(folder), str(os.getpid())]
+        command += ["bake", str(rows), "--index", index, "--state", str(folder / "state"), "--json", "--quiet"]
         command += ["--dead-letters", str(folder / "dead.ndjson"), "--no-resume"]
         for url in self._to:
             command += ["--to", url]

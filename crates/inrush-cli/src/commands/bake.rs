@@ -62,9 +62,10 @@ pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     let (stop, mut told) = (bake.stop_handle(), stderr.clone());
     tokio::spawn(async move {
         signals.next().await;
-        let _ = writeln!(told, "interrupted: the target is left as it was; once more to leave at once");
+        let _ =
+            writeln!(told, "interrupted: the target is left as it was; once more, a second later, to leave at once");
         BakeStop::stop(&stop);
-        signals.next().await;
+        signals.again().await;
         std::process::exit(i32::from(ExitStatus::Interrupted.code()));
     });
     let ended = bake.finish().await;

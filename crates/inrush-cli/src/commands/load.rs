@@ -176,7 +176,7 @@ pub(super) fn usage(error: LoadError) -> anyhow::Error {
     }
 }
 
-/// The first signal ends the load in order, the second one at once.
+/// The first signal ends the load in order, one that comes a second later or more at once.
 pub(super) async fn stop_on_signals(
     mut signals: Signals,
     loads: Vec<StopHandle>,
@@ -184,9 +184,9 @@ pub(super) async fn stop_on_signals(
     mut stderr: Stderr,
 ) {
     signals.next().await;
-    let _ = writeln!(stderr, "interrupted: waiting for what is under way; once more to leave at once");
+    let _ = writeln!(stderr, "interrupted: waiting for what is under way; once more, a second later, to leave at once");
     loads.iter().for_each(StopHandle::stop);
-    signals.next().await;
+    signals.again().await;
     if let Some(keys) = keys {
         keys.restore();
     }

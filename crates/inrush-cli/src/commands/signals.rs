@@ -1,7 +1,14 @@
 //! The signals that end a run in order.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, timeout_at};
+
+/// Signals this soon after the first one are a part of it. Whoever ends a tree of processes often sends several: systemd SIGTERM and SIGHUP, a closed
+/// terminal both to the shell and to its jobs, Linux one for each thread of a parent that died (prctl(2), PR_SET_PDEATHSIG).
+const TOGETHER: Duration = Duration::from_secs(1);
 
 /// SIGINT, SIGTERM, and SIGHUP, which comes when a terminal or its connection goes away.
 pub(super) struct Signals {
@@ -20,6 +27,13 @@ impl Signals {
             terminate: catch(SignalKind::terminate())?,
             hang_up: (!is_ignored(hang_up)).then(|| catch(hang_up)).transpose()?,
         })
+    }
+
+    /// A wish to leave at once, after the first signal has come.
+    pub(super) async fn again(&mut self) {
+        let end = Instant::now() + TOGETHER;
+        while timeout_at(end, self.next()).await.is_ok() {}
+        self.next().await;
     }
 
     pub(super) async fn next(&mut self) {
