@@ -134,7 +134,10 @@ impl Store {
             && let Err(error) = stats::flush(&self.transport, &self.index).await
         {
             // A new copy gets the files of the last commit, and indexes all that came later: without a commit now, a good part of the load.
-            tracing::debug!("{} could not be flushed before its replicas come: {error}", self.index);
+            tracing::warn!(
+                "{} could not be flushed before its replicas come, which may make them index a part of the load again: {error}",
+                self.index
+            );
         }
         let what = format!("changing the settings of {}", self.index);
         let path = format!("/{}/_settings", path_segment(&self.index));
