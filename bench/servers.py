@@ -44,6 +44,18 @@ def free_port():
         return free.getsockname()[1]
 
 
+def stat(path):
+    """The fields of /proc/PID/stat after the name."""
+    return path.read_text().rsplit(")", 1)[1].split()
+
+
+def session(path):
+    try:
+        return int(stat(path)[3])
+    except OSError:
+        return None
+
+
 class Server:
     """One node, with a heap of `heap_mib`, alone in its cluster unless `peers` gives the name and the transport port of each of its nodes;
     `cpus`, such as "1", pins it to processors; `settings` are further lines of its configuration."""
@@ -91,6 +103,8 @@ class Server:
         self.process = subprocess.Popen(
             command, env=environment, stdout=self.log, stderr=self.log, cwd=self.home, start_new_session=True, **user)
         self.url = f"http://127.0.0.1:{port}"
+        # The launcher that Elasticsearch 8 is started by stays beside its node. Looked for when they are asked for first.
+        self.processes = []
         if not peers:
             self._wait()
 
@@ -107,8 +121,9 @@ class Server:
 
     def cpu_seconds(self):
         """User and system time of the node so far."""
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        if not self.processes:
+            self.processes = [path for path in pathlib.Path("/proc").glob("[0-9]*/stat") if session(path) == self.process.pid]
+        return sum(int(field) for path in self.processes for field in stat(path)[11:13]) / os.sysconf("SC_CLK_TCK")
 
     def stop(self):
         os.killpg(self.process.pid, signal.SIGTERM)

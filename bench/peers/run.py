@@ -24,7 +24,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
-from servers import Cluster, Server, request
+from servers import Cluster, Server, request, stat
 from tools import for_run, named, release
 from tuner import interval, settle
 
@@ -41,8 +41,7 @@ class Null:
         self.counted = 0
 
     def cpu_seconds(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return sum(map(int, stat(pathlib.Path(f"/proc/{self.process.pid}/stat"))[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def arrived(self):
         now = request(f"{self.url}/_null/stats")["docs"]

@@ -24,8 +24,18 @@ made() {
   fi
   echo "$file"
 }
+flights() {
+  local folder
+  folder=$(mktemp -d)
+  (cd "$folder" && npm pack --silent vega-datasets@3 >/dev/null && tar xzf vega-datasets-*.tgz)
+  cat "$folder/package/data/flights-3m.parquet"
+  rm -r "$folder"
+}
 lines() { made "lines-$1.ndjson" python3 bench/data.py lines "$1"; }
-compare() { bench/peers/run.py --out "$out" "$@"; }
+compare() {
+  echo "bench/peers/run.py --out $(basename "$out") ${*//"$data/"/}"
+  bench/peers/run.py --out "$out" "$@"
+}
 
 # The clients alone, documents per second without a server's work. Slow ones with fewer documents, in a series of their own.
 series_null_lines() {
@@ -35,13 +45,36 @@ series_null_lines_slow() { compare --label null-lines-slow --server null --data 
 series_null_csv() { compare --label null-csv --server null --data "$(made lines-2000000.csv python3 bench/data.py lines-csv 2000000)" --only 'inrush|espipe'; }
 # As long as it takes to see what is steady: 20 GB.
 series_null_20gb() { compare --label null-20gb --server null --data "$(lines 152000000)" --screen-data "$(lines 2000000)" --rounds 3 --only 'inrush|prototype|espipe'; }
+# 3,000,000 flights of 5 columns; no other loader here reads Parquet.
+series_null_flights() { compare --label null-flights --server null --data "$(made flights-3m.parquet flights)" --docs 3000000; }
 
-# To searchable, on one node that shares the processors with the client.
-series_opensearch_lines() {
-  compare --label opensearch-lines --server "$opensearch" --mapping bench/lines.mapping.json --data "$(lines 5000000)" --screen-data "$(lines 300000)"
+# To searchable, on one node that shares the processors with the client; the slow ones with fewer documents.
+fast='inrush|replay|espipe|^go|java'
+on_one_node() { # NAME SERVER [MORE…]
+  local label=$1 server=$2
+  shift 2
+  compare --label "$label" --server "$server" --mapping bench/lines.mapping.json --data "$(lines 5000000)" --screen-data "$(lines 300000)" --only "$fast" "$@"
 }
-series_elasticsearch_lines() {
-  compare --label elasticsearch-lines --server "$elasticsearch" --mapping bench/lines.mapping.json --data "$(lines 5000000)" --screen-data "$(lines 300000)"
+slow_ones() { compare --label "$1" --server "$2" --mapping bench/lines.mapping.json --data "$(lines 300000)" --screen-data "$(lines 100000)" --only '^inrush|elasticdump|-py'; }
+series_opensearch_lines() { on_one_node opensearch-lines "$opensearch"; }
+series_opensearch_lines_slow() { slow_ones opensearch-lines-slow "$opensearch"; }
+series_elasticsearch_lines() { on_one_node elasticsearch-lines "$elasticsearch"; }
+series_elasticsearch_lines_slow() { slow_ones elasticsearch-lines-slow "$elasticsearch"; }
+# Client and server on a processor of their own each.
+series_opensearch_pinned() { on_one_node opensearch-pinned "$opensearch" --client-cpus 0 --server-cpus 1; }
+series_opensearch_dvf() {
+  compare --label opensearch-dvf --server "$opensearch" --mapping bench/dvf.mapping.json --only 'inrush|espipe' \
+    --data "$(made dvf-1000000.csv python3 bench/data.py dvf 1000000)" --screen-data "$(made dvf-100000.csv python3 bench/data.py dvf 100000)"
+}
+# Any NDJSON, such as the collection of Tate: BENCH_ARTWORKS is that file, BENCH_ARTWORKS_MAPPING its mapping.
+series_opensearch_artworks() {
+  compare --label opensearch-artworks --server "$opensearch" --data "${BENCH_ARTWORKS:?names an NDJSON file}" --only "$fast" \
+    --mapping "${BENCH_ARTWORKS_MAPPING:-bench/artworks.mapping.json}"
+}
+# From empty to green with the replica in place; two nodes share the processors with the client.
+series_two_nodes() {
+  compare --label two-nodes --server "$opensearch" --nodes 2 --shards 2 --replicas 1 --heap-mib 1024 --rounds 3 --mapping bench/lines.mapping.json \
+    --data "$(lines 10000000)" --screen-data "$(lines 300000)" --only "$fast"
 }
 # 5 % of the items are answered with 429, and one reply in a hundred is lost after the request was carried out.
 series_opensearch_faults() {
@@ -55,7 +88,11 @@ for name in "$@"; do
   declare -F "series_${name//-/_}" >/dev/null || { usage >&2; exit 2; }
 done
 bench/peers/install.sh
-for name in "$@"; do
-  echo "series $name"
-  "series_${name//-/_}"
-done
+# What a run says, with the machine and its commands, beside its figures.
+{
+  python3 bench/machine.py
+  for name in "$@"; do
+    echo "series $name"
+    "series_${name//-/_}"
+  done
+} 2>&1 | tee -a "${out%.csv}.txt"
