@@ -41,11 +41,10 @@ const TIE: f64 = 0.97;
 /// So much less work for each byte is worth a change.
 const LESS_WORK: f64 = 0.85;
 
-/// The first comparison waits until the batch tuner holds still, at most so long, and at least until it is a small part of the load: loads of 13 to
-/// 32 s for which that was 8 s had 0.955 of the rate of plain JSON, some of it noise (DESIGN.md). A slow link
-/// does not wait.
-const FIRST_MAX: Duration = Duration::from_secs(30);
-const FIRST_MIN: Duration = Duration::from_secs(20);
+/// The first comparison waits until the batch tuner holds still, at most so long, and at least until it is a small part of the load: it takes 10 to 20 s,
+/// half of them in a form that is most often worse, and shorter loads do not live to get that back (measured: DESIGN.md). A slow link does not wait.
+const FIRST_MAX: Duration = Duration::from_secs(90);
+const FIRST_MIN: Duration = Duration::from_secs(60);
 /// The pause after a comparison that changed nothing; doubled each time.
 const PAUSE_MIN: Duration = Duration::from_secs(60);
 const PAUSE_MAX: Duration = Duration::from_secs(900);

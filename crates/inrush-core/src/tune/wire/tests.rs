@@ -188,6 +188,8 @@ fn what_brings_nothing_is_not_taken_and_costs_little() {
 #[test]
 fn smile_is_taken_where_it_is_clearly_faster() {
     let mut load = Load::new(all(), World { smile: 1.15, ..NEAR });
+    load.run(59.0);
+    assert_eq!((load.stands().as_str(), load.tuner.is_trying()), ("json", false));
     load.run(60.0);
     assert_eq!(load.stands(), "smile", "{:?}", load.tuner.why());
     // And given up where it is no longer.
