@@ -156,6 +156,21 @@ async fn a_swap_whose_answer_is_lost_is_made_once() {
     }
 }
 
+/// A request without an answer may be carried out later than anybody looks.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_swap_that_is_never_answered_is_in_doubt() {
+    let job = Job::new(Some(json!({"aliases": {"trips": {}}}))).await;
+    job.fake.set_faults(Faults::new([Rule::new(Fault::GatewayTimeout).path("/_aliases")]));
+    let report = job.load(job.config.clone()).await;
+    let swap = report.swap.as_ref().unwrap();
+    assert_eq!((report.status, swap.swapped), (Status::CheckFailed, false), "{report:?}");
+    assert!(swap.detail.contains("is not known: see GET /_alias/trips"), "{swap:?}");
+    assert!(swap.what_next.as_ref().unwrap().contains("--resume"), "{swap:?}");
+    job.fake.set_faults(Faults::default());
+    let report = job.load(job.resumed()).await;
+    job.check(&report, "resumed");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_finish_that_failed_is_repeated_without_loading_again() {
     let mut job = Job::new(Some(json!({"aliases": {"trips": {}}}))).await;

@@ -43,6 +43,8 @@ pub(crate) struct Finishing {
     report: FinishReport,
     interrupted: bool,
     swapped: bool,
+    /// A request to move the alias got no answer, and whether it is carried out is not known.
+    in_doubt: bool,
     old: OldIndex,
     /// Where the old index was when its documents were last copied.
     caught_up: Option<old_writes::CaughtUp>,
@@ -68,6 +70,7 @@ impl Finishing {
             block: None,
             report: FinishReport::default(),
             interrupted: false,
+            in_doubt: false,
             caught_up: None,
             old_writes: None,
             why_not: String::new(),
@@ -134,6 +137,11 @@ impl Finishing {
     /// Whether nothing is left that could be broken off: the alias was moved, or there was none to move and nothing to wait for failed.
     pub(crate) fn was_published(&self) -> bool {
         self.swapped
+    }
+
+    /// Whether the alias may have been moved, or may yet be, although that was not seen.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.in_doubt && !self.swapped
     }
 
     /// Why the rest was not done.
@@ -210,12 +218,19 @@ impl Finishing {
             (true, _) => {
                 step(Step::Swap).unwrap_or_else(|| format!("an earlier run has put the alias {alias} on {index}"))
             }
+            (false, _) if self.in_doubt => {
+                format!("{}; whether {alias} stands for {index} is not known: see GET /_alias/{alias}", self.why_not)
+            }
             (false, Some(old)) => format!("{}; {alias} stands for {old} as before, and {index} is kept", self.why_not),
             (false, None) => format!("{}; there is no {alias} yet, and {index} is kept", self.why_not),
         };
         let delete = format!("DELETE /{index}");
         let what_next = match status {
             _ if self.swapped => None,
+            _ if self.in_doubt && resumable => {
+                Some("the same command with --resume looks what was done, and goes on".to_owned())
+            }
+            _ if self.in_doubt => Some(format!("look at GET /_alias/{alias} before anything is deleted")),
             Status::Incomplete => Some(format!(
                 "load what is missing with --index {index}, then POST /_aliases {}; or delete the new index: {delete}",
                 swap::actions(swapping, &serde_json::Map::new())
@@ -277,9 +292,10 @@ impl Finishing {
             // It will be gone.
             self.count_old_writes(&swapping).await;
         }
-        let waiting = self.waiting.clone();
-        self.step(Step::Swap, swap::swap(&waiting, &swapping)).await;
+        let (waiting, mut in_doubt) = (self.waiting.clone(), false);
+        self.step(Step::Swap, swap::swap(&waiting, &swapping, &mut in_doubt)).await;
         self.swapped = self.report.failure.is_none();
+        self.in_doubt = in_doubt;
         if !self.swapped {
             return;
         }

@@ -15,11 +15,12 @@ use crate::transport::Transport;
 const TRIES_MAX: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Moves the alias in one request. Whether it was moved is then asked, because an answer can be lost.
+/// Moves the alias in one request. Whether it was moved is then asked, because an answer can be lost. `in_doubt`: a request without an answer may be
+/// carried out even later than that was asked.
 ///
 /// # Errors
-/// It was not moved, and why.
-pub(super) async fn swap(waiting: &Waiting, swapping: &Swapping) -> Result<String, String> {
+/// It was not moved, or that is in doubt, and why.
+pub(super) async fn swap(waiting: &Waiting, swapping: &Swapping, in_doubt: &mut bool) -> Result<String, String> {
     let (alias, new) = (&swapping.options.alias, &swapping.noted.index);
     let transport = &waiting.transport;
     let mut problem = String::new();
@@ -35,7 +36,10 @@ pub(super) async fn swap(waiting: &Waiting, swapping: &Swapping) -> Result<Strin
                 let carried = now.as_ref().and_then(|(_, carrier)| carrier.aliases.get(alias)?.as_object().cloned());
                 match aliases::update(transport, &actions(swapping, &carried.unwrap_or_default())).await {
                     Ok(()) => return Ok(moved(swapping)),
-                    Err(error) if is_passing(&error) => problem = error.to_string(),
+                    Err(error) if is_passing(&error) => {
+                        *in_doubt = true;
+                        problem = error.to_string();
+                    }
                     Err(error) => return Err(error.to_string()),
                 }
             }
