@@ -7,10 +7,14 @@ use std::process::{Output, Stdio};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-async fn run(folder: &Path, arguments: &[&str]) -> Output {
+fn inrush(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
     command.current_dir(folder).args(arguments).stdin(Stdio::null()).env("XDG_STATE_HOME", folder.join("state"));
-    command.output().await.unwrap()
+    command
+}
+
+async fn run(folder: &Path, arguments: &[&str]) -> Output {
+    inrush(folder, arguments).output().await.unwrap()
 }
 
 fn check(output: &Output, code: i32) -> (String, String) {
@@ -49,8 +53,10 @@ async fn a_build_without_sql_says_so() {
 
 #[cfg(feature = "sql")]
 mod built {
-    use inrush_testbed::{FakeCluster, FakeConfig};
+    use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
     use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+    use tokio::process::Child;
 
     use super::*;
 
@@ -194,5 +200,61 @@ mod built {
         std::fs::write(folder.path().join("job.toml"), job).unwrap();
         let (_, stderr) = check(&run(folder.path(), &["load", "--job", "job.toml"]).await, 2);
         assert!(stderr.contains("two outputs go to the index works"), "{stderr}");
+    }
+
+    /// A load whose first output sends while the second one begins; a request of each is held.
+    async fn half_begun(folder: &Path) -> (FakeCluster, Child) {
+        let held = |path: &str| Rule::new(Fault::HoldBeforeApplying).path(path).first(1);
+        let faults = Faults::new([held("/works/_bulk"), held("/artists")]);
+        let fake = FakeCluster::start(FakeConfig { faults, ..FakeConfig::default() }).await.unwrap();
+        write_job(folder, &fake.url(), "replicas_off = true");
+        let mut load = inrush(folder, &["load", "--job", "job.toml", "--json"]);
+        let child = load.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        fake.wait_for_held(2).await;
+        assert_eq!(fake.setting("works", "index.number_of_replicas").as_deref(), Some("0"));
+        (fake, child)
+    }
+
+    /// The first output alone has a report, and its settings are put back.
+    fn is_ended_in_order(fake: &FakeCluster, stdout: &str, status: u64) {
+        let found: Value = serde_json::from_str(stdout).unwrap();
+        let outputs = found["outputs"].as_array().unwrap();
+        assert_eq!((found["exit_status"].as_u64(), outputs.len()), (Some(status), 1), "{found}");
+        let (name, report) = (&outputs[0]["output"], &outputs[0]["report"]);
+        assert_eq!((name, &report["settings"]["restored"]), (&json!("works"), &json!("yes")), "{found}");
+        assert_eq!(report["docs_indexed"].as_u64(), Some(fake.documents("works").len() as u64), "{found}");
+        assert_eq!(fake.setting("works", "index.number_of_replicas").as_deref(), Some("1"));
+    }
+
+    #[tokio::test]
+    async fn a_signal_while_an_output_begins_ends_those_before_it_in_order() {
+        let folder = folder();
+        let (fake, mut child) = half_begun(folder.path()).await;
+        let process = child.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-TERM", &process]).status().await.unwrap().success());
+        // It says so before anything is let go on, so the signal was seen.
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.starts_with("interrupted: waiting") {
+            line.clear();
+            assert!(stderr.read_line(&mut line).await.unwrap() > 0, "it ended");
+        }
+        fake.release_held();
+        let mut rest = String::new();
+        stderr.read_to_string(&mut rest).await.unwrap();
+        let (stdout, _) = check(&child.wait_with_output().await.unwrap(), 130);
+        assert!(rest.contains("interrupted: nothing was sent to artists"), "{rest}");
+        is_ended_in_order(&fake, &stdout, 130);
+    }
+
+    #[tokio::test]
+    async fn an_output_that_cannot_begin_ends_those_before_it_in_order() {
+        let folder = folder();
+        let (fake, child) = half_begun(folder.path()).await;
+        fake.cluster().canned.insert("/artists".to_owned(), (400, json!({"error": "no", "status": 400})));
+        fake.release_held();
+        let (stdout, stderr) = check(&child.wait_with_output().await.unwrap(), 1);
+        assert!(stderr.contains("error: looking up artists: refused with 400"), "{stderr}");
+        is_ended_in_order(&fake, &stdout, 1);
     }
 }

@@ -59,8 +59,6 @@ pub(crate) async fn run(args: LoadArgs, command_line: &[OsString]) -> Result<u8>
 
     // From here on a signal is ours; before, it ends the process as usual, prompts included.
     let mut signals = Signals::new()?;
-    // Only so that a file that may not grow is an error like any other, and does not end the process.
-    let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let load = tokio::select! {
         load = start(config, source, model, job.args.output.quiet, &stderr) => load?,
@@ -181,9 +179,19 @@ pub(super) async fn stop_on_signals(
     mut signals: Signals,
     loads: Vec<StopHandle>,
     keys: Option<Arc<Keys>>,
-    mut stderr: Stderr,
+    stderr: Stderr,
 ) {
     signals.next().await;
+    stop_after_signal(signals, loads, keys, stderr).await;
+}
+
+/// The same, where the first one has come.
+pub(super) async fn stop_after_signal(
+    mut signals: Signals,
+    loads: Vec<StopHandle>,
+    keys: Option<Arc<Keys>>,
+    mut stderr: Stderr,
+) {
     let _ = writeln!(stderr, "interrupted: waiting for what is under way; once more, a second later, to leave at once");
     loads.iter().for_each(StopHandle::stop);
     signals.again().await;

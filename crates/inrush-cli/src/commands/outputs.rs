@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use inrush::config::LoadConfig;
 use inrush::source::Source;
-use inrush::{Loader, Phase, Progress, Report, RunningLoad};
+use inrush::{Loader, Phase, Progress, Report, RunningLoad, StopHandle};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -17,7 +17,7 @@ use super::signals::Signals;
 use super::source;
 use crate::args::{LoadArgs, OutputArgs};
 use crate::auth::Surroundings;
-use crate::failure::{ExitStatus, UsageError};
+use crate::failure::{ExitStatus, UsageError, status_of};
 use crate::job::Job;
 use crate::logging::Stderr;
 use crate::progress::{self, Display};
@@ -46,31 +46,53 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let (names, starting): (Vec<String>, Vec<_>) =
         outputs.into_iter().map(|output| (output.name, (output.config, output.source))).unzip();
-    let loads = tokio::select! {
-        loads = start(starting) => loads?,
-        () = signals.next() => {
+    // Not a part of what a signal breaks off: a load that has begun changes settings, and is ended in order.
+    let mut loads = Vec::new();
+    let begun = tokio::select! {
+        begun = start(starting, &mut loads) => begun.map(|()| true),
+        () = signals.next() => Ok(false),
+    };
+    let not_begun = names[loads.len()..].join(", ");
+    match begun {
+        Ok(true) => {}
+        Ok(false) if loads.is_empty() => {
             let _ = writeln!(stderr.clone(), "interrupted: nothing was sent");
             return Ok(ExitStatus::Interrupted.code());
         }
-    };
+        Ok(false) => {
+            tokio::spawn(load::stop_after_signal(signals, stop_handles(&loads), None, stderr.clone()));
+            let reports = finish(names, loads).await;
+            let _ = writeln!(stderr.clone(), "interrupted: nothing was sent to {not_begun}");
+            let status = ExitStatus::Interrupted.code();
+            print(&reports, status, &output, stderr)?;
+            return Ok(status);
+        }
+        Err(error) => {
+            stop_handles(&loads).iter().for_each(StopHandle::stop);
+            // For whoever does not want to wait for their end.
+            tokio::spawn(load::stop_on_signals(signals, stop_handles(&loads), None, stderr.clone()));
+            let reports = finish(names, loads).await;
+            if !reports.is_empty() {
+                print(&reports, status_of(&error).code(), &output, stderr)?;
+            }
+            return Err(error);
+        }
+    }
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(progress::show(all_progress(&loads), display, stderr.clone()));
     let handles = || loads.iter().map(RunningLoad::pause_handle).collect();
     tokio::spawn(load::pause_on_signals(pauses, handles()));
     let keys = load::listen_to_keys(handles(), display, reads_stdin);
-    let stops = loads.iter().map(RunningLoad::stop_handle).collect();
-    tokio::spawn(load::stop_on_signals(signals, stops, keys.clone(), stderr.clone()));
-    let mut reports = Vec::new();
-    for (name, load) in names.into_iter().zip(loads) {
-        reports.push((name, load.finish().await));
-    }
+    tokio::spawn(load::stop_on_signals(signals, stop_handles(&loads), keys.clone(), stderr.clone()));
+    let reports = finish(names, loads).await;
     if let Some(keys) = keys {
         keys.restore();
     }
     // The progress line is cleared before the reports are printed; how it fared does not matter any more.
     let _ = shown.await;
-    print(&reports, &output, stderr)?;
-    Ok(worst(reports.iter().map(|(_, report)| report.exit_code())))
+    let status = worst(reports.iter().map(|(_, report)| report.exit_code()));
+    print(&reports, status, &output, stderr)?;
+    Ok(status)
 }
 
 /// The configuration of each output, with its query. Questions are asked here.
@@ -135,26 +157,29 @@ async fn open(job: &Job, configs: Vec<(LoadArgs, String, LoadConfig)>) -> Result
     Ok(outputs)
 }
 
-/// Begins all loads. If one cannot begin, those that have are stopped.
-async fn start(outputs: Vec<(LoadConfig, Box<dyn Source>)>) -> Result<Vec<RunningLoad>> {
+/// Begins all loads, one after the other. Those that have begun are in `begun`, also where this fails or is dropped.
+async fn start(outputs: Vec<(LoadConfig, Box<dyn Source>)>, begun: &mut Vec<RunningLoad>) -> Result<()> {
     let mut loaders = Vec::new();
     for (config, source) in outputs {
         loaders.push((Loader::new(config).map_err(load::usage)?, source));
     }
-    let mut loads: Vec<RunningLoad> = Vec::new();
     for (loader, source) in loaders {
-        match loader.start(source).await {
-            Ok(load) => loads.push(load),
-            Err(error) => {
-                for load in loads {
-                    load.stop_handle().stop();
-                    load.finish().await;
-                }
-                return Err(load::usage(error));
-            }
-        }
+        begun.push(loader.start(source).await.map_err(load::usage)?);
     }
-    Ok(loads)
+    Ok(())
+}
+
+fn stop_handles(loads: &[RunningLoad]) -> Vec<StopHandle> {
+    loads.iter().map(RunningLoad::stop_handle).collect()
+}
+
+/// Waits for the end of the loads, which have the first of these names.
+async fn finish(names: Vec<String>, loads: Vec<RunningLoad>) -> Vec<(String, Report)> {
+    let mut reports = Vec::new();
+    for (name, load) in names.into_iter().zip(loads) {
+        reports.push((name, load.finish().await));
+    }
+    reports
 }
 
 /// The progress of all loads as if they were one.
@@ -216,7 +241,7 @@ fn worst(statuses: impl Iterator<Item = u8>) -> u8 {
     statuses.min_by_key(|status| order.iter().position(|known| known == status)).unwrap_or_default()
 }
 
-fn print(reports: &[(String, Report)], output: &OutputArgs, stderr: &Stderr) -> Result<()> {
+fn print(reports: &[(String, Report)], status: u8, output: &OutputArgs, stderr: &Stderr) -> Result<()> {
     if output.quiet || output.json {
         for (name, report) in reports {
             if let Some(problem) = summary::problem(report) {
@@ -226,7 +251,7 @@ fn print(reports: &[(String, Report)], output: &OutputArgs, stderr: &Stderr) -> 
     }
     let text = if output.json {
         let all = json!({
-            "exit_status": worst(reports.iter().map(|(_, report)| report.exit_code())),
+            "exit_status": status,
             "outputs": reports.iter().map(|(name, report)| json!({ "output": name, "report": report })).collect::<Vec<_>>(),
         });
         format!("{all}\n")

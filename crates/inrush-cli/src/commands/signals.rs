@@ -21,6 +21,8 @@ pub(super) struct Signals {
 impl Signals {
     pub(super) fn new() -> Result<Self> {
         let catch = |kind| signal(kind).context("cannot catch signals");
+        // Only so that a file that may not grow is an error like any other, and does not end the process.
+        let _ = signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()));
         let hang_up = SignalKind::hangup();
         Ok(Signals {
             interrupt: catch(SignalKind::interrupt())?,
