@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use inrush::node::{Distribution, NodeSpec, OwnedNode, make_writable};
 use inrush_testbed::client::Client;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 
@@ -137,6 +137,25 @@ impl Scene {
         }
     }
 
+    /// What is known of the servers that build the only part.
+    async fn builders(&self) -> Vec<Value> {
+        let mut builders = Vec::new();
+        for node in self.seen().saved["parts"][0]["nodes"].as_array().unwrap() {
+            let status = ["node", "status", "--json", "--name", node["name"].as_str().unwrap()];
+            let output = self.inrush(&status).output().await.unwrap();
+            builders.push(serde_json::from_slice(&output.stdout).unwrap());
+        }
+        builders
+    }
+
+    /// Kills them all.
+    async fn kill_builders(&self) {
+        for status in self.builders().await {
+            let pid = status["node"]["pid"].as_i64().unwrap();
+            kill_process_group(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
+        }
+    }
+
     /// Searches see the old index or the new one, as a whole.
     async fn alias_is_whole(&self, when: &str) {
         let reply = self.client.json("GET", "/flights/_count", Value::Null).await.unwrap().json();
@@ -224,11 +243,7 @@ async fn builder(distribution: Distribution) {
             let output = child.wait_with_output().await.unwrap();
             panic!("{}: it ended before {name}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
         }
-        let builder = scene.seen().saved["parts"][0]["nodes"][0]["name"].as_str().unwrap().to_owned();
-        let output = scene.inrush(&["node", "status", "--name", &builder, "--json"]).output().await.unwrap();
-        let status: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let pid = status["node"]["pid"].as_i64().unwrap();
-        kill_process_group(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
+        scene.kill_builders().await;
         println!("{}: the builder was killed when {name}", scene.title);
     }
     let output = child.wait_with_output().await.unwrap();
@@ -247,6 +262,88 @@ async fn target(distribution: Distribution) {
         scene.alias_is_whole(name).await;
     }
     let output = child.wait_with_output().await.unwrap();
+    scene.is_complete(output).await;
+    scene.end().await;
+}
+
+/// Two builders that are one cluster: killed together, the bake goes on by itself; interrupted, which stops both, the next one is gone on with.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_of_builders() {
+    let scene = Scene::start(Distribution::opensearch("3.6.0"), "cluster").await;
+    let bake = |resume| {
+        let mut command = scene.bake(resume);
+        command.args(["--builders", "2", "--layout", "cluster"]);
+        command
+    };
+    let (made, loading) = (MOMENTS[2].1, MOMENTS[3].1);
+    let mut child = bake(false).spawn().unwrap();
+    assert!(scene.wait(&mut child, made).await);
+    scene.kill_builders().await;
+    let output = child.wait_with_output().await.unwrap();
+    scene.is_complete(output).await;
+    println!("{}: both builders were killed", scene.title);
+
+    let mut child = bake(false).spawn().unwrap();
+    assert!(scene.wait(&mut child, loading).await);
+    kill_process(Pid::from_raw(child.id().unwrap() as i32).unwrap(), Signal::INT).unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
+    scene.alias_is_whole("interrupted").await;
+    let builders = scene.builders().await;
+    assert!(builders.iter().all(|status| status["state"] == "stopped"), "{}: {builders:?}", scene.title);
+    println!("{}: both builders were stopped", scene.title);
+    let output = bake(true).output().await.unwrap();
+    scene.is_complete(output).await;
+    scene.end().await;
+}
+
+/// What somebody uses already is not taken away: an alias was put on the index that a bake had restored when it was killed.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_in_use() {
+    let scene = Scene::start(Distribution::opensearch("3.6.0"), "in-use").await;
+    let mut child = scene.bake(false).spawn().unwrap();
+    assert!(scene.wait(&mut child, |seen| seen.has("restoring")).await);
+    let index = scene.seen().saved["index"].as_str().unwrap().to_owned();
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    while scene.client.json("GET", &format!("/{index}"), Value::Null).await.unwrap().status == 404 {
+        look.tick().await;
+    }
+    child.start_kill().unwrap();
+    child.wait().await.unwrap();
+    let alias = |action: &str| json!({"actions": [{action: {"index": index, "alias": "mine"}}]});
+    scene.send("POST", "/_aliases", alias("add")).await;
+    let output = scene.bake(false).output().await.unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && errors.contains("the alias mine stands for it"), "{errors}");
+    scene.send("GET", &format!("/{index}"), Value::Null).await;
+    scene.send("POST", "/_aliases", alias("remove")).await;
+    let output = scene.bake(false).output().await.unwrap();
+    scene.is_complete(output).await;
+    scene.end().await;
+}
+
+/// One of two builders has loaded its part when the bake is interrupted: what both have loaded is gone on with.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_builders_are_interrupted() {
+    let scene = Scene::start(Distribution::opensearch("3.6.0"), "several").await;
+    let bake = |resume| {
+        let mut command = scene.bake(resume);
+        command.args(["--builders", "2", "--layout", "stitched"]);
+        command
+    };
+    let mut child = bake(false).spawn().unwrap();
+    let is_loaded = |seen: &Seen| {
+        let parts = seen.saved["parts"].as_array();
+        parts.is_some_and(|parts| parts.iter().any(|part| !part["loaded"].is_null()))
+    };
+    assert!(scene.wait(&mut child, is_loaded).await);
+    kill_process(Pid::from_raw(child.id().unwrap() as i32).unwrap(), Signal::INT).unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let saved = scene.seen().saved;
+    assert!(is_loaded(&Seen { saved, loading: false }), "it is kept for --resume");
+    scene.alias_is_whole("interrupted").await;
+    let output = bake(true).output().await.unwrap();
     scene.is_complete(output).await;
     scene.end().await;
 }

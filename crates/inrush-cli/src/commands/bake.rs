@@ -5,9 +5,10 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use inrush::bake::{BakeConfig, BakeError, BakeStop, Baker, BuilderConfig, Cost, Estimate, Layout, OpenSource, Place};
+use inrush::bake::{BakeConfig, BakeError, Baker, BuilderConfig, Cost, Estimate, Layout, OpenSource, Place};
 use inrush::config::LoadConfig;
 use inrush::source::{Source, Warnings, open};
+use tokio::sync::oneshot;
 
 use super::load;
 use super::signals::Signals;
@@ -48,26 +49,19 @@ pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     super::mapping::of_load(&job.args.source, &job.args.index, &mut load).await?;
     let config = config(load, &flags)?;
     if flags.estimate {
-        return estimate(config, sources, &flags, &output).await;
+        return estimate(config, sources, &flags, &output, stderr).await;
     }
     if flags.sample.is_some() {
         return Err(UsageError::new("--sample means nothing without --estimate").into());
     }
     let baker = Baker::new(config, sources).map_err(explain)?;
 
-    let mut signals = Signals::new()?;
+    let signals = Signals::new()?;
     let bake = baker.start();
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(progress::show(bake.progress(), display, stderr.clone()));
-    let (stop, mut told) = (bake.stop_handle(), stderr.clone());
-    tokio::spawn(async move {
-        signals.next().await;
-        let _ =
-            writeln!(told, "interrupted: the target is left as it was; once more, a second later, to leave at once");
-        BakeStop::stop(&stop);
-        signals.again().await;
-        std::process::exit(i32::from(ExitStatus::Interrupted.code()));
-    });
+    let stop = bake.stop_handle();
+    tokio::spawn(stop_on_signals(signals, stderr.clone(), "the target is left as it was", move || stop.stop()));
     let ended = bake.finish().await;
     // The progress line is cleared before the report is printed; how it fared does not matter any more.
     let _ = shown.await;
@@ -76,18 +70,41 @@ pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
             load::print(&report, &output, stderr)?;
             Ok(report.exit_code())
         }
-        Err(BakeError::Interrupted) => {
-            let _ = writeln!(stderr.clone(), "interrupted: nothing was loaded, and the target is as it was");
-            Ok(ExitStatus::Interrupted.code())
-        }
-        Err(error) => Err(explain(error)),
+        Err(error) => failed(error, "nothing was loaded, and the target is as it was", stderr),
     }
 }
 
+/// The first signal ends the work in order, one that comes a second later or more at once.
+async fn stop_on_signals(mut signals: Signals, mut stderr: Stderr, what_follows: &str, stop: impl FnOnce()) {
+    signals.next().await;
+    let _ = writeln!(stderr, "interrupted: {what_follows}; once more, a second later, to leave at once");
+    stop();
+    signals.again().await;
+    std::process::exit(i32::from(ExitStatus::Interrupted.code()));
+}
+
 /// Reckons, and prints what comes out.
-async fn estimate(config: BakeConfig, sources: OpenSource, flags: &BakeFlags, output: &OutputArgs) -> Result<u8> {
+async fn estimate(
+    config: BakeConfig,
+    sources: OpenSource,
+    flags: &BakeFlags,
+    output: &OutputArgs,
+    stderr: Stderr,
+) -> Result<u8> {
     let sample = flags.sample.unwrap_or(SAMPLE_BYTES).try_into().unwrap_or(usize::MAX);
-    let found = inrush::bake::estimate(config, sources, sample).await.map_err(explain)?;
+    let signals = Signals::new()?;
+    let (stopping, stopped) = oneshot::channel();
+    let stop = move || {
+        // What has ended needs no stop.
+        let _ = stopping.send(());
+    };
+    tokio::spawn(stop_on_signals(signals, stderr.clone(), "what was made for the estimate is taken away", stop));
+    // The other end lives until it has sent.
+    let stopped = async { stopped.await.unwrap_or_default() };
+    let found = match inrush::bake::estimate(config, sources, sample, stopped).await {
+        Ok(found) => found,
+        Err(error) => return failed(error, "nothing is left of the estimate", stderr),
+    };
     let text = match output.json {
         true => serde_json::to_string(&found).context("cannot write the estimate as JSON")? + "\n",
         false => told(&found),
@@ -179,6 +196,18 @@ fn config(load: LoadConfig, flags: &BakeFlags) -> Result<BakeConfig> {
         no_resume: flags.no_resume,
         ..BakeConfig::new(load, place)
     })
+}
+
+/// How it ends without a report. `as_before`: what is said of one that was stopped and has left nothing.
+fn failed(error: BakeError, as_before: &str, mut stderr: Stderr) -> Result<u8> {
+    if !error.is_interrupted() {
+        return Err(explain(error));
+    }
+    let _ = match error {
+        BakeError::Interrupted => writeln!(stderr, "interrupted: {as_before}"),
+        error => writeln!(stderr, "{error}"),
+    };
+    Ok(ExitStatus::Interrupted.code())
 }
 
 fn explain(error: BakeError) -> anyhow::Error {

@@ -14,15 +14,16 @@ use crate::transport::{Transport, path_segment};
 
 /// Makes the empty index on the first builder, and looks whether it routes documents as they are parted.
 pub(super) async fn make_whole(context: &Context, builder: &Transport) -> Result<(), BakeError> {
-    let (index, plan, made, title) = {
+    let (index, plan, made, title, (repository, _)) = {
         let saved = context.saved();
         let made = saved.whole.as_ref().and_then(|whole| whole.made.clone());
-        (saved.index.clone(), saved.plan.clone(), made, saved.parts[0].nodes[0].title())
+        let title = saved.parts[0].nodes[0].title();
+        (saved.index.clone(), saved.plan.clone(), made, title, saved.repository_of_whole())
     };
     if made.is_some() && snapshots::identity(builder, &index).await? == made {
         return Ok(());
     }
-    create(builder, &index, &plan, &title).await?;
+    create(builder, &repository, &index, &plan, &title).await?;
     let routing = plan.routing().map_err(BakeError::Refused)?;
     let found = routing_shards(builder, &index).await?;
     if found != u64::from(routing.routing_shards()) {

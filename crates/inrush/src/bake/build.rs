@@ -216,8 +216,11 @@ impl PartRun {
     }
 
     pub(super) async fn create(&mut self, builder: &Transport) -> Result<(), BakeError> {
-        let part = self.context.saved().parts[self.part].clone();
-        create(builder, &part.index, &part.plan, &part.nodes[0].title()).await?;
+        let (part, (repository, _)) = {
+            let saved = self.context.saved();
+            (saved.parts[self.part].clone(), saved.repository_of(self.part))
+        };
+        create(builder, &repository, &part.index, &part.plan, &part.nodes[0].title()).await?;
         let made = snapshots::identity(builder, &part.index).await?;
         self.context.write_part(self.part, |part| part.made = made)
     }
@@ -305,7 +308,7 @@ impl PartRun {
         }
     }
 
-    /// Everything on the builder is to be made anew.
+    /// Everything on the builder is to be made anew; [`create`] deletes what is there.
     fn start_over(&mut self) -> Result<(), BakeError> {
         tracing::warn!("what the builder held cannot be used, and it begins anew");
         let id = self.context.saved().id.clone();
@@ -358,11 +361,19 @@ impl PartRun {
     }
 }
 
-/// Makes an index on a builder, instead of one that is there.
+/// Makes an index on a builder, instead of one that is there and of its snapshot.
 ///
 /// # Errors
 /// What the builder lacks.
-pub(super) async fn create(builder: &Transport, index: &str, plan: &Plan, title: &str) -> Result<(), BakeError> {
+pub(super) async fn create(
+    builder: &Transport,
+    repository: &str,
+    index: &str,
+    plan: &Plan,
+    title: &str,
+) -> Result<(), BakeError> {
+    // It would be taken for one of the new index.
+    snapshots::delete(builder, repository, SNAPSHOT).await?;
     index::delete(builder, index).await?;
     let has_mappings = plan.mappings.as_object().is_some_and(|mappings| !mappings.is_empty());
     let how = CreateIndex {

@@ -1,5 +1,7 @@
 //! The server that builds the index: started for it, started again where it dies, and gone afterwards.
 
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::config::{BakeError, BuilderConfig};
 use super::fitting;
 use crate::cluster::{ClusterInfo, Version, product};
-use crate::node::{self, Distribution, NodeError, Product, StartOptions, State};
+use crate::node::{self, Distribution, NodeError, Product, StartOptions, Starting, State};
 use crate::transport::{Credentials, HttpOptions, Transport};
 
 /// How often it is looked whether it lives.
@@ -103,22 +105,27 @@ impl Builder {
         if let Some(note) = notes.first_mut().filter(|note| note.is_lent) {
             return Builder::borrow(note, candidates).await;
         }
-        let mut nodes = Vec::new();
+        let (mut nodes, mut starting) = (Vec::new(), Vec::new());
         let cluster = notes.first().map(|first| first.name.clone()).filter(|_| notes.len() > 1);
+        let free = free_ports(2 * notes.len())?;
         let mut seed = None;
-        for note in notes.iter_mut() {
+        for (note, free) in notes.iter_mut().zip(free.chunks_exact(2)) {
+            if cluster.is_some() && note.transport_port.is_none() {
+                // A start that was cut off can have left it running, and where it listens to the others is not known.
+                node::stop(&note.name, false).await?;
+            }
             let port = note.url.as_deref().and_then(|url| url.rsplit_once(':')?.1.parse().ok());
-            let transport_port = note.transport_port.map_or_else(free_port, Ok)?;
+            let transport_port = note.transport_port.unwrap_or(free[0]);
             note.transport_port = Some(transport_port);
             let mut settings: Vec<(String, String)> =
                 repository.map(|folder| ("path.repo".to_owned(), quoted(folder))).into_iter().collect();
             if let Some(cluster) = &cluster {
-                settings.extend(of_cluster(note, cluster, *seed.get_or_insert(transport_port)));
+                settings.extend(of_cluster(note, cluster, seed.unwrap_or(transport_port)));
             }
             let options = StartOptions {
                 name: note.name.clone(),
                 // Its own, so that it is not taken for the local node, which is looked for at its usual port.
-                port: Some(port.map_or_else(free_port, Ok)?),
+                port: Some(port.unwrap_or(free[1])),
                 transport_port: Some(transport_port),
                 heap_mib: Some(config.heap_mib),
                 data: config.data.as_ref().map(|data| data.join(&note.name)),
@@ -128,7 +135,16 @@ impl Builder {
                 home: config.home.clone(),
                 settings,
             };
-            nodes.push(start_one(note, options, candidates).await?);
+            let (options, launched) = launch(note, options, candidates).await?;
+            nodes.push(options);
+            starting.push(launched);
+            // Its launch can have given it another port.
+            seed = seed.or(note.transport_port);
+        }
+        // Not before all are launched: one of a cluster that was stopped is not ready without the shards of the others.
+        node::ready(&starting).await?;
+        for (note, _) in notes.iter().zip(&starting).filter(|(_, launched)| !launched.already_running) {
+            tracing::info!("the builder, {}, was started at {}", note.title(), note.url.as_deref().unwrap_or_default());
         }
         let urls: Vec<String> = notes.iter().filter_map(|note| note.url.clone()).collect();
         Ok(Builder { nodes, transport: Arc::new(transport(&urls)?), restarts: 0 })
@@ -151,9 +167,28 @@ impl Builder {
         Ok(Builder { nodes: Vec::new(), transport: Arc::new(builder), restarts: 0 })
     }
 
-    /// Starts again what has died. Whether something had.
+    /// Starts again what has died, and waits until all are ready. Whether something had.
     pub(super) async fn revive(&mut self) -> Result<bool, BakeError> {
         let mut had_died = false;
+        while self.count_dead().await? {
+            had_died = true;
+            tracing::warn!("the builder has died, and is started again on its data");
+            let mut starting = Vec::new();
+            for options in &self.nodes {
+                starting.push(node::launch(options.clone()).await?);
+            }
+            match node::ready(&starting).await {
+                // One that had outlived the others may have died by now, too.
+                Err(NodeError::Died { .. }) if starting.iter().any(|node| node.already_running) => {}
+                ready => ready?,
+            }
+        }
+        Ok(had_died)
+    }
+
+    /// Whether some node has died. Each one counts.
+    async fn count_dead(&mut self) -> Result<bool, BakeError> {
+        let before = self.restarts;
         for options in &self.nodes {
             if node::status(&options.name).await?.state == State::Running {
                 continue;
@@ -166,11 +201,8 @@ impl Builder {
                 )));
             }
             self.restarts += 1;
-            had_died = true;
-            tracing::warn!("the builder has died, and is started again on its data");
-            node::start(options.clone()).await?;
         }
-        Ok(had_died)
+        Ok(self.restarts > before)
     }
 
     /// Keeps it alive until dropped; returns only where that cannot be done.
@@ -189,30 +221,29 @@ impl Builder {
     }
 }
 
-/// Starts one server, of the first version that can be had.
-async fn start_one(
+/// Launches one server, of the first version that can be had.
+async fn launch(
     note: &mut Note,
     mut options: StartOptions,
     candidates: &[String],
-) -> Result<StartOptions, BakeError> {
+) -> Result<(StartOptions, Starting), BakeError> {
     let mut missing = None;
     for version in candidates {
         options.version = Some(version.clone());
-        let mut started = node::start(options.clone()).await;
-        if matches!(started, Err(NodeError::PortTaken(_))) && note.url.take().is_some() {
+        let mut launched = node::launch(options.clone()).await;
+        if matches!(launched, Err(NodeError::PortTaken(_))) && note.url.take().is_some() {
             // Somebody else's by now; what was loaded through it is not found again through another.
-            (options.port, options.transport_port) = (Some(free_port()?), Some(free_port()?));
+            let free = free_ports(2)?;
+            (options.port, options.transport_port) = (Some(free[0]), Some(free[1]));
             note.transport_port = options.transport_port;
-            started = node::start(options.clone()).await;
+            launched = node::launch(options.clone()).await;
         }
-        match started {
-            Ok(started) => {
-                if !started.already_running {
-                    tracing::info!("the builder, {}, was started at {}", note.title(), started.url);
-                }
-                options.port = started.url.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-                (note.version, note.url) = (started.version, Some(started.url));
-                return Ok(options);
+        match launched {
+            Ok(launched) => {
+                let (url, version) = (launched.node.url.clone(), launched.node.version.clone());
+                options.port = url.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+                (note.version, note.url) = (version, Some(url));
+                return Ok((options, launched));
             }
             Err(error @ (NodeError::NoDistribution { .. } | NodeError::NoJava { .. })) => {
                 missing.get_or_insert(error);
@@ -257,11 +288,45 @@ fn quoted(path: &Path) -> String {
     serde_json::Value::from(path.display().to_string()).to_string()
 }
 
-/// A port that nobody listens on now. Not 9200 and those after it, where people look for servers.
-fn free_port() -> Result<u16, NodeError> {
-    let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0));
-    let address = listener.and_then(|listener| listener.local_addr());
-    address
-        .map(|address| address.port())
-        .map_err(|source| NodeError::Io { what: "cannot find a free port".into(), source })
+/// Ports that nobody listens on now. Not 9200 and those after it, where people look for servers.
+fn free_ports(count: usize) -> Result<Vec<u16>, NodeError> {
+    let bind = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    // All are held at once, so that no two are the same: nodes that are launched together bind theirs later.
+    let listeners: io::Result<Vec<TcpListener>> = (0..count).map(bind).collect();
+    let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
+    let ports = listeners.and_then(|all| all.iter().map(port).collect());
+    ports.map_err(|source| NodeError::Io { what: "cannot find free ports".into(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn only_the_first_node_founds_a_cluster_and_all_look_for_it() {
+        let node = |name: &str| {
+            let note = Note {
+                name: name.to_owned(),
+                product: Product::OpenSearch,
+                version: "3.6.0".to_owned(),
+                url: None,
+                transport_port: None,
+                is_lent: false,
+            };
+            of_cluster(&note, "bake-1", 7)
+        };
+        let (first, second) = (node("bake-1"), node("bake-2"));
+        assert_eq!(first[..second.len()], second);
+        let founder = ("cluster.initial_cluster_manager_nodes".to_owned(), "[\"bake-1\"]".to_owned());
+        assert_eq!(first[second.len()..], [founder]);
+        assert!(second.contains(&("discovery.seed_hosts".to_owned(), "[\"127.0.0.1:7\"]".to_owned())));
+    }
+
+    #[test]
+    fn free_ports_are_different() {
+        let ports = free_ports(32).unwrap();
+        assert_eq!((ports.len(), ports.iter().collect::<BTreeSet<_>>().len()), (32, 32));
+    }
 }

@@ -213,11 +213,38 @@ pub enum BakeError {
     #[error("{0}")]
     Refused(String),
     /// Somebody stopped it.
-    #[error("interrupted: nothing was loaded")]
+    #[error("interrupted")]
     Interrupted,
+    /// Something is there still: what `--resume` goes on with, and what could not be taken away.
+    #[error("{cause}{}", what_is_left(left, *resumable))]
+    Unfinished {
+        /// Why it ended.
+        cause: Box<BakeError>,
+        /// What could not be taken away, in words.
+        left: Vec<String>,
+        /// `--resume` goes on.
+        resumable: bool,
+    },
     /// The load into the builder did not come to its end. Only between steps: its report is what the caller gets.
     #[error("the load into the builder did not come to its end")]
     NotLoaded(Box<crate::report::Report>),
+}
+
+impl BakeError {
+    /// Whether somebody stopped it.
+    pub fn is_interrupted(&self) -> bool {
+        match self {
+            BakeError::Interrupted => true,
+            BakeError::Unfinished { cause, .. } => cause.is_interrupted(),
+            _ => false,
+        }
+    }
+}
+
+fn what_is_left(left: &[String], resumable: bool) -> String {
+    let left = if left.is_empty() { String::new() } else { format!("; and this is left: {}", left.join("; ")) };
+    let next = if resumable { "; the same command with --resume goes on" } else { "" };
+    left + next
 }
 
 impl From<ClusterError> for BakeError {

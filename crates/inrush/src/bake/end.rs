@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use super::build::PartRun;
 use super::builder::Note;
 use super::config::BakeError;
+use super::load::has_checkpoint;
 use super::report::{BakeReport, BakeStep, BakeStepName as Step};
 use super::run::{Bake, HandedOver};
 use super::state::{Keep, Part, Saved};
@@ -33,13 +34,14 @@ impl Bake {
         if saved.shared.folder.is_none()
             && let Err(error) = self.delete_snapshots(saved.parts.len()).await
         {
-            left.push(format!("the snapshot in the repository: {error}"));
+            left.push(in_repository(&error));
         }
-        let cleared = match left.is_empty() {
-            true => clear(&context.keep, &saved).await,
-            false => context.keep.write(&saved),
-        };
-        left.extend(cleared.err());
+        if left.is_empty() {
+            left.extend(clear(&context.keep, &saved).await.err());
+        } else {
+            left.extend(context.keep.write(&saved).err());
+            left.extend(stop_builders(&saved).await);
+        }
         let detail = if left.is_empty() { "everything is taken away" } else { "not everything could be taken away" };
         let step = BakeStep { step: Step::CleanUp, seconds: begun.elapsed().as_secs_f64(), detail: detail.to_owned() };
         saved.steps.push(step);
@@ -72,36 +74,31 @@ impl Bake {
         finishing.run(&[], Status::Failed, why.clone(), &mut events).await;
         let mut saved = context.saved().clone();
         let mut left = undo::undo(&context.target, &mut saved).await;
-        let Some(report) = report else {
-            // Nothing was loaded, so there is nothing to go on with; but an earlier run may have begun to.
-            if left.is_empty() && !context.config.load.resume {
-                clear(&context.keep, &saved).await.map_err(BakeError::Refused)?;
-            } else {
-                context.keep.write(&saved).map_err(BakeError::Refused)?;
+        let config = &context.config;
+        let begun = is_begun(&context.keep, &saved);
+        let keeps = !left.is_empty() || !config.no_resume && (config.load.resume || report.is_some() || begun);
+        if keeps {
+            // What cannot be written down now was written down before: more is undone by the next run than there is.
+            left.extend(context.keep.write(&saved).err());
+            // Their data stay, for --resume.
+            left.extend(stop_builders(&saved).await);
+        } else {
+            if begun && saved.shared.folder.is_none() {
+                left.extend(self.delete_snapshots(saved.parts.len()).await.err().map(|error| in_repository(&error)));
             }
-            return Err(match (left.is_empty(), error) {
-                (true, Some(error)) => error,
-                (_, error) => BakeError::Refused(format!(
-                    "{}; and on the target is left: {}; the same command with --resume goes on",
-                    error.map(|error| error.to_string()).unwrap_or_default(),
-                    left.join("; ")
-                )),
-            });
-        };
-        let failure = report.failure.clone().or_else(|| error.map(|error| error.to_string()));
-        let report = Report { status, failure, ..report };
-        if context.config.no_resume && left.is_empty() {
             left.extend(clear(&context.keep, &saved).await.err());
-            return Ok(self.report(report, saved, finishing, left));
         }
-        // What cannot be written down now was written down before: more is undone by the next run than there is.
-        left.extend(context.keep.write(&saved).err());
-        // Their data stay, for --resume.
-        for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
-            let stopped = node::stop(&note.name, false).await;
-            left.extend(stopped.err().map(|error| format!("the builder {}: {error}", note.name)));
+        if let Some(report) = report {
+            let failure = report.failure.clone().or_else(|| error.map(|error| error.to_string()));
+            let checkpoint = keeps.then(|| context.keep.path());
+            return Ok(self.report(Report { status, failure, checkpoint, ..report }, saved, finishing, left));
         }
-        Ok(self.report(Report { checkpoint: Some(context.keep.path()), ..report }, saved, finishing, left))
+        // Without a report of the load there is an error.
+        let error = error.unwrap_or(BakeError::Interrupted);
+        Err(match keeps || !left.is_empty() {
+            true => BakeError::Unfinished { cause: Box::new(error), left, resumable: keeps },
+            false => error,
+        })
     }
 
     fn report(self, report: Report, saved: Saved, finishing: Finishing, left: Vec<String>) -> Report {
@@ -111,7 +108,7 @@ impl Bake {
         warnings.extend(finishing.warnings());
         let (mut finish, mut swap) = finishing.reports(report.status, !published);
         finish.steps.splice(0..0, report.finish.steps.iter().cloned());
-        if let Some(swap) = swap.as_mut().filter(|_| !published) {
+        if let Some(swap) = swap.as_mut().filter(|_| !published && !saved.in_doubt) {
             swap.detail = "the index was not handed over, and the alias is as it was".to_owned();
             swap.what_next = None;
         }
@@ -131,6 +128,26 @@ impl Bake {
         }
         Ok(())
     }
+}
+
+/// Whether documents were loaded, so that there is something to go on with.
+pub(super) fn is_begun(keep: &Keep, saved: &Saved) -> bool {
+    let mut parts = saved.parts.iter().enumerate();
+    parts.any(|(at, part)| part.loaded.is_some() || has_checkpoint(&keep.of_load(&saved.id, at)))
+}
+
+/// Stops the servers that were started for the bake; their data stay. What could not be stopped is returned in words.
+async fn stop_builders(saved: &Saved) -> Vec<String> {
+    let mut left = Vec::new();
+    for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
+        let stopped = node::stop(&note.name, false).await;
+        left.extend(stopped.err().map(|error| format!("the builder {}: {error}", note.name)));
+    }
+    left
+}
+
+fn in_repository(error: &BakeError) -> String {
+    format!("the snapshot in the repository: {error}")
 }
 
 /// Takes away what is on this machine: the builder, the snapshot, and at last what is written down.

@@ -1,6 +1,7 @@
 //! What an index costs the target by a load and by a bake, from a sample: it is loaded into a builder twice, cold and warm, written to a repository and restored
 //! on the builder itself, as is an index without documents, because most of a small restore is the same for a large one. The target is only looked at.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,19 +9,19 @@ use serde::Serialize;
 use serde_json::Map;
 use tokio::sync::watch;
 
-use super::build::{PartRun, SNAPSHOT};
+use super::build::PartRun;
 use super::config::{BakeConfig, BakeError};
 use super::context::Context;
 use super::end::clear;
 use super::prepare::{Prepared, prepare};
-use super::state::Keep;
+use super::state::{Keep, Saved};
 use super::{OpenSource, fitting};
-use crate::cluster::{index, snapshots, stats};
+use crate::cluster::{ClusterError, index, snapshots, stats};
 use crate::error::LoadError;
 use crate::loader::{Loader, http_options};
 use crate::node;
 use crate::progress::Progress;
-use crate::report::Status;
+use crate::report::{Report, Status};
 use crate::source::{Sampled, Source};
 use crate::transport::Transport;
 
@@ -28,6 +29,10 @@ use crate::transport::Transport;
 const THROTTLE_BYTES_PER_SECOND: f64 = 40.0 * 1024.0 * 1024.0;
 /// The snapshot of the index without documents.
 const EMPTY: &str = "empty";
+/// That of the sample. Not the name of a bake's, so that none takes it for its own.
+const SAMPLE: &str = "sample";
+/// What tells an estimate's job from a bake's: no bake goes on with what an estimate has left.
+pub(super) const OPTION: &str = "--estimate";
 const POLL: Duration = Duration::from_millis(50);
 
 /// What was measured, and what follows for the whole source.
@@ -75,11 +80,16 @@ struct Measured {
     index_bytes: u64,
 }
 
-/// Loads `sample_bytes` of the source, and reckons.
+/// Loads `sample_bytes` of the source, and reckons. Ends early when `stop` does.
 ///
 /// # Errors
-/// [`BakeError`], as a bake.
-pub async fn estimate(mut config: BakeConfig, open: OpenSource, sample_bytes: usize) -> Result<Estimate, BakeError> {
+/// [`BakeError`], as a bake. What was made is taken away in any case, or the error says what is left.
+pub async fn estimate(
+    mut config: BakeConfig,
+    open: OpenSource,
+    sample_bytes: usize,
+    stop: impl Future<Output = ()>,
+) -> Result<Estimate, BakeError> {
     config.check().map_err(LoadError::Usage)?;
     if config.builders > 1 || !config.builder.urls.is_empty() {
         let why = "--estimate measures one builder that it starts itself; leave --builders and --builder out";
@@ -90,79 +100,164 @@ pub async fn estimate(mut config: BakeConfig, open: OpenSource, sample_bytes: us
     let source = open()?;
     let total = source.bytes_total();
     let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
-    if earlier.is_some() {
+    drop(source);
+    if let Some(earlier) = earlier {
+        forget(&keep, &earlier).await?;
+    }
+    let mut stop = pin!(stop);
+    let Prepared { saved, versions, .. } = tokio::select! {
+        prepared = prepare(&target, &mut config, job.with(OPTION), total) => prepared?,
+        () = &mut stop => return Err(BakeError::Interrupted),
+    };
+    keep.write(&saved).map_err(BakeError::Refused)?;
+    let replicas = fitting::replicas(&saved.plan);
+    let (stopping, stopped) = watch::channel(false);
+    let progress = watch::Sender::new(Progress::default());
+    let context = Arc::new(Context::new(config, open, target, keep, saved, versions, (progress, stopped)));
+    let mut run = PartRun::new(context, 0);
+    let measured = {
+        let mut measuring = pin!(measure(&mut run, sample_bytes));
+        tokio::select! {
+            measured = &mut measuring => measured,
+            () = &mut stop => {
+                stopping.send_replace(true);
+                // How far it came does not matter any more.
+                let _ = measuring.await;
+                Err(BakeError::Interrupted)
+            }
+        }
+    };
+    let left = tidy(&run).await;
+    match measured {
+        measured if left.is_empty() => Ok(reckon(measured?, total, replicas)),
+        Ok(_) => Err(BakeError::Refused(format!("it was measured, and this is left: {}", left.join("; ")))),
+        Err(cause) => Err(BakeError::Unfinished { cause: Box::new(cause), left, resumable: false }),
+    }
+}
+
+/// Takes away what an estimate has left that was cut off.
+async fn forget(keep: &Keep, earlier: &Saved) -> Result<(), BakeError> {
+    if !earlier.job.has(OPTION) {
         let why = "a bake of this index was cut off; give --resume instead of --estimate, or neither to begin anew";
         return Err(LoadError::State(why.to_owned()).into());
     }
-    let Prepared { saved, versions, .. } = prepare(&target, &mut config, job, total).await?;
-    keep.write(&saved).map_err(BakeError::Refused)?;
-    let (progress, stop) = (watch::Sender::new(Progress::default()), watch::channel(false).1);
-    let replicas = fitting::replicas(&saved.plan);
-    let context = Arc::new(Context::new(config, open, target, keep, saved, versions, (progress, stop)));
-    let measured = measure(&context, sample_bytes).await;
-    let saved = context.saved().clone();
-    clear(&context.keep, &saved).await.map_err(BakeError::Refused)?;
-    Ok(reckon(measured?, total, replicas))
+    tracing::warn!("an earlier estimate was cut off; what it has left is taken away");
+    clear(keep, earlier).await.map_err(BakeError::Refused)
 }
 
-async fn measure(context: &Arc<Context>, sample_bytes: usize) -> Result<Measured, BakeError> {
+/// Takes away everything. What could not be is returned in words.
+async fn tidy(run: &PartRun) -> Vec<String> {
+    let saved = run.context.saved().clone();
+    let mut left = Vec::new();
+    // They would go with the folder; without a builder there are none.
+    if let (None, Ok(builder)) = (&saved.shared.folder, run.builder())
+        && let Err(error) = delete_snapshots(&builder, &saved).await
+    {
+        left.push(format!("the snapshots in the repository: {error}"));
+    }
+    left.extend(clear(&run.context.keep, &saved).await.err());
+    left
+}
+
+async fn delete_snapshots(builder: &Transport, saved: &Saved) -> Result<(), ClusterError> {
+    let (repository, _) = saved.repository_of(0);
+    for snapshot in [SAMPLE, EMPTY] {
+        snapshots::delete(builder, &repository, snapshot).await?;
+    }
+    Ok(())
+}
+
+/// Ends early when somebody stops it.
+async fn measure(run: &mut PartRun, sample_bytes: usize) -> Result<Measured, BakeError> {
+    let context = Arc::clone(&run.context);
     let mut measured = Measured::default();
-    let mut run = PartRun::new(Arc::clone(context), 0);
-    let begun = Instant::now();
-    run.start_builder().await?;
-    let name = context.saved().parts[0].nodes[0].name.clone();
-    let clock = Clock::of(&name).await?;
-    measured.start = Cost { seconds: begun.elapsed().as_secs_f64(), cpu_seconds: clock.cpu_seconds() };
-    let builder = run.builder()?;
-    let name = run.index();
-    let (repository, shared) = context.saved().repository_of(0);
-    snapshots::register(&builder, &repository, &shared.repository).await?;
-    run.create(&builder).await?;
-    run.take(&repository, EMPTY, &name).await?;
+    let clock = context.until_stopped(begin(run, &mut measured)).await?;
     for cost in [&mut measured.cold, &mut measured.warm] {
-        run.create(&builder).await?;
-        let folder = context.keep.of_load(&context.saved().id, 0);
-        let mut config = run.load_config(&folder, false)?;
-        config.state = None;
-        let sample: Box<dyn Source> = Box::new(Sampled::new((context.open)()?, sample_bytes));
-        let lap = clock.lap();
-        let report = Loader::new(config)?.start(sample).await?.finish().await;
-        stats::flush(&builder, &name).await?;
-        *cost = lap.end();
-        if !matches!(report.status, Status::Complete | Status::Incomplete) {
-            return Err(BakeError::NotLoaded(Box::new(report)));
-        }
+        let builder = run.builder()?;
+        context.until_stopped(run.create(&builder)).await?;
+        let (took, report) = load(run, &clock, sample_bytes).await?;
+        *cost = took;
         (measured.docs, measured.bytes_read) = (report.counts.docs_read, report.counts.bytes_read);
     }
-    let lap = clock.lap();
-    run.take(&repository, SNAPSHOT, &name).await?;
-    measured.snapshot = lap.end();
-    measured.index_bytes = snapshots::bytes(&builder, &repository, SNAPSHOT).await?;
-    // The first one is slower than any other.
-    restore(&builder, &repository, SNAPSHOT, &name, &clock).await?;
-    measured.restore_empty = restore(&builder, &repository, EMPTY, &name, &clock).await?;
-    measured.restore = restore(&builder, &repository, SNAPSHOT, &name, &clock).await?;
+    context.until_stopped(hand_over(run, &clock, &mut measured)).await?;
     Ok(measured)
 }
 
-/// Restores the index under the name that it has in the snapshot, in the place of the one that is there.
-async fn restore(
-    builder: &Transport,
-    repository: &str,
-    snapshot: &str,
-    name: &str,
-    clock: &Clock,
-) -> Result<Cost, BakeError> {
-    index::delete(builder, name).await?;
+/// Starts the builder, and writes an index without documents to the repository.
+async fn begin(run: &mut PartRun, measured: &mut Measured) -> Result<Clock, BakeError> {
+    let begun = Instant::now();
+    run.start_builder().await?;
+    let name = run.context.saved().parts[0].nodes[0].name.clone();
+    let clock = Clock::of(&name).await?;
+    measured.start = Cost { seconds: begun.elapsed().as_secs_f64(), cpu_seconds: clock.cpu_seconds() };
+    let (builder, index) = (run.builder()?, run.index());
+    let (repository, shared) = run.context.saved().repository_of(0);
+    snapshots::register(&builder, &repository, &shared.repository).await?;
+    run.create(&builder).await?;
+    run.take(&repository, EMPTY, &index).await?;
+    Ok(clock)
+}
+
+/// Loads the sample.
+async fn load(run: &PartRun, clock: &Clock, sample_bytes: usize) -> Result<(Cost, Report), BakeError> {
+    let context = &run.context;
+    let (builder, index) = (run.builder()?, run.index());
+    let folder = context.keep.of_load(&context.saved().id, 0);
+    let mut config = run.load_config(&folder, false)?;
+    config.state = None;
+    let loader = Loader::new(config)?;
+    let sample: Box<dyn Source> = Box::new(Sampled::new((context.open)()?, sample_bytes));
     let lap = clock.lap();
-    snapshots::restore(builder, repository, snapshot, name, &Map::new(), &[]).await?;
+    let running = context.until_stopped(async { loader.start(sample).await.map_err(BakeError::from) }).await?;
+    let stop = running.stop_handle();
+    let mut finish = pin!(running.finish());
+    let report = tokio::select! {
+        report = &mut finish => report,
+        () = context.is_broken_off() => {
+            // In order, so that it asks nothing of a builder that is gone.
+            stop.stop();
+            finish.await
+        }
+    };
+    if !matches!(report.status, Status::Complete | Status::Incomplete) {
+        return Err(BakeError::NotLoaded(Box::new(report)));
+    }
+    stats::flush(&builder, &index).await?;
+    Ok((lap.end(), report))
+}
+
+/// Writes the sample to the repository, and restores it.
+async fn hand_over(run: &mut PartRun, clock: &Clock, measured: &mut Measured) -> Result<(), BakeError> {
+    let (builder, index) = (run.builder()?, run.index());
+    let (repository, _) = run.context.saved().repository_of(0);
+    let lap = clock.lap();
+    run.take(&repository, SAMPLE, &index).await?;
+    measured.snapshot = lap.end();
+    measured.index_bytes = snapshots::bytes(&builder, &repository, SAMPLE).await?;
+    // The first one is slower than any other.
+    restore(run, SAMPLE, clock).await?;
+    measured.restore_empty = restore(run, EMPTY, clock).await?;
+    measured.restore = restore(run, SAMPLE, clock).await?;
+    Ok(())
+}
+
+/// Restores the index under the name that it has in the snapshot, in the place of the one that is there.
+async fn restore(run: &PartRun, snapshot: &str, clock: &Clock) -> Result<Cost, BakeError> {
+    let (builder, index) = (run.builder()?, run.index());
+    let (repository, _) = run.context.saved().repository_of(0);
+    index::delete(&builder, &index).await?;
+    let lap = clock.lap();
+    snapshots::restore(&builder, &repository, snapshot, &index, &Map::new(), &[]).await?;
     loop {
-        let found = snapshots::primaries(builder, name).await?;
+        let found = snapshots::primaries(&builder, &index).await?;
         if let Some(why) = found.failed {
             return Err(BakeError::Refused(format!("the sample cannot be restored: {why}")));
         }
         if found.total > 0 && found.started == found.total {
             return Ok(lap.end());
+        }
+        if lap.begun.elapsed() >= run.context.config.load.finish.wait_timeout {
+            return Err(BakeError::Refused("the sample is not restored in time (--wait-timeout)".to_owned()));
         }
         tokio::time::sleep(POLL).await;
     }
@@ -246,7 +341,12 @@ impl Lap<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fitting::Plan;
+    use super::super::place::Shared;
     use super::*;
+    use crate::cluster::snapshots::Repository;
+    use crate::config::{LoadConfig, StateFolder};
+    use crate::source::{FormatOptions, SourceSpec, Warnings, open};
 
     fn cost(seconds: f64, cpu_seconds: f64) -> Cost {
         Cost { seconds, cpu_seconds }
@@ -276,5 +376,32 @@ mod tests {
         let large = reckon(Measured { index_bytes: 40 << 20, ..measured }, Some(100_000), 1);
         assert_eq!(large.bake_on_target.seconds, 200.0);
         assert_eq!(reckon(measured, None, 0).load, cost(1.0, 2.0));
+    }
+
+    #[tokio::test]
+    async fn what_was_cut_off_is_gone_on_with_by_nobody_and_forgotten_by_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, place) = (folder.path().join("a.ndjson"), folder.path().join("inrush-bake-1"));
+        std::fs::write(&path, "{}\n").unwrap();
+        let source = open(&[SourceSpec::Path(path)], FormatOptions::default(), &Warnings::default()).unwrap();
+        let mut config = LoadConfig::new(vec!["http://target:9200".to_owned()], "x".parse().unwrap());
+        config.state = Some(StateFolder::new(folder.path().join("state")));
+        for is_estimate in [true, false] {
+            std::fs::create_dir(&place).unwrap();
+            let (keep, job, earlier) = Keep::open(&config, &source).unwrap();
+            assert!(earlier.is_none());
+            let job = if is_estimate { job.with(OPTION) } else { job };
+            let repository = Repository { kind: "fs".to_owned(), settings: Map::new() };
+            let shared = Shared { repository, folder: Some(place.clone()) };
+            let saved = Saved::new(job, "1".to_owned(), "x".to_owned(), Plan::default(), shared, Vec::new());
+            keep.write(&saved).unwrap();
+            drop(keep);
+            let (keep, now, earlier) = Keep::open(&config, &source).unwrap();
+            let earlier = earlier.unwrap();
+            // What `--resume` of a bake asks for.
+            assert_eq!(earlier.job.differences(&now).is_empty(), !is_estimate);
+            assert_eq!(forget(&keep, &earlier).await.is_ok(), is_estimate);
+            assert_eq!((place.exists(), keep.path().exists()), (!is_estimate, !is_estimate));
+        }
     }
 }

@@ -9,8 +9,9 @@ use super::build::SNAPSHOT;
 use super::config::{BakeError, Layout};
 use super::context::Context;
 use super::state::Handover;
-use super::throttle;
+use super::{throttle, undo};
 use crate::cluster::{ClusterError, aliases, data_streams, index, snapshots, stats};
+use crate::error::LoadError;
 use crate::finish::{Finishing, is_passing};
 use crate::report::{Verified, VerifiedState};
 use crate::transport::Transport;
@@ -36,7 +37,8 @@ impl Target {
         Target { context, target }
     }
 
-    /// Restores the indices.
+    /// Restores the indices. Ends when somebody stops the bake, though never without the answer to what was sent to the target: a request that it carries
+    /// out later would overtake what is undone then.
     pub(super) async fn restore(&self) -> Result<String, BakeError> {
         let handovers = self.context.saved().handovers();
         self.lift_throttle().await?;
@@ -65,6 +67,9 @@ impl Target {
                     "{name} was restored with {counted} instead of {} documents; it is restored again",
                     handover.docs
                 );
+            }
+            if let Some(why) = self.ask(|| undo::in_use(&self.target, handover)).await? {
+                return Err(refuse(&format!("{name} was restored, and is in use already: {why}; it is left alone")));
             }
             // Begun by us, and by nobody else: that was looked at before.
             self.ask(|| index::delete(&self.target, name)).await?;
@@ -100,6 +105,8 @@ impl Target {
     async fn begin_restore(&self, handover: &Handover) -> Result<(), BakeError> {
         let name = &handover.index;
         let made = handover.made.as_ref().ok_or_else(|| refuse("the index was not made"))?;
+        let until = Instant::now() + self.context.config.load.limits.retry_for;
+        let mut sent = false;
         loop {
             let found = self.ask(|| snapshots::identity(&self.target, name)).await?;
             match found {
@@ -118,10 +125,19 @@ impl Target {
             match snapshots::restore(&self.target, repository, SNAPSHOT, name, settings, &plan.ignored).await {
                 Ok(()) => return Ok(()),
                 // Whether it was begun is told by the index.
-                Err(error) if is_passing(&error) => tracing::warn!("{error}"),
+                Err(error) if is_passing(&error) && Instant::now() < until => tracing::warn!("{error}"),
+                // Most likely an earlier one, the answer of which was lost, has been carried out by now.
+                Err(error) if sent && !is_passing(&error) => {
+                    tracing::warn!("{error}");
+                    self.pause().await?;
+                    let found = self.ask(|| snapshots::identity(&self.target, name)).await?;
+                    let is_ours = found.is_some_and(|found| found.created == made.created);
+                    return if is_ours { Ok(()) } else { Err(error.into()) };
+                }
                 Err(error) => return Err(error.into()),
             }
-            tokio::time::sleep(POLL_MAX).await;
+            sent = true;
+            self.pause().await?;
         }
     }
 
@@ -157,7 +173,7 @@ impl Target {
                 return Err(refuse(&format!("{state} (--wait-timeout)")));
             }
             self.context.show(&format!("restore: {state}"));
-            tokio::time::sleep(pause).await;
+            self.context.until_stopped(after(pause)).await?;
             pause = (pause * 2).min(POLL_MAX);
         }
     }
@@ -189,7 +205,13 @@ impl Target {
     pub(super) async fn attach(&self) -> Result<Option<String>, BakeError> {
         let saved = self.context.saved().clone();
         if let Some(stream) = &saved.data_stream {
-            self.ask(|| data_streams::attach(&self.target, stream, &saved.index)).await?;
+            let attached = self.insist(|| data_streams::attach(&self.target, stream, &saved.index)).await;
+            if let Err(BakeError::Load(LoadError::Cluster(cause))) = &attached
+                && is_passing(cause)
+            {
+                self.context.write(|saved| saved.in_doubt = true)?;
+            }
+            attached?;
         }
         Ok(saved.data_stream)
     }
@@ -215,14 +237,30 @@ impl Target {
             })
         });
         let actions = json!({"actions": actions.collect::<Vec<_>>()});
-        self.ask(|| aliases::update(&self.target, &actions)).await?;
+        self.insist(|| aliases::update(&self.target, &actions)).await?;
         Ok(named.len())
     }
 
-    /// Asks the target, and again while it cannot answer. Only for what may be done twice.
+    /// Asks the target, and again while it cannot answer, until somebody stops the bake. Only for what may be done twice.
     async fn ask<T, F>(&self, work: impl Fn() -> F) -> Result<T, BakeError>
     where
         F: Future<Output = Result<T, ClusterError>>,
+    {
+        self.again(work, || self.pause()).await
+    }
+
+    /// The same for what publishes the index: nobody stops that any more.
+    async fn insist<T, F>(&self, work: impl Fn() -> F) -> Result<T, BakeError>
+    where
+        F: Future<Output = Result<T, ClusterError>>,
+    {
+        self.again(work, || after(POLL_MAX)).await
+    }
+
+    async fn again<T, F, P>(&self, work: impl Fn() -> F, pause: impl Fn() -> P) -> Result<T, BakeError>
+    where
+        F: Future<Output = Result<T, ClusterError>>,
+        P: Future<Output = Result<(), BakeError>>,
     {
         let until = Instant::now() + self.context.config.load.limits.retry_for;
         loop {
@@ -230,12 +268,21 @@ impl Target {
                 Ok(done) => return Ok(done),
                 Err(error) if is_passing(&error) && Instant::now() < until => {
                     self.context.show(&format!("the target does not answer: {error}"));
-                    tokio::time::sleep(POLL_MAX).await;
+                    pause().await?;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
     }
+
+    async fn pause(&self) -> Result<(), BakeError> {
+        self.context.until_stopped(after(POLL_MAX)).await
+    }
+}
+
+async fn after(pause: Duration) -> Result<(), BakeError> {
+    tokio::time::sleep(pause).await;
+    Ok(())
 }
 
 fn refuse(why: &str) -> BakeError {

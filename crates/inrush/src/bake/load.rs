@@ -166,7 +166,8 @@ fn share_out(config: &mut LoadConfig, part: usize, parts: usize) {
     }
 }
 
-fn has_checkpoint(folder: &Path) -> bool {
+/// Whether a load into a builder was begun, whose checkpoints are in this folder.
+pub(super) fn has_checkpoint(folder: &Path) -> bool {
     let files = std::fs::read_dir(folder.join("checkpoints")).into_iter().flatten();
     files.filter_map(Result::ok).any(|file| file.path().extension().is_some_and(|extension| extension == "json"))
 }

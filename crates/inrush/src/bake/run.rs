@@ -11,7 +11,8 @@ use super::assemble::assemble;
 use super::build::PartRun;
 use super::config::{BakeConfig, BakeError};
 use super::context::{Context, is_stopped};
-use super::end::clear;
+use super::end::{clear, is_begun};
+use super::estimate::OPTION;
 use super::hand_over::Target;
 use super::merge::merge;
 use super::prepare::{Prepared, prepare};
@@ -106,18 +107,32 @@ async fn begin(
         let swapping = finish::begin(target, &mut config.load, saved.swap.clone()).await?;
         saved.published |=
             swapping.as_ref().is_some_and(|swapping| swapping.is_done) || is_attached(target, &saved).await?;
+        saved.in_doubt = false;
         let versions = vec![saved.parts[0].nodes[0].version.clone()];
         return Ok(Beginning { saved, swapping, versions, warnings: Vec::new() });
     }
     if let Some(mut saved) = earlier {
-        tracing::warn!(
-            "an earlier run of this bake was cut off; what it has left is taken away, --resume would have gone on"
-        );
+        let what = match saved.job.has(OPTION) {
+            true => "an estimate of this bake was cut off; what it has left is taken away",
+            false => {
+                "an earlier run of this bake was cut off; what it has left is taken away, --resume would have gone on"
+            }
+        };
+        tracing::warn!("{what}");
         saved.published |= is_published(target, config, &saved).await?;
+        saved.in_doubt = false;
         let left = undo::undo(target, &mut saved).await;
         if !left.is_empty() {
             keep.write(&saved).map_err(BakeError::Refused)?;
             return refuse(format!("what an earlier run has left cannot be taken away: {}", left.join("; ")));
+        }
+        // Its builders could delete that, and are not started for it.
+        if saved.shared.folder.is_none() && is_begun(keep, &saved) {
+            let place = saved.shared.repository.settings.get("base_path").and_then(|path| path.as_str());
+            tracing::warn!(
+                "its snapshots stay in the repository, below {}: delete them there",
+                place.unwrap_or_default()
+            );
         }
         clear(keep, &saved).await.map_err(BakeError::Refused)?;
     }
@@ -183,7 +198,7 @@ impl Bake {
             self.build().await?;
         }
         if !was_published {
-            context.step(Step::Restore, None, context.until_stopped(self.target.restore())).await?;
+            context.step(Step::Restore, None, self.target.restore()).await?;
         }
         let report = self.loaded()?;
         let mut verified = report.verified.clone();
@@ -206,6 +221,9 @@ impl Bake {
         let (mut status, mut aliases) = (report.status, Ok(0));
         let publish = async {
             status = finishing.run(&names, report.status, why, events).await;
+            if finishing.is_in_doubt() {
+                context.write(|saved| saved.in_doubt = true)?;
+            }
             match status {
                 Status::Complete | Status::Incomplete => {}
                 _ if finishing.was_published() => {}
@@ -244,18 +262,34 @@ impl Bake {
             let mut run = PartRun::new(Arc::clone(&self.context), part);
             running.spawn(async move { run.build().await.map(|()| (part, run)) });
         }
-        let mut failed = None;
+        let (mut failed, mut unfinished) = (None, Vec::new());
         while let Some(built) = running.join_next().await {
             match built {
                 Ok(Ok((0, run))) => first = Some(run),
                 Ok(Ok(_)) => {}
-                Ok(Err(error)) => {
-                    // The others end in order: what they have loaded is gone on with.
+                // The others end in order: what they have loaded is gone on with.
+                Ok(Err(BakeError::NotLoaded(report))) => {
                     self.context.break_off();
-                    failed.get_or_insert(error);
+                    unfinished.push(*report);
+                }
+                Ok(Err(error)) => {
+                    self.context.break_off();
+                    // That it was broken off says less than why.
+                    if failed.as_ref().is_none_or(|failed| matches!(failed, BakeError::Interrupted)) {
+                        failed = Some(error);
+                    }
                 }
                 Err(panic) => std::panic::resume_unwind(panic.into_panic()),
             }
+        }
+        if let Some(report) = self.merged(unfinished) {
+            let failed = failed.filter(|error| !error.is_interrupted()).map(|error| error.to_string());
+            let status = if failed.is_some() { Status::Failed } else { report.status };
+            return Err(BakeError::NotLoaded(Box::new(Report {
+                status,
+                failure: failed.or(report.failure),
+                ..report
+            })));
         }
         if let Some(error) = failed {
             return Err(error);
@@ -273,6 +307,16 @@ impl Bake {
         };
         let assembled = self.context.until_stopped(assemble(&self.context, &mut first));
         self.context.step(Step::Assemble, None, assembled).await
+    }
+
+    /// How far all parts are, where some did not come to their end.
+    fn merged(&self, unfinished: Vec<Report>) -> Option<Report> {
+        if unfinished.is_empty() {
+            return None;
+        }
+        let saved = self.context.saved();
+        let loaded = saved.parts.iter().filter_map(|part| Some(part.loaded.as_ref()?.0.as_ref().clone()));
+        merge(unfinished.into_iter().chain(loaded).collect(), &saved.index)
     }
 
     /// How the loads have ended.

@@ -51,6 +51,9 @@ pub(super) struct Saved {
     pub(super) throttle: Option<Throttle>,
     /// The target has the index, whole or in part, or may have it.
     pub(super) restoring: bool,
+    /// A request to publish it got no answer, and whether it was carried out is not known: nothing is undone before that is.
+    #[serde(default)]
+    pub(super) in_doubt: bool,
     /// The target has the whole index: nothing is undone any more.
     pub(super) published: bool,
 }
@@ -114,6 +117,7 @@ impl Saved {
             registered: false,
             throttle: None,
             restoring: false,
+            in_doubt: false,
             published: false,
         }
     }

@@ -4,15 +4,14 @@ use std::time::{Duration, Instant};
 
 use super::state::{Handover, Saved};
 use super::throttle;
-use crate::cluster::snapshots;
-use crate::cluster::{ClusterError, index};
+use crate::cluster::{ClusterError, aliases, index, snapshots, stats};
 use crate::transport::Transport;
 
 /// How long a target that does not answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Takes away the index, unless it is published, and everything that was there for the restore only. What is done is struck off in `saved`; what could not
+/// Takes away the index, unless it is published or may be, and everything that was there for the restore only. What is done is struck off in `saved`; what could not
 /// be done is returned in words.
 pub(super) async fn undo(target: &Transport, saved: &mut Saved) -> Vec<String> {
     let mut left = Vec::new();
@@ -20,10 +19,14 @@ pub(super) async fn undo(target: &Transport, saved: &mut Saved) -> Vec<String> {
     if saved.restoring && !saved.published {
         let mut all = true;
         for handover in saved.handovers() {
-            if let Err(why) = patient(until, || remove_index(target, &handover)).await {
+            let index = &handover.index;
+            let why = match saved.in_doubt {
+                true => Some("whether it was published is not known".to_owned()),
+                false => patient(until, || remove_index(target, &handover)).await.unwrap_or_else(Some),
+            };
+            if let Some(why) = why {
                 all = false;
-                let index = &handover.index;
-                left.push(format!("the index {index} on the target: {why}; DELETE /{index} if it is there"));
+                left.push(format!("the index {index} on the target: {why}; DELETE /{index} if nobody uses it"));
             }
         }
         saved.restoring = !all;
@@ -59,13 +62,38 @@ async fn release(target: &Transport, saved: &mut Saved, until: Instant) -> Vec<S
     left
 }
 
-/// Deletes the index if it is the one that was built; one that somebody else has made is theirs.
-async fn remove_index(target: &Transport, handover: &Handover) -> Result<(), ClusterError> {
-    let Some(found) = snapshots::identity(target, &handover.index).await? else { return Ok(()) };
-    if handover.made.as_ref().is_some_and(|made| made.created == found.created) {
-        index::delete(target, &handover.index).await?;
+/// Deletes the index if it is the one that was built; one that somebody else has made is theirs. `Some`: why it stays.
+async fn remove_index(target: &Transport, handover: &Handover) -> Result<Option<String>, ClusterError> {
+    let name = &handover.index;
+    let Some(found) = snapshots::identity(target, name).await? else { return Ok(None) };
+    if handover.made.as_ref().is_none_or(|made| made.created != found.created) {
+        return Ok(None);
     }
-    Ok(())
+    let why = in_use(target, handover).await?;
+    if why.is_none() {
+        index::delete(target, name).await?;
+    }
+    Ok(why)
+}
+
+/// Why a restored index is more than this bake has put there, if it is.
+///
+/// # Errors
+/// As every question.
+pub(super) async fn in_use(target: &Transport, handover: &Handover) -> Result<Option<String>, ClusterError> {
+    let Handover { index, docs, .. } = handover;
+    let carrier = aliases::behind(target, index).await?.remove(index);
+    if let Some(carrier) = carrier {
+        if let Some(stream) = carrier.data_stream {
+            return Ok(Some(format!("it belongs to the data stream {stream}")));
+        }
+        if let Some(alias) = carrier.aliases.keys().next() {
+            return Ok(Some(format!("the alias {alias} stands for it")));
+        }
+    }
+    // One that is restored only in part cannot be counted, and nobody can have written much to it.
+    let counted = stats::count_now(target, index).await.unwrap_or(0);
+    Ok((counted > *docs).then(|| format!("it holds {counted} documents, of which {docs} are of this bake")))
 }
 
 async fn unregister(target: &Transport, name: &str) -> Result<(), ClusterError> {
@@ -73,13 +101,13 @@ async fn unregister(target: &Transport, name: &str) -> Result<(), ClusterError> 
 }
 
 /// Tries until it is done, the patience ends, or the answer is that it will never be.
-async fn patient<F>(until: Instant, work: impl Fn() -> F) -> Result<(), String>
+async fn patient<T, F>(until: Instant, work: impl Fn() -> F) -> Result<T, String>
 where
-    F: Future<Output = Result<(), ClusterError>>,
+    F: Future<Output = Result<T, ClusterError>>,
 {
     loop {
         match work().await {
-            Ok(()) => return Ok(()),
+            Ok(done) => return Ok(done),
             Err(error @ (ClusterError::LogIn { .. } | ClusterError::Forbidden { .. })) => return Err(error.to_string()),
             Err(error) if Instant::now() >= until => return Err(error.to_string()),
             Err(_) => tokio::time::sleep(PAUSE).await,

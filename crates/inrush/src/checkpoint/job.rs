@@ -65,6 +65,17 @@ impl Job {
         })
     }
 
+    /// The same with one option more: nothing that lacks it goes on with what this one leaves.
+    pub(crate) fn with(mut self, option: &str) -> Self {
+        self.options.insert(option.to_owned(), String::new());
+        self
+    }
+
+    /// Whether it has an option that was given by [`Job::with`].
+    pub(crate) fn has(&self, option: &str) -> bool {
+        self.options.contains_key(option)
+    }
+
     /// Names the checkpoint: the same for every start of the same load.
     pub(crate) fn key(&self) -> String {
         let paths: Vec<_> = self.sources.iter().map(|source| &source.path).collect();

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::distribution::{Distribution, Product};
 use super::error::NodeError;
 use super::group::{boot, process_start};
-use super::process::{self, NodeSpec, START_MAX, is_ready, last_words, launch, ready, tail};
+use super::process::{self, NodeSpec, START_MAX, is_ready, last_words, tail};
 use super::{folders, group, java};
 
 /// What is started where nothing else is asked for, the first one that the Java of this machine can run.
@@ -126,6 +126,18 @@ impl NodeState {
     fn distribution(&self) -> Distribution {
         Distribution { product: self.product, version: self.version.clone() }
     }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("logs/console.log")
+    }
+}
+
+/// A node whose process runs; it may not answer yet.
+#[derive(Debug)]
+pub(crate) struct Starting {
+    pub(crate) node: NodeState,
+    /// Another command has started it.
+    pub(crate) already_running: bool,
 }
 
 impl fmt::Display for Status {
@@ -174,14 +186,25 @@ async fn lock(name: &str) -> Result<fs::File, NodeError> {
 /// # Errors
 /// [`NodeError`].
 pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
+    let starting = launch(options).await?;
+    ready(std::slice::from_ref(&starting)).await?;
+    let Starting { node, already_running } = starting;
+    Ok(Started { url: node.url, version: node.version, already_running })
+}
+
+/// Starts a node's process, or finds the one that runs. Whether it answers is another question: [`ready`].
+///
+/// # Errors
+/// [`NodeError`].
+pub(crate) async fn launch(options: StartOptions) -> Result<Starting, NodeError> {
     check_name(&options.name)?;
     let folder = std::path::absolute(folder(&options.name)).map_err(NodeError::io("cannot use the node's folder"))?;
     fs::create_dir_all(&folder).map_err(NodeError::io(format!("cannot make {}", folder.display())))?;
-    let lock = lock(&options.name).await?;
-    if let Some(node) = read(&options.name).filter(is_alive) {
-        drop(lock);
-        answers(&node).await?;
-        return Ok(Started { url: node.url, version: node.version, already_running: true });
+    // A stop does not have to wait until the node answers, and another start finds it.
+    let _lock = lock(&options.name).await?;
+    let earlier = read(&options.name);
+    if let Some(node) = earlier.clone().filter(is_alive) {
+        return Ok(Starting { node, already_running: true });
     }
     let (distribution, home) = tokio::task::spawn_blocking({
         let options = options.clone();
@@ -202,7 +225,10 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
         settings: options.settings,
         ..NodeSpec::new(distribution, options.name.clone(), folder.clone())
     };
-    let mut launched = launch(&spec, &home)?;
+    let launched = match earlier {
+        Some(_) => process::launch_again(&spec, &home).await?,
+        None => process::launch(&spec, &home)?,
+    };
     let node = NodeState {
         pid: launched.child.id(),
         started: process_start(launched.child.id()).unwrap_or(0),
@@ -219,10 +245,7 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
         group::kill(node.pid).await?;
         return Err(NodeError::io("cannot write down what was started")(e));
     }
-    // A stop does not have to wait until the node answers, and another start finds it.
-    drop(lock);
-    ready(&mut launched).await?;
-    Ok(Started { url: node.url, version: node.version, already_running: false })
+    Ok(Starting { node, already_running: false })
 }
 
 /// What to run: the home that was named, or the first version that the Java of this machine can run, from the cache, Maven or its maker.
@@ -394,23 +417,33 @@ impl Log {
     }
 }
 
-/// Waits for a node that another command has started.
-async fn answers(node: &NodeState) -> Result<(), NodeError> {
-    let log = node.folder.join("logs/console.log");
-    let Ok(address) = node.url.trim_start_matches("http://").parse::<SocketAddr>() else {
-        let source = io::Error::new(io::ErrorKind::InvalidData, format!("{:?} is no address", node.url));
-        return Err(NodeError::Io { what: format!("cannot use {}/node.json", node.folder.display()), source });
-    };
+/// Waits until the nodes answer; several as one cluster of all of them.
+///
+/// # Errors
+/// One of them has died, or it takes too long: then those that were launched for it are killed.
+pub(crate) async fn ready(nodes: &[Starting]) -> Result<(), NodeError> {
     let began = Instant::now();
-    // It may have been started a moment ago.
-    while !is_ready(address, &log).await {
-        if !is_alive(node) {
-            return Err(NodeError::Died { tail: last_words(&log), log });
+    // They start beside each other, on the same processors.
+    let most = START_MAX * nodes.len() as u32;
+    for Starting { node, .. } in nodes {
+        let log = node.log();
+        let Ok(address) = node.url.trim_start_matches("http://").parse::<SocketAddr>() else {
+            let source = io::Error::new(io::ErrorKind::InvalidData, format!("{:?} is no address", node.url));
+            return Err(NodeError::Io { what: format!("cannot use {}/node.json", node.folder.display()), source });
+        };
+        while !is_ready(address, &log, nodes.len()).await {
+            if let Some(dead) = nodes.iter().find(|starting| !is_alive(&starting.node)) {
+                let log = dead.node.log();
+                return Err(NodeError::Died { tail: last_words(&log), log });
+            }
+            if began.elapsed() > most {
+                for launched in nodes.iter().filter(|starting| !starting.already_running) {
+                    group::kill(launched.node.pid).await?;
+                }
+                return Err(NodeError::TimedOut { seconds: most.as_secs(), log });
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
         }
-        if began.elapsed() > START_MAX {
-            return Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log });
-        }
-        tokio::time::sleep(Duration::from_millis(200)).await;
     }
     Ok(())
 }
@@ -445,11 +478,10 @@ fn is_alive(node: &NodeState) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_number_that_another_process_has_now_is_not_ours() {
-        let own = std::process::id();
-        let node = |started, boot| NodeState {
-            pid: own,
+    /// A node whose process is this one, if it began then.
+    fn node(started: u64, boot: Option<String>) -> NodeState {
+        NodeState {
+            pid: std::process::id(),
             started,
             boot,
             url: String::new(),
@@ -458,13 +490,31 @@ mod tests {
             heap_mib: 0,
             folder: PathBuf::new(),
             data: PathBuf::new(),
-        };
-        let started = process_start(own).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_number_that_another_process_has_now_is_not_ours() {
+        let started = process_start(std::process::id()).unwrap();
         assert!(is_alive(&node(started, boot())));
         assert!(!is_alive(&node(started + 1, boot())));
         assert!(is_alive(&node(started, None)));
         assert!(!is_alive(&node(started, Some("another run of the system".into()))));
         assert_eq!(process_start(u32::MAX), None);
+    }
+
+    #[tokio::test]
+    async fn a_cluster_is_not_waited_for_when_one_of_its_nodes_has_died() {
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let started = process_start(std::process::id()).unwrap();
+        let nodes = [("living", started), ("dead", started + 1)].map(|(folder, started)| {
+            let node = NodeState { url: format!("http://{nobody}"), folder: folder.into(), ..node(started, None) };
+            Starting { node, already_running: true }
+        });
+        match ready(&nodes).await {
+            Err(NodeError::Died { log, .. }) => assert!(log.starts_with("dead"), "{}", log.display()),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

@@ -19,5 +19,6 @@ pub use error::NodeError;
 pub use folders::make_writable;
 pub(crate) use group::cpu_seconds;
 pub use managed::{Log, NodeState, StartOptions, Started, State, Status, remove, start, status, stop, version_in};
+pub(crate) use managed::{Starting, launch, ready};
 pub use owned::OwnedNode;
 pub use process::NodeSpec;

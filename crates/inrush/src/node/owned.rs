@@ -2,17 +2,12 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use super::error::NodeError;
 use super::group;
-use super::process::{Launched, NodeSpec, cache, launch, ready, root};
-
-/// How long a node that starts again waits for its port.
-const PORT_MAX: Duration = Duration::from_secs(30);
-const PORT_EVERY: Duration = Duration::from_millis(500);
+use super::process::{Launched, NodeSpec, cache, launch, launch_again, ready, root};
 
 /// A node that ends with its owner: for tests and benchmarks.
 #[derive(Debug)]
@@ -73,14 +68,7 @@ impl OwnedNode {
         self.kill().map_err(NodeError::io("cannot watch the node"))?;
         // Its ports and the lock on its data are free when the last of its processes is gone.
         group::gone(self.pid(), group::KILL_MAX).await;
-        let since = Instant::now();
-        self.launched = loop {
-            match launch(&self.spec, &self.home) {
-                // The system may have given the port to somebody's outgoing connection meanwhile.
-                Err(NodeError::PortTaken(_)) if since.elapsed() < PORT_MAX => tokio::time::sleep(PORT_EVERY).await,
-                launched => break launched?,
-            }
-        };
+        self.launched = launch_again(&self.spec, &self.home).await?;
         self.ended = false;
         ready(&mut self.launched).await
     }

@@ -14,6 +14,10 @@ use super::error::NodeError;
 use super::folders::{check_data, check_disk, give, kept_in, open, open_way, user};
 use super::{group, http, java};
 
+/// How long a node that starts again waits for its port.
+const PORT_MAX: Duration = Duration::from_secs(30);
+const PORT_EVERY: Duration = Duration::from_millis(500);
+
 /// How long a node may take to answer: a cold disk and two busy cores need most of it.
 pub(super) const START_MAX: Duration = Duration::from_secs(240);
 
@@ -87,6 +91,18 @@ fn xdg(variable: &str, in_home: &str) -> PathBuf {
     match std::env::var_os(variable).filter(|v| !v.is_empty()) {
         Some(folder) => folder.into(),
         None => PathBuf::from(std::env::var_os("HOME").unwrap_or_else(|| "/".into())).join(in_home),
+    }
+}
+
+/// The same for a node that has died, on its ports: a process that was killed a moment ago may hold them still, and the system may have given one to
+/// somebody's outgoing connection.
+pub(super) async fn launch_again(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError> {
+    let since = Instant::now();
+    loop {
+        match launch(spec, home) {
+            Err(NodeError::PortTaken(_)) if since.elapsed() < PORT_MAX => tokio::time::sleep(PORT_EVERY).await,
+            launched => return launched,
+        }
     }
 }
 
@@ -170,7 +186,7 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
 pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
     let began = Instant::now();
     while began.elapsed() < START_MAX {
-        if is_ready(launched.address, &launched.log).await {
+        if is_ready(launched.address, &launched.log, 1).await {
             return Ok(());
         }
         if launched.child.try_wait().map_err(NodeError::io("cannot watch the node"))?.is_some() {
@@ -182,11 +198,11 @@ pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
     Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log: launched.log.clone() })
 }
 
-/// Whether the node with this log answers at the address with a status that is not red. The port can have been taken between our
-/// look and the node's start, even by another node, which answers as well: they are told apart by their folders.
-pub(super) async fn is_ready(address: SocketAddr, log: &Path) -> bool {
+/// Whether the node with this log answers at the address, in a cluster of so many nodes with a status that is not red. The port can have
+/// been taken between our look and the node's start, even by another node, which answers as well: they are told apart by their folders.
+pub(super) async fn is_ready(address: SocketAddr, log: &Path, nodes: usize) -> bool {
     let Some((200, health)) = http::get(address, "/_cluster/health").await else { return false };
-    if !health.contains("\"green\"") && !health.contains("\"yellow\"") {
+    if !is_formed(&health, nodes) {
         return false;
     }
     let settings = "/_nodes/_local/settings?filter_path=nodes.*.settings.path.logs";
@@ -195,6 +211,14 @@ pub(super) async fn is_ready(address: SocketAddr, log: &Path) -> bool {
     let node = body.get("nodes").and_then(|nodes| nodes.as_object()?.values().next());
     let logs = node.and_then(|node| node.pointer("/settings/path/logs")?.as_str());
     logs.map(Path::new) == log.parent()
+}
+
+/// Whether a cluster has so many nodes, and a status that is not red, by what it says of its health.
+fn is_formed(health: &str, nodes: usize) -> bool {
+    let health: serde_json::Value = serde_json::from_str(health).unwrap_or_default();
+    let there = health.get("number_of_nodes").and_then(serde_json::Value::as_u64);
+    let status = health.get("status").and_then(serde_json::Value::as_str);
+    there.is_some_and(|there| there >= nodes as u64) && matches!(status, Some("green" | "yellow"))
 }
 
 /// The last lines of a log without the frames of stack traces, which hide what was said before them.
@@ -289,6 +313,16 @@ mod tests {
         assert_eq!(owner(&node), rustix::process::geteuid().as_raw());
     }
 
+    #[test]
+    fn a_cluster_is_formed_when_all_are_there_and_it_is_not_red() {
+        let formed = |status: &str, there: u32, nodes: usize| {
+            is_formed(&format!("{{\"status\":\"{status}\",\"number_of_nodes\":{there}}}"), nodes)
+        };
+        assert!(formed("green", 2, 2) && formed("yellow", 3, 2));
+        assert!(!formed("green", 1, 2) && !formed("red", 2, 2));
+        assert!(!is_formed("", 1) && !is_formed("{}", 1));
+    }
+
     #[tokio::test]
     async fn another_node_on_the_port_is_not_taken_for_ours() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -302,12 +336,13 @@ mod tests {
                 let length = stream.read(&mut request).unwrap();
                 let body = match String::from_utf8_lossy(&request[..length]).contains("settings") {
                     true => r#"{"nodes":{"n":{"settings":{"path":{"logs":"/another/logs"}}}}}"#,
-                    false => r#"{"status":"green"}"#,
+                    false => r#"{"status":"green","number_of_nodes":1}"#,
                 };
                 stream.write_all(format!("HTTP/1.0 200 OK\r\n\r\n{body}").as_bytes()).unwrap();
             }
         });
-        assert!(is_ready(address, Path::new("/another/logs/console.log")).await);
+        assert!(is_ready(address, Path::new("/another/logs/console.log"), 1).await);
+        assert!(!is_ready(address, Path::new("/another/logs/console.log"), 2).await);
         let child = Command::new("true").spawn().unwrap();
         let mut launched = Launched { child, address, transport_port: 0, log };
         assert!(matches!(ready(&mut launched).await, Err(NodeError::Died { .. })));
