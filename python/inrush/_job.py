@@ -110,13 +110,14 @@ def load_part(options: Options, feed: Callable[[Any], bool], repeated: bool, nam
             raise
         running.load.end()
         report = running.wait()
-        lines, left_out = _letters(report.dead_letters)
+        lines, left_out = letters_of(report.dead_letters)
     if report.status in ("failed", "interrupted"):
         raise LoadFailed(report)
     return Part(report.to_dict(), lines, left_out, repeated)
 
 
-def _letters(path: str | None) -> tuple[list[str], int]:
+def letters_of(path: str | None) -> tuple[list[str], int]:
+    """The lines of a dead-letter file, as far as they are sent to the driver, and how many more there are."""
     if path is None:
         return [], 0
     kept: list[str] = []
@@ -180,11 +181,21 @@ class Job:
         report = self._running.wait()
         data = report.to_dict()
         data["warnings"] = sorted({*data["warnings"], *self._notes})
-        if self._letters:
-            path = Path(self.options.table.get("dead_letters") or f"inrush-dead-letters-{report.run_id}.ndjson")
-            path.write_text("".join(self._letters), encoding="utf-8")
-            data["dead_letters"] = str(path)
+        data["dead_letters"] = _write(self._letters, self.options, report.run_id) or data["dead_letters"]
         return Report(data)
+
+
+def write_letters(parts: Iterable[Part], options: Options, run_id: str) -> str | None:
+    """Writes the dead letters of parts to one file, and returns its name."""
+    return _write([line for part in parts for line in part.letters], options, run_id)
+
+
+def _write(letters: list[str], options: Options, run_id: str) -> str | None:
+    if not letters:
+        return None
+    path = Path(options.table.get("dead_letters") or f"inrush-dead-letters-{run_id}.ndjson")
+    path.write_text("".join(letters), encoding="utf-8")
+    return str(path)
 
 
 def merged(parts: Iterable[Part]) -> Report:

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import base64
 import ctypes
 import json
 import os
 import signal
-import ssl
 import subprocess
 import sys
 import tempfile
-import urllib.error
-import urllib.request
 import uuid
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._errors import CheckFailed, ClusterError, InrushError, UsageError
-from ._job import _add, check
+from ._cluster import Cluster, moving
+from ._errors import CheckFailed, InrushError, UsageError
+from ._job import Part, check, letters_of, merged, write_letters
 from ._options import Options
 from ._report import Report
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Options of requests of our own, besides those that go to the command.
-_LOGIN = ("user", "ca", "insecure")
 _REFUSED = ("cert", "key", "aws_sigv4", "password_file", "password_env", "api_key_file", "api_key_env", "bearer_file", "bearer_env")
 _EXPLAINED_BY = 2000
 """Characters of what a bake has said last."""
@@ -39,48 +35,70 @@ def bake(df: Any, index: str, to: Iterable[str], builders: int, options: Options
     for name in _REFUSED:
         if options.table.get(name) is not None:
             raise UsageError(f"{name} is not possible here; give user with password, api_key or bearer, or ca")
-    cluster = _Cluster(next(iter(to)), options)
-    before = cluster.behind(index)
+    cluster = Cluster(to, options)
+    before = cluster.behind(index, patience=10)
     prefix = f"{index}-{uuid.uuid4().hex[:8]}"
     id_field = options.table.get("id")
     # Documents with one id are one document, so they have to come to one builder.
-    parts = df.repartition(builders, id_field) if id_field is not None and "." not in id_field else df.repartition(builders)
+    parts = df.repartition(builders, *_columns(df, id_field))
     try:
-        rows = parts.mapInArrow(_Part(prefix, list(to), options), "index string, report string").collect()
+        rows = parts.mapInArrow(_Part(prefix, list(to), options), "index string, part string").collect()
         if not rows:
             raise UsageError("there was nothing to bake: no partition has rows")
-        indices = sorted(row["index"] for row in rows)
+        built = {row["index"]: Part.from_json(row["part"]) for row in rows}
         # Of attempts that Spark has given up, or that ran beside the one that counts.
-        cluster.delete(set(cluster.indices(prefix)) - set(indices))
-        report = _merge([json.loads(row["report"]) for row in rows], index, indices, sum(cluster.count(name) for name in indices))
+        cluster.delete(set(cluster.indices(prefix)) - set(built))
+        report = _report(list(built.values()), index, sum(cluster.count(name) for name in built), options)
         if report.status == "check_failed":
             raise CheckFailed(report)
-        cluster.publish(index, before, indices)
     except BaseException:
-        cluster.delete(cluster.indices(prefix))
+        _take_away(cluster, prefix)
         raise
-    return report
+    # Whoever publishes without an answer may have published, so from here on nothing is deleted.
+    if report.status == "complete":
+        cluster.publish(index, before, sorted(built))
+        return report
+    kept = f"the alias {index} was not moved, because documents are not in; the indices are kept: {', '.join(sorted(built))}"
+    how = f"to publish them as they are: POST /_aliases {json.dumps(moving(index, before, sorted(built)))}"
+    data = report.to_dict()
+    return Report({**data, "warnings": [*data["warnings"], f"{kept}; {how}"]})
 
 
-def _merge(reports: list[dict[str, Any]], index: str, indices: list[str], counted: int) -> Report:
-    total: dict[str, Any] = {}
-    for report in reports:
-        total = _add(total, report)
-    expected = total["docs_created"]
-    if counted != expected:
-        total["status"] = "check_failed"
-    else:
-        total["status"] = "complete" if total["docs_indexed"] == total["docs_read"] else "incomplete"
-    total["verified"] = {
-        "state": "yes" if counted == expected else "no",
-        "detail": f"{counted} documents in {len(indices)} indices for {index}, {expected} were created",
-    }
-    total["dead_letters"] = None
+def _take_away(cluster: Cluster, prefix: str) -> None:
+    try:
+        cluster.delete(cluster.indices(prefix))
+    except InrushError as error:
+        # What went wrong before is what is to be seen.
+        warnings.warn(f"what was built is still there ({error}); DELETE /{prefix}-*", stacklevel=3)
+
+
+def _columns(df: Any, field: str | None) -> list[str]:
+    """The column that a field is in: one of this name, or a part of a struct."""
+    if field is None:
+        return []
+    return [f"`{field}`" if field in df.columns else field]
+
+
+def _report(parts: list[Part], index: str, counted: int, options: Options) -> Report:
+    """One report of all parts, which hold `counted` documents together."""
+    total = merged(parts).to_dict()
+    # What was sent to a builder before it died is an update when it is sent again.
+    more = ("docs_updated", "uncertain_creates", "uncertain_updates", "possible_duplicates", "docs_unknown")
+    created = total["docs_created"]
+    most, least = created + sum(total[name] for name in more), created - total["docs_unknown"]
+    proven = all(part.report["verified"]["state"] == "yes" for part in parts)
+    detail = f"{counted} documents in {len(parts)} indices for {index}, {created} were created"
+    if not least <= counted <= most:
+        total["status"], proven = "check_failed", False
+    total["verified"] = {"state": "yes" if proven else "no", "detail": detail}
+    total["dead_letters"] = write_letters(parts, options, total["run_id"])
+    if left_out := sum(part.letters_left_out for part in parts):
+        total["warnings"] = [*total["warnings"], f"{left_out:,} dead letters are not in the file: a task sends 1 MiB of them at most"]
     return Report(total)
 
 
 class _Part:
-    """Bakes the batches of a partition into an index of their own, and yields its name and the report."""
+    """Bakes the batches of a partition into an index of their own, and yields its name and what became of them."""
 
     def __init__(self, prefix: str, to: list[str], options: Options) -> None:
         self._prefix = prefix
@@ -99,10 +117,10 @@ class _Part:
             # A bake may have to read its source again, which a partition does not allow.
             if not _write(batches, rows):
                 return
-            report = self._bake(rows, index, Path(folder))
-        yield pyarrow.record_batch({"index": [index], "report": [report]})
+            part = self._bake(rows, index, Path(folder))
+        yield pyarrow.record_batch({"index": [index], "part": [part.to_json()]})
 
-    def _bake(self, rows: Path, index: str, folder: Path) -> str:
+    def _bake(self, rows: Path, index: str, folder: Path) -> Part:
         command = [sys.executable, "-m", "inrush._part", str(folder), str(os.getpid())]
         command += ["bake", str(rows), "--index", index, "--state", str(folder / "state"), "--json", "--quiet"]
         command += ["--dead-letters", str(folder / "dead.ndjson"), "--no-resume"]
@@ -124,7 +142,8 @@ class _Part:
         )
         if done.returncode not in (0, 3):
             raise InrushError(f"the bake of {index} ended with status {done.returncode}: {done.stderr[-_EXPLAINED_BY:]}")
-        return done.stdout.strip()
+        report = json.loads(done.stdout)
+        return Part(report, *letters_of(report["dead_letters"]), repeated=False)
 
 
 def _write(batches: Iterator[pa.RecordBatch], path: Path) -> bool:
@@ -162,59 +181,3 @@ def _ends_with_its_parent() -> None:
     """If the executor dies, so that its bake takes away what it has begun. Linux only; elsewhere it goes on, for nothing."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
-
-
-class _Cluster:
-    """The few requests of the driver's own."""
-
-    def __init__(self, url: str, options: Options) -> None:
-        self._url = url.rstrip("/")
-        self._headers = {"Content-Type": "application/json"}
-        given = options.secrets
-        if "api_key" in given:
-            self._headers["Authorization"] = f"ApiKey {given['api_key']}"
-        elif "bearer" in given:
-            self._headers["Authorization"] = f"Bearer {given['bearer']}"
-        elif options.table.get("user") is not None:
-            login = f"{options.table['user']}:{given.get('password', '')}"
-            self._headers["Authorization"] = "Basic " + base64.b64encode(login.encode()).decode()
-        self._tls = ssl.create_default_context(cafile=options.table.get("ca"))
-        if options.table.get("insecure"):
-            self._tls.check_hostname = False
-            self._tls.verify_mode = ssl.CERT_NONE
-
-    def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self._url}/{path}", data=data, method=method, headers=self._headers)
-        try:
-            with urllib.request.urlopen(request, timeout=120, context=self._tls if self._url.startswith("https") else None) as reply:
-                return json.loads(reply.read())
-        except urllib.error.HTTPError as error:
-            if error.code == 404 and method != "POST":
-                return None
-            raise ClusterError(f"{method} /{path}: {error.code} {error.read()[:_EXPLAINED_BY].decode(errors='replace')}") from None
-
-    def behind(self, name: str) -> list[str]:
-        """The indices that the alias stands for now."""
-        if found := self._ask("GET", f"_alias/{name}"):
-            return sorted(found)
-        if self._ask("GET", name) is not None:
-            raise UsageError(f"{name} is an index; an alias is made of this name, so choose another one, or delete the index")
-        return []
-
-    def indices(self, prefix: str) -> list[str]:
-        return [row["index"] for row in self._ask("GET", f"_cat/indices/{prefix}-*?format=json&h=index") or []]
-
-    def delete(self, indices: Iterable[str]) -> None:
-        for index in indices:
-            self._ask("DELETE", index)
-
-    def count(self, index: str) -> int:
-        self._ask("POST", f"{index}/_refresh")
-        return int(self._ask("GET", f"{index}/_count")["count"])
-
-    def publish(self, alias: str, before: list[str], after: list[str]) -> None:
-        """In one request, so that nobody sees a part of it."""
-        actions = [{"remove": {"index": index, "alias": alias}} for index in before]
-        actions += [{"add": {"index": index, "alias": alias}} for index in after]
-        self._ask("POST", "_aliases", {"actions": actions})

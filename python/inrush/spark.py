@@ -72,7 +72,8 @@ def bake(df: Any, index: str, to: str | Iterable[str], *, builders: int, **optio
     """Builds an index of a data frame beside the cluster, and hands it over finished: each of `builders` tasks starts a server of the
     cluster's version on its executor, loads its part of the rows into it, and hands that index over as a snapshot (`inrush bake`, which takes the
     same options: `repository_path` or `repository`, `builder_heap`, `force_merge`, …). At the end the alias `index` stands for all of them, in one
-    request; indices that it stood for before are kept. Where anything fails, the cluster is as it was.
+    request; indices that it stood for before are kept. Where documents are not in (`report.failed`), the alias is left as it is, and the report's warnings name the
+    indices that were built. Where a build fails, the cluster is as it was.
     """
     nodes = _nodes(to) or []
     return _bake(df, index, [nodes] if isinstance(nodes, str) else list(nodes), builders, Options.of(options))

@@ -1,0 +1,138 @@
+"""What the driver of `inrush.spark.bake` does with what its executors built; without Spark, against the fake cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import inrush
+from inrush import _cluster, _spark_bake
+from inrush._job import Part
+from inrush._options import Options
+
+COUNTS = (
+    "docs_read docs_indexed docs_created docs_updated docs_dead_lettered docs_redirected docs_unknown uncertain_creates uncertain_updates"
+    " possible_duplicates"
+).split()
+
+
+class Frame:
+    """A data frame whose executors have built `built`: documents by index, of which `lost` are dead letters in each."""
+
+    columns = ("id",)
+
+    def __init__(self, cluster: Any, built: dict[str, int], lost: int = 0, updated: int = 0) -> None:
+        self._cluster, self._built, self._lost, self._updated = cluster, built, lost, updated
+
+    def repartition(self, *_: Any) -> Frame:
+        return self
+
+    def mapInArrow(self, part: Any, _: str) -> Frame:  # noqa: N802
+        self._part = part
+        return self
+
+    def collect(self) -> list[dict[str, str]]:
+        rows = []
+        for name, docs in self._built.items():
+            index = f"{self._part._prefix}-{name}"
+            for n in range(docs):
+                self._cluster.ask("PUT", f"{index}/_doc/{n}", {"n": n})
+            report: dict[str, Any] = dict.fromkeys(COUNTS, 0)
+            created = docs - self._updated
+            report |= {"docs_read": docs + self._lost, "docs_indexed": docs, "docs_created": created, "docs_updated": self._updated}
+            report |= {"docs_dead_lettered": self._lost, "status": "complete", "verified": {"state": "yes", "detail": ""}, "warnings": []}
+            report |= {"run_id": "r", "dead_letters": None, "seconds": 1.0, "errors": [], "finish": {}, "settings": {"restored": "not_needed"}}
+            rows.append({"index": index, "part": Part(report, ["{}\n"] * self._lost, 0, False).to_json()})
+        return rows
+
+
+def bake(cluster: Any, frame: Frame, **options: Any) -> Any:
+    return _spark_bake.bake(frame, "trips", [cluster.url], 2, Options.of(options))
+
+
+def built(cluster: Any) -> list[str]:
+    return sorted(row["index"] for row in cluster.ask("GET", "_cat/indices?format=json") if row["index"].startswith("trips-"))
+
+
+def test_what_was_built_is_published_together(cluster):
+    report = bake(cluster, Frame(cluster, {"a": 2, "b": 3}))
+    assert report.status == "complete" and report.docs_created == 5 and report.verified["state"] == "yes"
+    assert sorted(cluster.ask("GET", "_alias/trips")) == built(cluster) and len(built(cluster)) == 2
+    first = built(cluster)
+    bake(cluster, Frame(cluster, {"a": 1}))
+    (second,) = cluster.ask("GET", "_alias/trips")
+    assert second not in first and built(cluster) == sorted([*first, second]), "the old ones are kept"
+
+
+def lose_answers(monkeypatch: pytest.MonkeyPatch, times: int, path: str) -> list[int]:
+    """The answers to the first requests of that path are lost after they were carried out."""
+    once, lost = _cluster.Cluster._once, [0]
+
+    def losing(self: Any, url: str, method: str, asked: str, body: Any) -> Any:
+        answer = once(self, url, method, asked, body)
+        if path in asked and lost[0] < times:
+            lost[0] += 1
+            raise _cluster._NoAnswer("reset")
+        return answer
+
+    monkeypatch.setattr(_cluster.Cluster, "_once", losing)
+    monkeypatch.setattr(_cluster, "_PAUSE_S", 0.0)
+    return lost
+
+
+def test_a_lost_answer_is_asked_for_again(cluster, monkeypatch):
+    lost = lose_answers(monkeypatch, 1, "_aliases")
+    assert bake(cluster, Frame(cluster, {"a": 2})).status == "complete"
+    assert lost == [1] and sorted(cluster.ask("GET", "_alias/trips")) == built(cluster)
+
+
+def test_a_count_without_an_answer_is_asked_again(cluster, monkeypatch):
+    lost = lose_answers(monkeypatch, 3, "_count")
+    assert bake(cluster, Frame(cluster, {"a": 2})).status == "complete" and lost == [3]
+
+
+def test_what_may_be_published_is_not_deleted(cluster, monkeypatch):
+    monkeypatch.setattr(_cluster, "_PATIENCE_S", 0.0)
+    lose_answers(monkeypatch, 99, "_alias")
+    monkeypatch.setattr(_cluster.Cluster, "behind", lambda self, name, patience=0.0: [])
+    with pytest.raises(inrush.ClusterError, match="not seen to stand for trips-.*kept"):
+        bake(cluster, Frame(cluster, {"a": 2}))
+    assert len(built(cluster)) == 1, "it was published after all"
+
+
+def test_documents_that_are_not_in_leave_the_alias_alone(cluster, tmp_path: Path):
+    bake(cluster, Frame(cluster, {"a": 2}))
+    before = cluster.ask("GET", "_alias/trips")
+    report = bake(cluster, Frame(cluster, {"b": 2}, lost=3), dead_letters=str(tmp_path / "dead.ndjson"))
+    assert report.status == "incomplete" and cluster.ask("GET", "_alias/trips") == before
+    (warning,) = report.warnings
+    assert "the alias trips was not moved" in warning and set(built(cluster)) - set(before) != set()
+    assert (tmp_path / "dead.ndjson").read_text() == "{}\n" * 3 and report.dead_letters == str(tmp_path / "dead.ndjson")
+
+
+def test_documents_that_were_sent_again_count_once(cluster):
+    assert bake(cluster, Frame(cluster, {"a": 4}, updated=1)).verified["state"] == "yes"
+
+
+def test_a_count_that_differs_takes_everything_away(cluster):
+    frame = Frame(cluster, {"a": 4})
+    collect = frame.collect
+
+    def more() -> Any:
+        rows = collect()
+        cluster.ask("PUT", f"{rows[0]['index']}/_doc/9", {})
+        return rows
+
+    frame.collect = more  # type: ignore[method-assign]
+    with pytest.raises(inrush.CheckFailed, match="5 documents in 1 indices for trips, 4 were created"):
+        bake(cluster, frame)
+    assert built(cluster) == []
+
+
+def test_an_id_is_a_column_or_a_part_of_one():
+    frame = SimpleNamespace(columns=["a.b", "c"])
+    assert _spark_bake._columns(frame, "a.b") == ["`a.b`"] and _spark_bake._columns(frame, "c.d") == ["c.d"]
+    assert _spark_bake._columns(frame, None) == []
