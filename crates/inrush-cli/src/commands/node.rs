@@ -56,6 +56,17 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
         let _ = writeln!(stderr, "starting a local OpenSearch node; the first time it may have to be downloaded");
     }
     let repository = args.repository_path.as_deref().map(repository).transpose()?;
+    let asked: Vec<&str> = [
+        ("--port", args.port.is_some()),
+        ("--heap", args.heap.is_some()),
+        ("--data", args.data.is_some()),
+        ("--repository-path", repository.is_some()),
+        ("--java-home", args.java_home.is_some()),
+        ("--version", args.opensearch_version.is_some()),
+    ]
+    .into_iter()
+    .filter_map(|(flag, is_given)| is_given.then_some(flag))
+    .collect();
     let started = node::start(StartOptions {
         name: args.name.name,
         port: args.port,
@@ -67,6 +78,13 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
         ..StartOptions::default()
     })
     .await?;
+    if started.already_running && !asked.is_empty() {
+        let _ = writeln!(
+            stderr,
+            "it ran already, with the settings that it was started with: {} changed nothing; stop it first for that",
+            asked.join(", ")
+        );
+    }
     if args.json {
         print(&serde_json::to_string(&started).context("cannot write the node as JSON")?)?;
     } else {

@@ -208,3 +208,19 @@ fn what_is_said_for_each_output_is_not_said_for_all() {
     let error = job("[[output]]\nindex = \"a\"", &["--index", "b"]).unwrap_err();
     assert!(error.to_string().contains("--index is said for each [[output]]"), "{error}");
 }
+
+#[test]
+fn the_examples_of_the_documents_are_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("logs.json"), "{}").unwrap();
+    let pages = [include_str!("../../../../docs/job.md"), include_str!("../../../../docs/sql.md")];
+    let examples = pages.iter().flat_map(|page| page.split("```toml\n").skip(1)).map(|rest| rest.split("```").next());
+    let mut taken = 0;
+    for text in examples.flatten() {
+        if let Err(error) = parse(text, &folder.path().join("job.toml"), false, &[]) {
+            panic!("{text}\n{error}");
+        }
+        taken += 1;
+    }
+    assert_eq!(taken, 3);
+}
