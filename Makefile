@@ -22,7 +22,9 @@ release: ## the full release build: SQL, object stores and databases besides
 	cargo build --locked --release -p inrush-cli --features $(MORE)
 	@echo "built $(CARGO_TARGET_DIR)/release/inrush"
 
-demo: tools build ## real flights into a local OpenSearch node, a report and a query
+demo: ## real flights into a local OpenSearch node, a report and a query
+	scripts/install-tools.sh demo
+	$(MAKE) build
 	scripts/demo.sh
 
 test: tools check servers python python-spark python-hadoop python-ray ## everything

@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
-# Installs what the tests and the demo need and this machine lacks: a C compiler, valgrind, curl, pip for the demo's data, Java for the
-# servers, Maven to fetch them, Go for the S3 server, Postgres and MariaDB. The other servers are fetched by whoever starts one. Prints
-# nothing where all is there.
+# Installs what the tests need and this machine lacks, or with `demo` only what the demo needs: a C compiler, curl, pip for its data, Java and Maven for the
+# local node. The tests need besides: an older Java for other servers, valgrind, Go for the S3 server, Postgres and MariaDB. The other servers are fetched by whoever
+# starts one. Prints nothing where all is there. Usage: scripts/install-tools.sh [demo]
 set -euo pipefail
+case ${1:-tests} in
+  demo) tests=false ;;
+  tests) tests=true ;;
+  *) sed -n '2,4p' "$0" >&2; exit 2 ;;
+esac
 
 # Whether some home of this machine has a Java of at least the first and at most the second major version.
 has_java() { # least, most
@@ -19,27 +24,36 @@ need=()
 command -v cc >/dev/null || need+=(build-essential)
 command -v curl >/dev/null || need+=(curl ca-certificates)
 command -v pip >/dev/null || need+=(python3-pip)
-# Environments of the Python package's tests.
-python3 -c 'import ensurepip' 2>/dev/null || need+=(python3-venv)
-command -v mvn >/dev/null || need+=(maven)
-command -v valgrind >/dev/null || need+=(valgrind)
-command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || need+=(golang-go)
-command -v mariadbd >/dev/null || [ -x /usr/sbin/mariadbd ] || need+=(mariadb-server-core)
-# A tool of the client makes the folder of a server.
-command -v my_print_defaults >/dev/null || need+=(mariadb-client-core)
-if ! command -v postgres >/dev/null && ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then
-  need+=(postgresql)
-fi
-# OpenSearch 3 needs Java 21 or newer; OpenSearch 2.19 takes 11 to 23, Elasticsearch 7.17 and 8.19 run on 17.
+# Without these the local node is downloaded from its maker, with a Java of its own.
+node=()
+command -v mvn >/dev/null || node+=(maven)
 java=()
+# OpenSearch 3 needs Java 21 or newer; OpenSearch 2.19 takes 11 to 23, Elasticsearch 7.17 and 8.19 run on 17.
 has_java 21 99 || java+=(new)
-has_java 17 21 || java+=(old)
-[ ${#need[@]} -gt 0 ] || [ ${#java[@]} -gt 0 ] || exit 0
+if $tests; then
+  # Environments of the Python package's tests.
+  python3 -c 'import ensurepip' 2>/dev/null || need+=(python3-venv)
+  command -v valgrind >/dev/null || need+=(valgrind)
+  command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || need+=(golang-go)
+  command -v mariadbd >/dev/null || [ -x /usr/sbin/mariadbd ] || need+=(mariadb-server-core)
+  # A tool of the client makes the folder of a server.
+  command -v my_print_defaults >/dev/null || need+=(mariadb-client-core)
+  if ! command -v postgres >/dev/null && ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then
+    need+=(postgresql)
+  fi
+  has_java 17 21 || java+=(old)
+fi
+[ $((${#need[@]} + ${#node[@]} + ${#java[@]})) -gt 0 ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
-  echo "this machine has no apt; please install a C compiler, curl, pip, Maven, and Java 17 and 21 (missing: ${need[*]} ${java[*]/%/ Java})" >&2
+  if ! $tests && [ ${#need[@]} = 0 ]; then
+    echo "no Maven or no Java 21 is here: OpenSearch is downloaded with its own" >&2
+    exit 0
+  fi
+  echo "this machine has no apt; please install what is missing: ${need[*]} ${node[*]} ${java[*]/%/ Java}" >&2
   exit 1
 fi
+need+=("${node[@]}")
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 # A fresh machine's lists are empty, and then no package seems to exist.
@@ -68,7 +82,7 @@ if [ ${#need[@]} -gt 0 ]; then
   echo "installing ${need[*]}" >&2
   $sudo apt-get install -y -q --no-install-recommends "${need[@]}" >&2
 fi
-has_java 17 21 || {
+! $tests || has_java 17 21 || {
   echo "no Java 17 to 21 is here and apt has none: OpenSearch 2.19 and Elasticsearch cannot be tested; set JAVA_HOME to one" >&2
   exit 1
 }
