@@ -138,7 +138,8 @@ class Bench:
             else:
                 with tempfile.TemporaryDirectory() as state:
                     child = subprocess.run(self.command(way, state), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                if child.returncode != 0:
+                # 3: a few documents do not fit the mapping, whichever way they go.
+                if child.returncode not in (0, 3):
                     raise SystemExit(f"{way} ended with {child.returncode}: {child.stderr.decode()}{child.stdout.decode()}")
                 report = json.loads(child.stdout)
                 row["docs"] = report["docs_read"]

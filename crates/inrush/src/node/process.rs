@@ -94,18 +94,6 @@ fn xdg(variable: &str, in_home: &str) -> PathBuf {
     }
 }
 
-/// The same for a node that has died, on its ports: a process that was killed a moment ago may hold them still, and the system may have given one to
-/// somebody's outgoing connection.
-pub(super) async fn launch_again(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError> {
-    let since = Instant::now();
-    loop {
-        match launch(spec, home) {
-            Err(NodeError::PortTaken(_)) if since.elapsed() < PORT_MAX => tokio::time::sleep(PORT_EVERY).await,
-            launched => return launched,
-        }
-    }
-}
-
 /// Starts the process. It is not ready yet. `home`: the unpacked distribution.
 pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError> {
     let found = java::find(spec.java_home.as_deref(), Some(home));
@@ -180,6 +168,18 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
     let what = format!("cannot start {} in {}{who}", spec.distribution.title(), home.display());
     let child = command.spawn().map_err(NodeError::io(what))?;
     Ok(Launched { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), transport_port, log })
+}
+
+/// The same for a node that has died, on its ports: a process that was killed a moment ago may hold them still, and the system may have given one to
+/// somebody's outgoing connection.
+pub(super) async fn launch_again(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError> {
+    let since = Instant::now();
+    loop {
+        match launch(spec, home) {
+            Err(NodeError::PortTaken(_)) if since.elapsed() < PORT_MAX => tokio::time::sleep(PORT_EVERY).await,
+            launched => return launched,
+        }
+    }
 }
 
 /// Waits until the node answers with a status that is not red.
