@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use http::Method;
+
 use super::state::{Handover, Saved};
 use super::throttle;
 use crate::cluster::{ClusterError, aliases, index, snapshots, stats};
@@ -17,6 +19,8 @@ pub(super) async fn undo(target: &Transport, saved: &mut Saved) -> Vec<String> {
     let mut left = Vec::new();
     let until = Instant::now() + PATIENCE;
     if saved.restoring && !saved.published {
+        // What cannot be asked is no reason to leave the index.
+        let _ = patient(until, || no_restore_begins(target)).await;
         let mut all = true;
         for handover in saved.handovers() {
             let index = &handover.index;
@@ -60,6 +64,17 @@ async fn release(target: &Transport, saved: &mut Saved, until: Instant) -> Vec<S
         saved.registered = !all;
     }
     left
+}
+
+/// That the target has carried out all requests to restore: a run that was killed may have sent one a moment ago, and the index comes after it was looked for.
+async fn no_restore_begins(target: &Transport) -> Result<(), ClusterError> {
+    let what = "asking for restores that begin";
+    let path = "/_tasks?actions=cluster:admin/snapshot/restore*&filter_path=nodes.*.tasks.*.action";
+    let body = target.demand(what, Method::GET, path, None).await?;
+    match body.get("nodes") {
+        None => Ok(()),
+        Some(_) => Err(ClusterError::Reply { what: what.to_owned(), problem: "one is under way".to_owned() }),
+    }
 }
 
 /// Deletes the index if it is the one that was built; one that somebody else has made is theirs. `Some`: why it stays.
