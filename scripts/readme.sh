@@ -28,7 +28,7 @@ command -v zstd >/dev/null && zstd -q -f logs/a.ndjson.zst -o compressed && mv c
 echo c2VjcmV0OmtleQ== >key
 chmod 600 key
 printf 'customer_no,name\n0001,Ada\n0002,Grace\n' >customers.csv
-printf 'from,to,miles\nJFK,LAX,2475\nEWR,SFO,NA\n' >trips.csv
+printf 'from,to,miles\nJFK,LAX,2475\nEWR,SFO,NA\n' | tee trips.csv >flights.csv
 printf 'GET /\nGET /favicon.ico\n' >access.log
 echo '{"error":{"status":429,"type":"t","reason":"r"},"position":{},"action":{"index":{}},"document":{"message":"again"}}' \
   >inrush-dead-letters-0123456789ab.ndjson
