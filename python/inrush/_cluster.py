@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Iterable
 from typing import Any
 
-from ._errors import ClusterError, UsageError
+from ._errors import ClusterError, InrushError, UsageError
 from ._options import Options
 
 _EXPLAINED_BY = 2000
@@ -67,7 +67,7 @@ class Cluster:
 
     def publish(self, alias: str, before: list[str], after: list[str]) -> None:
         """Moves the alias in one request, so that nobody sees a part of it. Whether that was done is asked where there was no answer."""
-        problem: ClusterError | None = None
+        problem: InrushError | None = None
         for _ in range(_TRIES_MAX):
             try:
                 self._ask("POST", "_aliases", moving(alias, before, after), patience=0)
@@ -75,7 +75,11 @@ class Cluster:
             except ClusterError as error:
                 problem = error
             time.sleep(_PAUSE_S)
-            now = self.behind(alias)
+            try:
+                now = self.behind(alias)
+            except InrushError as error:
+                problem = error
+                break
             if now == after:
                 return
             if not isinstance(problem, _NoAnswer) or now != before:

@@ -95,9 +95,15 @@ def test_a_count_without_an_answer_is_asked_again(cluster, monkeypatch):
 
 
 def test_what_may_be_published_is_not_deleted(cluster, monkeypatch):
-    monkeypatch.setattr(_cluster, "_PATIENCE_S", 0.0)
-    lose_answers(monkeypatch, 99, "_alias")
-    monkeypatch.setattr(_cluster.Cluster, "behind", lambda self, name, patience=0.0: [])
+    lose_answers(monkeypatch, 99, "_aliases")
+    answers = [[]]
+
+    def behind(self: Any, name: str, patience: float = 0.0) -> list[str]:
+        if not answers:
+            raise _cluster._NoAnswer("gone")
+        return answers.pop()
+
+    monkeypatch.setattr(_cluster.Cluster, "behind", behind)
     with pytest.raises(inrush.ClusterError, match="not seen to stand for trips-.*kept"):
         bake(cluster, Frame(cluster, {"a": 2}))
     assert len(built(cluster)) == 1, "it was published after all"

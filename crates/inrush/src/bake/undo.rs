@@ -11,6 +11,8 @@ use crate::transport::Transport;
 
 /// How long a target that does not answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// How long requests to restore are waited for: a server gives one up that its master has not taken in half a minute, and somebody else's may wait for its whole restore.
+const BEGINS_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Takes away the index, unless it is published or may be, and everything that was there for the restore only. What is done is struck off in `saved`; what could not
@@ -20,7 +22,7 @@ pub(super) async fn undo(target: &Transport, saved: &mut Saved) -> Vec<String> {
     let until = Instant::now() + PATIENCE;
     if saved.restoring && !saved.published {
         // What cannot be asked is no reason to leave the index.
-        let _ = patient(until, || no_restore_begins(target)).await;
+        let _ = patient(Instant::now() + BEGINS_MAX, || no_restore_begins(target)).await;
         let mut all = true;
         for handover in saved.handovers() {
             let index = &handover.index;
@@ -107,7 +109,11 @@ pub(super) async fn in_use(target: &Transport, handover: &Handover) -> Result<Op
         }
     }
     // One that is restored only in part cannot be counted, and nobody can have written much to it.
-    let counted = stats::count_now(target, index).await.unwrap_or(0);
+    let primaries = snapshots::primaries(target, index).await?;
+    if primaries.total == 0 || primaries.started < primaries.total {
+        return Ok(None);
+    }
+    let counted = stats::count_now(target, index).await?;
     Ok((counted > *docs).then(|| format!("it holds {counted} documents, of which {docs} are of this bake")))
 }
 
