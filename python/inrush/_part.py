@@ -1,18 +1,63 @@
-"""`python -m inrush._part FOLDER PARENT ARGUMENTS...`: the command `inrush` for a part of a bake, whose files are in a folder that goes with it.
-PARENT: the process of the executor's worker, which deletes the folder unless it is killed."""
+"""`python -m inrush._part`: the command `inrush` for a part of a bake, in a process that outlives whoever started it by as long as it takes to tidy up.
 
+It makes a folder and says its name on its standard output, in a line; reads the arguments of `inrush` from its standard input, in a line of JSON;
+and says when that is done, in a line with its status. What `inrush` wrote is in the folder, in the files `OUTPUT` and `ERRORS`. When its standard
+input ends it ends `inrush`, deletes the folder and is gone: so it ends too when the process that holds the other end is killed, at any moment."""
+
+from __future__ import annotations
+
+import json
 import os
-import shutil
+import signal
 import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
 
 from ._inrush import run_command
 
+OUTPUT = "report.json"
+ERRORS = "errors.txt"
+_CATCHES_SIGNALS_AFTER_S = 1.0
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="inrush-part-") as folder:
+        parent = os.dup(sys.stdout.fileno())
+        _say(parent, folder)
+        arguments = sys.stdin.readline()
+        if not arguments:
+            return
+        for stream, name in ((sys.stdout, OUTPUT), (sys.stderr, ERRORS)):
+            file = os.open(Path(folder, name), os.O_WRONLY | os.O_CREAT)
+            os.dup2(file, stream.fileno())
+            os.close(file)
+        runs = threading.Event()
+        runs.set()
+        alone = threading.Thread(target=_ends_with_its_input, args=[runs])
+        alone.start()
+        status = run_command(["inrush", *json.loads(arguments)])
+        runs.clear()
+        _say(parent, str(status))
+        alone.join()
+
+
+def _say(parent: int, line: str) -> None:
+    try:
+        os.write(parent, f"{line}\n".encode())
+    except BrokenPipeError:
+        # Nobody is there; the input has ended as well.
+        pass
+
+
+def _ends_with_its_input(runs: threading.Event) -> None:
+    sys.stdin.read()
+    # What has only just begun would be killed by it.
+    time.sleep(_CATCHES_SIGNALS_AFTER_S if runs.is_set() else 0)
+    if runs.is_set():
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 if __name__ == "__main__":
-    folder, parent = sys.argv[1], int(sys.argv[2])
-    status = 130
-    # Else it was killed before it could tell the system to end this one as well.
-    if os.getppid() == parent:
-        status = run_command(["inrush", *sys.argv[3:]])
-    if os.getppid() != parent:
-        shutil.rmtree(folder, ignore_errors=True)
-    sys.exit(status)
+    main()

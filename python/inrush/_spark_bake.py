@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
-import tempfile
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import _part
 from ._cluster import Cluster, moving
 from ._errors import CheckFailed, InrushError, UsageError
 from ._job import Part, check, letters_of, merged, write_letters
@@ -112,38 +111,66 @@ class _Part:
         context = TaskContext.get()
         # Each attempt has an index of its own, so that one that was lost is never taken for one that counts.
         index = f"{self._prefix}-{context.partitionId() + 1 if context else 1}-{uuid.uuid4().hex[:6]}"
-        with tempfile.TemporaryDirectory(prefix="inrush-part-") as folder:
-            rows = Path(folder, "part.arrow")
+        with _process(self._options) as process:
+            rows = process.folder / "part.arrow"
             # A bake may have to read its source again, which a partition does not allow.
             if not _write(batches, rows):
                 return
-            part = self._bake(rows, index, Path(folder))
+            part = self._bake(process, rows, index)
         yield pyarrow.record_batch({"index": [index], "part": [part.to_json()]})
 
-    def _bake(self, rows: Path, index: str, folder: Path) -> Part:
-        command = [sys.executable, "-m", "inrush._part", str(folder), str(os.getpid())]
-        command += ["bake", str(rows), "--index", index, "--state", str(folder / "state"), "--json", "--quiet"]
-        command += ["--dead-letters", str(folder / "dead.ndjson"), "--no-resume"]
+    def _bake(self, process: _Process, rows: Path, index: str) -> Part:
+        folder = process.folder
+        arguments = ["bake", str(rows), "--index", index, "--state", str(folder / "state"), "--json", "--quiet"]
+        arguments += ["--dead-letters", str(folder / "dead.ndjson"), "--no-resume"]
         for url in self._to:
-            command += ["--to", url]
+            arguments += ["--to", url]
         for name, value in self._options.table.items():
             if name not in ("index", "to", "dead_letters"):
-                command += _flags(name, value, folder)
-        secrets = {f"INRUSH_{name.upper()}": secret for name, secret in self._options.secrets.items()}
-        # In a session of its own, because Spark's Python hangs up on its whole group when an executor dies, which would end it at once.
-        done = subprocess.run(
-            command,
-            env={**os.environ, **secrets},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            preexec_fn=_ends_with_its_parent,
-        )
-        if done.returncode not in (0, 3):
-            raise InrushError(f"the bake of {index} ended with status {done.returncode}: {done.stderr[-_EXPLAINED_BY:]}")
-        report = json.loads(done.stdout)
+                arguments += _flags(name, value, folder)
+        status = process.run(arguments)
+        if status not in (0, 3):
+            said = (folder / _part.ERRORS).read_text(errors="replace")
+            raise InrushError(f"the bake of {index} ended with status {status}: {said[-_EXPLAINED_BY:]}")
+        report = json.loads((folder / _part.OUTPUT).read_text())
         return Part(report, *letters_of(report["dead_letters"]), repeated=False)
+
+
+class _Process:
+    """A process of `inrush._part`, which takes away all that it has begun if this one is killed."""
+
+    def __init__(self, popen: subprocess.Popen[str]) -> None:
+        self._popen = popen
+        self.folder = Path(self._line())
+
+    def run(self, arguments: list[str]) -> int:
+        assert self._popen.stdin is not None
+        self._popen.stdin.write(json.dumps(arguments) + "\n")
+        self._popen.stdin.flush()
+        return int(self._line())
+
+    def _line(self) -> str:
+        assert self._popen.stdout is not None
+        line = self._popen.stdout.readline()
+        if not line:
+            raise InrushError(f"the process of a bake died with status {self._popen.wait()}; see the executor's log")
+        return line.rstrip("\n")
+
+
+@contextlib.contextmanager
+def _process(options: Options) -> Iterator[_Process]:
+    secrets = {f"INRUSH_{name.upper()}": secret for name, secret in options.secrets.items()}
+    with subprocess.Popen(
+        [sys.executable, "-m", "inrush._part"],
+        env={**os.environ, **secrets},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # Spark's Python hangs up on its whole group when an executor dies, which would end it at once.
+        start_new_session=True,
+    ) as popen:
+        # At the end its input is closed, and it is waited for.
+        yield _Process(popen)
 
 
 def _write(batches: Iterator[pa.RecordBatch], path: Path) -> bool:
@@ -175,9 +202,3 @@ def _flags(name: str, value: Any, folder: Path) -> list[str]:
         case list():
             return [part for item in value for part in (flag, str(item))]
     return [flag, str(value)]
-
-
-def _ends_with_its_parent() -> None:
-    """If the executor dies, so that its bake takes away what it has begun. Linux only; elsewhere it goes on, for nothing."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 import pytest
 
 import inrush
-from inrush import _cluster, _spark_bake
+from inrush import _cluster, _part, _spark_bake
 from inrush._job import Part
 from inrush._options import Options
 
@@ -142,3 +145,37 @@ def test_an_id_is_a_column_or_a_part_of_one():
     frame = SimpleNamespace(columns=["a.b", "c"])
     assert _spark_bake._columns(frame, "a.b") == ["`a.b`"] and _spark_bake._columns(frame, "c.d") == ["c.d"]
     assert _spark_bake._columns(frame, None) == []
+
+
+WORKER = """
+from inrush._options import Options
+from inrush import _spark_bake
+import time
+with _spark_bake._process(Options.of({})) as process:
+    (process.folder / "part.arrow").write_bytes(b"half")
+    print(process.folder, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_folder_of_a_part_goes_with_a_worker_that_is_killed():
+    with subprocess.Popen([sys.executable, "-c", WORKER], stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        folder = Path(worker.stdout.readline().rstrip())
+        assert (folder / "part.arrow").exists()
+        worker.kill()
+    end = time.monotonic() + 60
+    while folder.exists():
+        assert time.monotonic() < end, list(folder.iterdir())
+        time.sleep(0.05)
+
+
+def test_the_process_of_a_part_runs_a_command_and_says_how_it_ended():
+    with _spark_bake._process(Options.of({})) as process:
+        assert process.run(["--version"]) == 0
+        assert (process.folder / _part.OUTPUT).read_text() == f"inrush {inrush.__version__}\n"
+    assert not process.folder.exists()
+    with _spark_bake._process(Options.of({})) as process:
+        assert process.run(["bake", "--nonsense"]) == 2
+        assert "--nonsense" in (process.folder / _part.ERRORS).read_text()
+    assert not process.folder.exists()
