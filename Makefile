@@ -7,7 +7,7 @@ SHELL := bash
 SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers source_index_servers
 # What is no part of a plain build, and its tests with servers.
 MORE := sql,cloud,databases
-MORE_SERVER_TESTS := sql_servers database_postgres database_mysql s3
+MORE_SERVER_TESTS := sql_servers database_postgres database_mysql s3 bake_s3
 # All tests are of one selection of crates and features, so that dependencies are compiled once. scripts/readme.sh and the Python package are
 # plain builds.
 FULL := --locked --workspace --features $(MORE)

@@ -33,6 +33,7 @@ has_java 21 99 || java+=(new)
 if $tests; then
   # Environments of the Python package's tests.
   python3 -c 'import ensurepip' 2>/dev/null || need+=(python3-venv)
+  command -v unzip >/dev/null || need+=(unzip)
   command -v valgrind >/dev/null || need+=(valgrind)
   command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || need+=(golang-go)
   command -v mariadbd >/dev/null || [ -x /usr/sbin/mariadbd ] || need+=(mariadb-server-core)

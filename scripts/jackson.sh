@@ -12,15 +12,6 @@ for artifact in core:jackson-core dataformat:jackson-dataformat-smile; do
     mvn -q -B -Dstyle.color=never dependency:copy -Dartifact="com.fasterxml.jackson.$artifact:$version" -DoutputDirectory="$jars"
   class_path+=$jars/$name:
 done
-# The newest Java of this machine.
-newest=0
-for release in "${JAVA_HOME:-/nonexistent}"/release /usr/lib/jvm/*/release; do
-  [ -r "$release" ] || continue
-  major=$(sed -n 's/^JAVA_VERSION="\([0-9]*\).*/\1/p' "$release")
-  if [ "${major:-0}" -gt "$newest" ]; then
-    newest=$major
-    PATH=$(dirname "$release")/bin:$PATH
-  fi
-done
-[ "$newest" -ge 19 ] || { echo "no Java 19 or newer is here; run scripts/install-tools.sh" >&2; exit 1; }
+. scripts/newest-java.sh
+[ "$newest_java" -ge 19 ] || { echo "no Java 19 or newer is here; run scripts/install-tools.sh" >&2; exit 1; }
 INRUSH_JACKSON=$class_path cargo test --locked -p inrush-core --features jackson --test jackson -- "$@"

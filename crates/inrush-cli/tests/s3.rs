@@ -1,61 +1,24 @@
-//! `inrush load s3://…` from a real S3 server, versitygw, which `scripts/s3-server.sh` installs; `make servers`.
+//! `inrush load s3://…` from a real S3 server; `make servers`.
 #![cfg(all(feature = "real-servers", feature = "cloud"))]
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::net::{TcpListener, TcpStream};
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow_array::{Int64Array, RecordBatch};
 use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
-use tempfile::TempDir;
 
-const KEY: &str = "reader";
-const SECRET: &str = "very-secret-indeed";
+mod s3_server;
 
-/// A server with a bucket `data`, whose objects are the files of a folder.
-struct S3 {
-    server: Child,
-    endpoint: String,
-    folder: TempDir,
-}
+use s3_server::{KEY, S3, SECRET};
 
 impl S3 {
-    fn start() -> Self {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/s3-server.sh");
-        let installed = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
-        assert!(installed.status.success(), "the S3 server cannot be installed");
-        let binary = String::from_utf8(installed.stdout).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("root/data")).unwrap();
-        std::fs::create_dir_all(folder.path().join("sidecar")).unwrap();
-        // Free at this moment; nothing else here takes ports at random meanwhile.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = Command::new(binary.trim())
-            .args(["--access", KEY, "--secret", SECRET, "--port", &format!("127.0.0.1:{port}"), "posix", "--sidecar"])
-            .args([folder.path().join("sidecar"), folder.path().join("root")])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let s3 = S3 { server, endpoint: format!("http://127.0.0.1:{port}"), folder };
-        for _ in 0..600 {
-            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return s3;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!("the S3 server does not answer");
-    }
-
     /// Puts an object by the server's own interface, so that it has an ETag.
     fn put(&self, key: &str, data: &[u8]) {
         let file = self.folder.path().join("upload");
@@ -99,14 +62,6 @@ impl S3 {
             .stdin(Stdio::null())
             .output()
             .unwrap()
-    }
-}
-
-impl Drop for S3 {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.server.kill();
-        let _ = self.server.wait();
     }
 }
 

@@ -67,9 +67,14 @@ pub(crate) struct BakeFlags {
     /// target's, else the newest one on this machine that fits
     #[arg(long, value_name = "VERSION")]
     pub(crate) builder_version: Option<String>,
-    /// An unpacked server to build with, with the plugins that the mapping needs. Default: one that is fetched, without plugins
+    /// An unpacked server to build with, with the plugins that the mapping and the repository need, and their secrets in its keystore; its settings file
+    /// is not read. Default: one that is fetched, without plugins
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) builder_home: Option<PathBuf>,
+    /// A setting of the builder, as in opensearch.yml or elasticsearch.yml: what a plugin needs, such as s3.client.default.region=eu-west-1. No secrets
+    /// here, they belong into its keystore. Repeatable
+    #[arg(long = "builder-setting", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    pub(crate) builder_settings: Vec<(String, String)>,
     /// Java heap of the builder, in whole MiB. Default 2g
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes_positive)]
     pub(crate) builder_heap: Option<u64>,
@@ -90,4 +95,11 @@ pub(crate) enum LayoutArg {
     Alias,
     /// A shard each of one index
     Stitched,
+}
+
+fn parse_setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected a name and a value, as in s3.client.default.region=eu-west-1".to_owned()),
+    }
 }

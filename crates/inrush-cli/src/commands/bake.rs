@@ -181,6 +181,7 @@ fn config(load: LoadConfig, flags: &BakeFlags) -> Result<BakeConfig> {
             urls: options::urls(&flags.builder_urls)?.iter().map(ToString::to_string).collect(),
             version: flags.builder_version.clone(),
             home: flags.builder_home.clone(),
+            settings: flags.builder_settings.clone(),
             heap_mib,
             data: flags.builder_data.clone(),
             java_home: flags.java_home.clone(),

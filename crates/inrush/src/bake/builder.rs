@@ -117,8 +117,11 @@ impl Builder {
             let port = note.url.as_deref().and_then(|url| url.rsplit_once(':')?.1.parse().ok());
             let transport_port = note.transport_port.unwrap_or(free[0]);
             note.transport_port = Some(transport_port);
-            let mut settings: Vec<(String, String)> =
-                repository.map(|folder| ("path.repo".to_owned(), quoted(folder))).into_iter().collect();
+            let mut settings: Vec<(String, String)> = repository
+                .map(|folder| ("path.repo".to_owned(), quoted(&folder.to_string_lossy())))
+                .into_iter()
+                .collect();
+            settings.extend(config.settings.iter().map(|(name, value)| (name.clone(), quoted(value))));
             if let Some(cluster) = &cluster {
                 settings.extend(of_cluster(note, cluster, seed.unwrap_or(transport_port)));
             }
@@ -284,8 +287,8 @@ fn product_of(product: Product) -> crate::cluster::Product {
     }
 }
 
-fn quoted(path: &Path) -> String {
-    serde_json::Value::from(path.display().to_string()).to_string()
+fn quoted(value: &str) -> String {
+    serde_json::Value::from(value).to_string()
 }
 
 /// Ports that nobody listens on now. Not 9200 and those after it, where people look for servers.

@@ -65,8 +65,11 @@ pub struct BuilderConfig {
     /// Its version: not newer than the oldest node of the target, with the same major version of Lucene. Default: that of the target, else the newest
     /// one on this machine that fits.
     pub version: Option<String>,
-    /// An unpacked server, with the plugins that the mapping needs. Default: one that is fetched, without plugins.
+    /// An unpacked server, with the plugins that mapping and repository need, and their secrets in its keystore. Default: one that is fetched,
+    /// without plugins.
     pub home: Option<PathBuf>,
+    /// Further settings of its `opensearch.yml` or `elasticsearch.yml`: those of plugins. Default: none.
+    pub settings: Vec<(String, String)>,
     /// Java heap, MiB. Default 2,048.
     pub heap_mib: u32,
     /// Folder for its data. Default: where local nodes are kept.
@@ -77,7 +80,15 @@ pub struct BuilderConfig {
 
 impl Default for BuilderConfig {
     fn default() -> Self {
-        BuilderConfig { urls: Vec::new(), version: None, home: None, heap_mib: 2048, data: None, java_home: None }
+        BuilderConfig {
+            urls: Vec::new(),
+            version: None,
+            home: None,
+            settings: Vec::new(),
+            heap_mib: 2048,
+            data: None,
+            java_home: None,
+        }
     }
 }
 
@@ -146,19 +157,34 @@ impl BakeConfig {
         if urls > 0 && urls != self.builders as usize {
             return Err(format!("{urls} servers are named with --builder, and --builders is {}", self.builders));
         }
-        if urls > 0 && (self.builder.home.is_some() || self.builder.version.is_some() || self.builder.data.is_some()) {
-            return Err(
-                "--builder names a server that runs, so it has its version, home and data; leave those flags out"
-                    .to_owned(),
-            );
-        }
+        self.builder.check()?;
         if urls > 1 && self.layout == Layout::Cluster {
             return Err("nodes of one cluster are one builder; name one of them with --builder, or give --layout alias or stitched".to_owned());
         }
-        if self.builder.home.is_some() && self.builder.version.is_some() {
+        Ok(())
+    }
+}
+
+/// What a bake sets itself, or relies on; the beginnings of names.
+const OWN_SETTINGS: [&str; 6] = ["path.", "http.", "transport.", "network.", "discovery.", "cluster."];
+
+impl BuilderConfig {
+    fn check(&self) -> Result<(), String> {
+        let has_own = self.home.is_some() || self.version.is_some() || self.data.is_some() || !self.settings.is_empty();
+        if !self.urls.is_empty() && has_own {
+            return Err(
+                "--builder names a server that runs, so it has its version, home, settings and data; leave those flags out"
+                    .to_owned(),
+            );
+        }
+        if self.home.is_some() && self.version.is_some() {
             return Err("--builder-home is of one version; leave --builder-version out".to_owned());
         }
-        Ok(())
+        let own = |name: &str| name == "node.name" || OWN_SETTINGS.iter().any(|own| name.starts_with(own));
+        match self.settings.iter().find(|(name, _)| own(name)) {
+            Some((name, _)) => Err(format!("--builder-setting {name}: a bake sets this itself; leave it out")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -284,6 +310,14 @@ mod tests {
         assert!(problem(|c| c.load.durability = Durability::Async).contains("leave it out"));
         assert!(problem(|c| (c.builders, c.layout) = (2, Layout::Stitched)).contains("--id FIELD"));
         assert!(problem(|c| c.builder.urls = vec!["http://a".into(); 2]).contains("--builders is 1"));
+        let settings = |name: &str, url: &str| {
+            problem(|c| {
+                c.builder.settings = vec![(name.into(), "x".into())];
+                c.builder.urls.extend((!url.is_empty()).then(|| url.to_owned()));
+            })
+        };
+        assert!(settings("path.repo", "").contains("--builder-setting path.repo"));
+        assert!(settings("s3.client.default.region", "http://a").contains("leave those flags out"));
         let stream = |c: &mut BakeConfig| c.data_stream = Some("logs".into());
         assert!(
             problem(|c| {

@@ -23,9 +23,11 @@ pub(super) struct Places<'a> {
 pub(super) fn write(spec: &NodeSpec, places: &Places<'_>) -> io::Result<()> {
     let settings_file = format!("{}.yml", spec.distribution.name());
     let keystore = format!("{}.keystore", spec.distribution.name());
-    // The plugins of a full distribution expect their folders there. The keystore is the node's own: it may hold secrets of
-    // another cluster.
-    copy(&places.home.join("config"), places.config, &[&settings_file, &keystore])?;
+    // The plugins of a full distribution expect their folders there.
+    let mut left = vec![settings_file.as_str()];
+    // It may hold secrets of another cluster, unless this very server was named.
+    left.extend(spec.home.is_none().then_some(keystore.as_str()));
+    copy(&places.home.join("config"), places.config, &left)?;
     // The launcher changes into the distribution, which the node's user can only read. It splits options at spaces, which the
     // data's path may have, and the logs' has not.
     let options = fs::read_to_string(places.home.join("config/jvm.options"))?
@@ -97,6 +99,15 @@ mod tests {
     use super::*;
 
     fn written(plugin: Option<&str>, product: Distribution, own: &[(&str, &str)]) -> (tempfile::TempDir, String) {
+        written_with(plugin, product, own, false)
+    }
+
+    fn written_with(
+        plugin: Option<&str>,
+        product: Distribution,
+        own: &[(&str, &str)],
+        named: bool,
+    ) -> (tempfile::TempDir, String) {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
         fs::create_dir_all(home.join("config/opensearch-security")).unwrap();
@@ -110,6 +121,7 @@ mod tests {
         }
         let settings_file = format!("{}.yml", product.name());
         let mut spec = NodeSpec::new(product, "n", folder.path());
+        spec.home = named.then(|| home.clone());
         spec.settings = own.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let config = folder.path().join("config");
         let places = Places {
@@ -134,6 +146,12 @@ mod tests {
         assert!(text.contains("http.port: 5\n") && text.contains("path.data: \"/d #1\"\n"), "{text}");
         let options = fs::read_to_string(config.join("jvm.options")).unwrap();
         assert_eq!(options, "-XX:HeapDumpPath=/l\n-XX:ErrorFile=/l/e\n8:-Xloggc:/l/g\n");
+    }
+
+    #[test]
+    fn the_keystore_of_a_server_that_was_named_comes_along() {
+        let (folder, _) = written_with(None, Distribution::opensearch("3.6.0"), &[], true);
+        assert_eq!(fs::read_to_string(folder.path().join("config/opensearch.keystore")).unwrap(), "secret");
     }
 
     #[test]

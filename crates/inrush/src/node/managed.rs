@@ -38,7 +38,8 @@ pub struct StartOptions {
     pub product: Product,
     /// Its version. Default: OpenSearch 3.6.0, or 2.19.6 where no Java is new enough; Elasticsearch has none.
     pub version: Option<String>,
-    /// An unpacked server to run. Default: for OpenSearch `OPENSEARCH_HOME`, else one that is fetched.
+    /// An unpacked server to run, with the secrets in its keystore. Default: for OpenSearch `OPENSEARCH_HOME` without its secrets, else one that is
+    /// fetched.
     pub home: Option<PathBuf>,
     /// Further settings of the node, which win over ours.
     pub settings: Vec<(String, String)>,
@@ -223,6 +224,7 @@ pub(crate) async fn launch(options: StartOptions) -> Result<Starting, NodeError>
         heap_mib: options.heap_mib.unwrap_or(1024),
         java_home: options.java_home,
         settings: options.settings,
+        home: options.home,
         ..NodeSpec::new(distribution, options.name.clone(), folder.clone())
     };
     let launched = match earlier {

@@ -25,8 +25,8 @@ impl OwnedNode {
     /// # Errors
     /// [`NodeError`].
     pub async fn start(spec: NodeSpec) -> Result<Self, NodeError> {
-        let (distribution, java_home) = (spec.distribution.clone(), spec.java_home.clone());
-        let unpack = move || distribution.home(&root(), &cache(), java_home.as_deref());
+        let (distribution, java_home, named) = (spec.distribution.clone(), spec.java_home.clone(), spec.home.clone());
+        let unpack = move || named.map_or_else(|| distribution.home(&root(), &cache(), java_home.as_deref()), Ok);
         let unpacked = tokio::task::spawn_blocking(unpack).await;
         let home = unpacked.map_err(io::Error::other).map_err(NodeError::io("unpacking stopped"))??;
         let launched = launch(&spec, &home)?;

@@ -43,6 +43,8 @@ pub struct NodeSpec {
     pub java_home: Option<PathBuf>,
     /// Further settings, which win over ours. An empty value takes one of ours out.
     pub settings: Vec<(String, String)>,
+    /// An unpacked server of this product and version to run, with the secrets in its keystore. Default: one that is fetched.
+    pub home: Option<PathBuf>,
 }
 
 impl NodeSpec {
@@ -58,6 +60,7 @@ impl NodeSpec {
             heap_mib: 1024,
             java_home: None,
             settings: Vec::new(),
+            home: None,
         }
     }
 }
