@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -37,8 +37,7 @@ impl Scene {
         let folder = PathBuf::from(format!("/var/tmp/inrush-bake-s3-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let home = folder.join("home");
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/s3-plugin.sh");
-        let mut plugin = Command::new(script).arg(&home).stdin(Stdio::piped()).spawn().unwrap();
+        let mut plugin = Command::new("../../scripts/s3-plugin.sh").arg(&home).stdin(Stdio::piped()).spawn().unwrap();
         plugin.stdin.take().unwrap().write_all(format!("{KEY}\n{SECRET}\n").as_bytes()).unwrap();
         assert!(plugin.wait().unwrap().success(), "the plugin cannot be installed");
         let mut lines = String::new();

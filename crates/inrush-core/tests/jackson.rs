@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use inrush_core::encode::smile::{DEPTH_MAX, Decimals, NotSmile, SmileDecoder, SmileEncoder, SmileOptions};
@@ -81,9 +81,7 @@ fn check(what: &str, documents: &[Vec<u8>]) -> usize {
 }
 
 fn shared(path: &str) -> PathBuf {
-    std::env::var_os("INRUSH_SHARED_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from)
-        .join(path)
+    std::env::var_os("INRUSH_SHARED_DATA").map_or_else(|| "../../../shared/data".into(), PathBuf::from).join(path)
 }
 
 fn lines(text: &[u8]) -> Vec<Vec<u8>> {

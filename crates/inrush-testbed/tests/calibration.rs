@@ -21,7 +21,7 @@ const MEASURED: [Row; 7] = [
 ];
 
 fn small_node() -> Scenario {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/small-node.toml");
+    let path = "scenarios/small-node.toml";
     Scenario { seconds: 20.0, ..Scenario::read(path.as_ref()).unwrap() }
 }
 

@@ -9,7 +9,7 @@ use inrush_core::tune::{Decision, Outcome, Sample, Tuner};
 use inrush_testbed::sim::{Judgement, Scenario, Unwatched, Watcher, Yardstick, controller, judge, run};
 
 fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
+    PathBuf::from("scenarios")
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {

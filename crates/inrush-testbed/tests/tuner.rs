@@ -9,7 +9,7 @@ use inrush_core::tune::{Decision, Fixed, Outcome, Plan, Sample, Tuner};
 use inrush_testbed::sim::{Judgement, Record, Scenario, Unwatched, Watcher, Yardstick, controller, judge, run};
 
 fn scenario(name: &str) -> Scenario {
-    Scenario::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios").join(name).with_extension("toml")).unwrap()
+    Scenario::read(&Path::new("scenarios").join(name).with_extension("toml")).unwrap()
 }
 
 fn play(scenario: &Scenario, name: &str, watcher: &mut dyn Watcher) -> Record {

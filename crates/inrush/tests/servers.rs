@@ -334,8 +334,8 @@ async fn count(node: &OwnedNode, index: &str) -> u64 {
 }
 
 fn shared(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("INRUSH_SHARED_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    let folder =
+        std::env::var_os("INRUSH_SHARED_DATA").map_or_else(|| PathBuf::from("../../../shared/data"), PathBuf::from);
     let path = folder.join(name);
     if path.exists() {
         return Some(path);

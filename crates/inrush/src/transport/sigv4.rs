@@ -305,7 +305,6 @@ mod tests {
         let host = rustc.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
         let output = std::process::Command::new(env!("CARGO"))
             .args(["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", host])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

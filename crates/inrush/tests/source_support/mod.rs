@@ -104,8 +104,8 @@ pub fn write(dir: &tempfile::TempDir, name: &str, data: &[u8]) -> PathBuf {
 
 /// A file of the data that is shared beside the repository, or a message that it is not there.
 pub fn shared(path: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("INRUSH_SHARED_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    let folder =
+        std::env::var_os("INRUSH_SHARED_DATA").map_or_else(|| PathBuf::from("../../../shared/data"), PathBuf::from);
     let path = folder.join(path);
     if !path.exists() {
         println!("skipped: {} is not there", path.display());
