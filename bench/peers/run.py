@@ -3,7 +3,7 @@
 
 Screens each tool's settings with a short file, then compares each tool's defaults and its best setting in rounds, in an order shuffled for each,
 every run into a fresh index after the merges of the one before have ended. What arrived is counted on the server. Appends to the CSV file, so that a
-run that was cut off goes on where it was; prints medians and, against the first tool (inrush), paired ratios with 95 % intervals.
+run that was cut off goes on where it was; prints what `table.py` makes of it.
 
     bench/peers/install.sh
     bench/peers/run.py --server opensearch:3.6.0 --data lines.ndjson --mapping bench/lines.mapping.json --out bench/runs/… [--rounds 5]
@@ -17,7 +17,6 @@ import json
 import os
 import pathlib
 import random
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,8 +24,9 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from servers import Cluster, Server, request, stat
+from table import series, table, whole
 from tools import for_run, named, release
-from tuner import interval, settle
+from tuner import settle
 
 FIELDS = ["time", "label", "phase", "round", "tool", "setting", "docs", "arrived", "reported", "seconds", "searchable_s", "green_s", "client_cpu_s", "client_peak_mib",
           "server_cpu_s", "exit", "said"]
@@ -77,7 +77,6 @@ class Bench:
             request(f"{url}/bench", "DELETE")
         except OSError:
             pass
-        settle(url)
         settings = {"number_of_shards": self.args.shards, "number_of_replicas": self.args.replicas, **self.settings}
         body = {"settings": {"index": settings}}
         if self.mapping:
@@ -118,6 +117,8 @@ class Bench:
                 request(f"{self.server.url}/_cluster/health/bench?wait_for_status=green&wait_for_no_initializing_shards=true&timeout=600s")
                 green = time.monotonic() - started
             arrived = request(f"{self.server.url}/bench/_count")["count"]
+            # What the server still has to do for it, counted with it and not with the next.
+            settle(self.server.url)
         row = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S"), "label": self.args.label, "phase": phase, "round": number, "tool": tool.name,
             "setting": named(setting), "docs": docs, "arrived": arrived,
@@ -189,23 +190,24 @@ def main():
             bench.run("warm-up", number, tools[0], {}, args.data, docs)
         screen = args.screen_data or args.data
         screened = docs if screen == args.data else count(screen)
-        trials = [(tool, setting) for tool in tools for setting in tool.settings if len(tool.settings) > 1]
+        trials = [] if args.faults else [(tool, setting) for tool in tools for setting in tool.settings if len(tool.settings) > 1]
         random.Random(7).shuffle(trials)
         for tool, setting in trials:
             bench.run("screen", 0, tool, setting, screen, screened)
 
-        def best(tool):
-            def searchable(setting):
-                row = bench.done[args.label, "screen", 0, tool.name, named(setting)]
-                whole = int(row["arrived"]) >= int(row["docs"]) or args.faults
-                return float(row["searchable_s"]) if whole else float("inf")
-            return min(tool.settings, key=searchable) if len(tool.settings) > 1 else tool.settings[0]
+        def searchable(tool, setting):
+            row = bench.done[args.label, "screen", 0, tool.name, named(setting)]
+            return float(row["searchable_s"]) if whole(row) else float("inf")
 
+        # Of each its defaults, and its best setting where that is another one; with faults all that are left.
         runs = []
         for tool in tools:
             runs.append((tool, tool.settings[0]))
-            if best(tool) != tool.settings[0]:
-                runs.append((tool, best(tool)))
+            others = tool.settings[1:]
+            if others and not args.faults:
+                best = min(tool.settings, key=lambda setting: searchable(tool, setting))
+                others = [best] if best in others else []
+            runs += [(tool, setting) for setting in others]
         for number in range(args.rounds):
             order = list(runs)
             random.Random(number).shuffle(order)
@@ -215,23 +217,8 @@ def main():
             proxy.stdin.close()
             proxy.wait()
 
-    def row(number, tool, setting):
-        return bench.done[args.label, "compare", number, tool.name, named(setting)]
-
-    def middle(tool, setting, field):
-        return statistics.median(float(row(n, tool, setting)[field]) for n in range(args.rounds))
-
-    first = runs[0]
-    print("\n| loader | setting | docs/s to the end | to searchable | to green | client CPU s | peak MiB | server CPU s | missing or twice | inrush against it, to searchable |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for run in runs:
-        ratios = [float(row(n, *run)["searchable_s"]) / float(row(n, *first)["searchable_s"]) for n in range(args.rounds)]
-        low_high = "%.2f (%.2f to %.2f)" % interval(ratios) if run is not first else ""
-        wrong = [int(row(n, *run)["arrived"]) - docs for n in range(args.rounds)]
-        wrong = "none" if not any(wrong) else ", ".join(f"{value:+}" for value in wrong)
-        figures = [f"{docs / middle(*run, field):,.0f}" for field in ("seconds", "searchable_s", "green_s")]
-        costs = [f"{middle(*run, field):.1f}" for field in ("client_cpu_s", "client_peak_mib", "server_cpu_s")]
-        print("|", " | ".join([run[0].name, named(run[1]), *figures, *costs, wrong, low_high]), "|")
+    print()
+    print("\n".join(table(series(args.out, args.label))))
 
 
 if __name__ == "__main__":

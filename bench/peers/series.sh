@@ -39,9 +39,12 @@ compare() {
 
 # The clients alone, documents per second without a server's work. Slow ones with fewer documents, in a series of their own.
 series_null_lines() {
-  compare --label null-lines --server null --data "$(lines 2000000)" --screen-data "$(lines 1000000)" --only 'inrush|prototype|replay|espipe|^go|java'
+  compare --label null-lines --server null --data "$(lines 2000000)" --screen-data "$(lines 1000000)" --only 'inrush|prototype|replay|espipe|^go'
 }
+# So few that much of it is the start of the program; for documents per second, not to be compared with the others.
 series_null_lines_slow() { compare --label null-lines-slow --server null --data "$(lines 300000)" --only 'inrush|elasticdump|-py'; }
+# A minute for each run.
+series_null_java() { compare --label null-java --server null --data "$(lines 2000000)" --screen-data "$(lines 1000000)" --rounds 3 --only 'inrush|java'; }
 series_null_csv() { compare --label null-csv --server null --data "$(made lines-2000000.csv python3 bench/data.py lines-csv 2000000)" --only 'inrush|espipe'; }
 # As long as it takes to see what is steady: 20 GB.
 series_null_20gb() { compare --label null-20gb --server null --data "$(lines 152000000)" --screen-data "$(lines 2000000)" --rounds 3 --only 'inrush|prototype|espipe'; }
@@ -53,7 +56,7 @@ fast='inrush|replay|espipe|^go|java'
 on_one_node() { # NAME SERVER [MORE…]
   local label=$1 server=$2
   shift 2
-  compare --label "$label" --server "$server" --mapping bench/lines.mapping.json --data "$(lines 5000000)" --screen-data "$(lines 300000)" --only "$fast" "$@"
+  compare --label "$label" --server "$server" --mapping bench/lines.mapping.json --data "$(lines 5000000)" --screen-data "$(lines 1000000)" --only "$fast" "$@"
 }
 slow_ones() { compare --label "$1" --server "$2" --mapping bench/lines.mapping.json --data "$(lines 300000)" --screen-data "$(lines 100000)" --only '^inrush|elasticdump|-py'; }
 series_opensearch_lines() { on_one_node opensearch-lines "$opensearch"; }
@@ -74,11 +77,11 @@ series_opensearch_artworks() {
 # From empty to green with the replica in place; two nodes share the processors with the client.
 series_two_nodes() {
   compare --label two-nodes --server "$opensearch" --nodes 2 --shards 2 --replicas 1 --heap-mib 1024 --rounds 3 --mapping bench/lines.mapping.json \
-    --data "$(lines 10000000)" --screen-data "$(lines 300000)" --only "$fast"
+    --data "$(lines 10000000)" --screen-data "$(lines 1000000)" --only "$fast"
 }
 # 5 % of the items are answered with 429, and one reply in a hundred is lost after the request was carried out.
 series_opensearch_faults() {
-  compare --label opensearch-faults --server "$opensearch" --mapping bench/lines.mapping.json --data "$(lines 300000)" --rounds 3 --faults
+  compare --label opensearch-faults --server "$opensearch" --mapping bench/lines.mapping.json --data "$(lines 1000000)" --rounds 3 --faults
 }
 
 [ $# -ge 2 ] || { usage; exit 2; }

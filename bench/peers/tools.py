@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).parent
 @dataclasses.dataclass(frozen=True)
 class Tool:
     """`command` gets the URL, the index, the file and a setting; the first of `settings` is the tool's defaults. `own_clock`: what it does before the clock of
-    its own report starts does not count."""
+    its own report starts does not count. `retries`: a setting with which it sends again what was refused, where its defaults do not."""
 
     name: str
     command: object
@@ -23,6 +23,8 @@ class Tool:
     formats: tuple = ("ndjson",)
     own_clock: bool = False
     only_with_faults: bool = False
+    not_with_faults: bool = False
+    retries: dict | None = None
 
 
 def release(name):
@@ -36,7 +38,8 @@ def grid(**values):
 
 
 def flags(setting):
-    return [part for name, value in setting.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+    flag = "--{}".format
+    return [part for name, value in setting.items() for part in ([flag(name.replace("_", "-"))] if value is True else [flag(name.replace("_", "-")), str(value)])]
 
 
 def go(program):
@@ -73,27 +76,33 @@ def inrush(url, index, file, setting):
     return [release("inrush"), "load", file, "--index", index, "--to", url, "--quiet", "--json", *flags(setting)]
 
 
-GO = grid(workers=[2, 4, 8], flush_bytes=[1 << 20, 5 << 20, 16 << 20])
-JAVA = grid(operations=[1000, 5000, 20000], bytes=[5 << 20, 16 << 20], concurrent=[1, 4, 8])
+# Replies are compressed unless `lean`.
+GO = grid(lean=[True], workers=[2, 4, 8], flush_bytes=[1 << 20, 5 << 20, 16 << 20])
+JAVA = grid(operations=[1000, 5000, 20000], bytes=[16 << 20], concurrent=[1, 4, 8])
+BACK_OFF = {"retries": 8}
+# Bodies are compressed unless `uncompressed`.
+ESPIPE = grid(uncompressed=[True], batch_size=[1000, 5000, 20000], max_requests=[2, 4, 16])
 TOOLS = [
     Tool("inrush", inrush, [{}], formats=("ndjson", "csv", "parquet")),
     # The least that a loader can be: mmap, memchr and blocking sockets, in the testbed's examples.
     Tool("bare prototype", prototype, [{}], products=()),
     # Documents without ids are there twice if a reply is lost and they are sent again.
     Tool("inrush --id-from position", inrush, [{"id_from": "position"}], formats=("ndjson", "csv", "parquet"), only_with_faults=True),
-    Tool("replay", go("replay"), grid(workers=[2, 4, 8], flush_bytes=[512 << 10, 2 << 20, 8 << 20]), own_clock=True),
-    Tool("espipe 0.4.0", espipe("0.4.0"), grid(batch_size=[1000, 5000, 20000]), formats=("ndjson", "csv")),
-    Tool("espipe 0.7.0", espipe("0.7.0"), grid(batch_size=[1000, 5000, 20000]), formats=("ndjson", "csv")),
+    Tool("replay", go("replay"), grid(workers=[2, 4, 8], flush_bytes=[512 << 10, 2 << 20, 8 << 20]), own_clock=True, not_with_faults=True),
+    Tool("espipe 0.4.0", espipe("0.4.0"), ESPIPE, formats=("ndjson", "csv")),
+    Tool("espipe 0.7.0", espipe("0.7.0"), ESPIPE, formats=("ndjson", "csv")),
     Tool("go esutil", go("esutil"), GO, products=("elasticsearch",)),
     Tool("go opensearchutil", go("opensearchutil"), GO, products=("opensearch",)),
-    Tool("elasticsearch-java", java("ElasticsearchIngester"), JAVA, products=("elasticsearch",)),
-    Tool("opensearch-java", java("OpenSearchIngester"), JAVA, products=("opensearch",)),
-    Tool("elasticdump", elasticdump, grid(limit=[1000, 5000], concurrency=[1, 4])),
+    Tool("elasticsearch-java", java("ElasticsearchIngester"), JAVA, products=("elasticsearch",), retries=BACK_OFF),
+    Tool("opensearch-java", java("OpenSearchIngester"), JAVA, products=("opensearch",), retries=BACK_OFF),
+    # It refreshes the index after each batch unless told not to.
+    Tool("elasticdump", elasticdump, grid(noRefresh=[True], quiet=[True], limit=[1000, 5000], concurrency=[1, 4]), retries={"retryAttempts": 8}),
 ]
 for library in ("elasticsearch", "opensearch"):
     TOOLS += [
-        Tool(f"{library}-py streaming_bulk", python(library, "streaming_bulk"), grid(chunk_size=[1000, 5000]), products=(library,)),
-        Tool(f"{library}-py parallel_bulk", python(library, "parallel_bulk"), grid(chunk_size=[1000, 5000], threads=[4, 8]), products=(library,)),
+        Tool(f"{library}-py streaming_bulk", python(library, "streaming_bulk"), grid(lean=[True], chunk_size=[1000, 5000]), products=(library,),
+             retries={"max_retries": 8}),
+        Tool(f"{library}-py parallel_bulk", python(library, "parallel_bulk"), grid(lean=[True], chunk_size=[1000, 5000], threads=[2, 4, 8]), products=(library,)),
     ]
 
 
@@ -102,7 +111,10 @@ def named(setting):
 
 
 def for_run(product, file, only=None, faults=False):
-    """The tools that speak to that product and read such a file; `only` is a regular expression on names."""
+    """The tools that speak to that product and read such a file; `only` is a regular expression on names. With faults each has its defaults, and retries."""
     ending = pathlib.Path(file).suffix.lstrip(".")
-    return [tool for tool in TOOLS if product in (*tool.products, "null") and ending in tool.formats and (faults or not tool.only_with_faults)
-            and re.search(only or "", tool.name)]
+    tools = [tool for tool in TOOLS if product in (*tool.products, "null") and ending in tool.formats and re.search(only or "", tool.name)
+             and not (tool.not_with_faults if faults else tool.only_with_faults)]
+    if not faults:
+        return tools
+    return [dataclasses.replace(tool, settings=[{}] + ([tool.retries] if tool.retries else [])) for tool in tools]

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"runtime"
 	"time"
@@ -17,6 +18,19 @@ type Options struct {
 	Files      []string
 	Workers    int
 	FlushBytes int
+	// Whether replies come as short and plain as the library allows.
+	Lean bool
+}
+
+// Transport asks for replies that are not compressed.
+func (options Options) Transport() http.RoundTripper {
+	if !options.Lean {
+		return nil
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableCompression = true
+	transport.MaxIdleConnsPerHost = options.Workers
+	return transport
 }
 
 // Parse reads the flags. The defaults are the libraries' own.
@@ -26,6 +40,7 @@ func Parse(flushBytes int) Options {
 	flag.StringVar(&options.Index, "index", "bench", "the index")
 	flag.IntVar(&options.Workers, "workers", runtime.NumCPU(), "requests in flight")
 	flag.IntVar(&options.FlushBytes, "flush-bytes", flushBytes, "bytes of a request")
+	flag.BoolVar(&options.Lean, "lean", false, "replies that are not compressed and, where the library can, without what is not needed")
 	flag.Parse()
 	options.Files = flag.Args()
 	if len(options.Files) == 0 {

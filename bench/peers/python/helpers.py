@@ -14,6 +14,14 @@ def documents(files):
                 yield {"_source": json.loads(line)}
 
 
+def lines_as_they_are(files):
+    """The helpers take JSON that is written already, too."""
+    for name in files:
+        with open(name, encoding="utf-8") as lines:
+            for line in lines:
+                yield line.rstrip("\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", choices=["elasticsearch", "opensearch"])
@@ -23,6 +31,8 @@ def main():
     parser.add_argument("--chunk-size", type=int, default=500)
     parser.add_argument("--max-chunk-bytes", type=int, default=100 * 1024 * 1024)
     parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--lean", action="store_true", help="documents are not decoded, and replies without what is not needed")
+    parser.add_argument("--max-retries", type=int, default=0, help="streaming_bulk only; parallel_bulk has none")
     parser.add_argument("files", nargs="+")
     args = parser.parse_args()
     if args.library == "elasticsearch":
@@ -32,10 +42,13 @@ def main():
         from opensearchpy import OpenSearch, helpers
         client = OpenSearch(args.to, timeout=120)
     options = {"chunk_size": args.chunk_size, "max_chunk_bytes": args.max_chunk_bytes, "raise_on_error": False}
+    if args.lean:
+        options["filter_path"] = "errors,items.*.status,items.*.error"
+    source = (lines_as_they_are if args.lean else documents)(args.files)
     if args.helper == "parallel_bulk":
-        run = helpers.parallel_bulk(client, documents(args.files), index=args.index, thread_count=args.threads, **options)
+        run = helpers.parallel_bulk(client, source, index=args.index, thread_count=args.threads, **options)
     else:
-        run = helpers.streaming_bulk(client, documents(args.files), index=args.index, **options)
+        run = helpers.streaming_bulk(client, source, index=args.index, max_retries=args.max_retries, **options)
     began = time.monotonic()
     indexed = failed = 0
     for good, _ in run:

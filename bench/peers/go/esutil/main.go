@@ -19,13 +19,16 @@ func main() {
 		// As in the library's own examples.
 		RetryOnStatus: []int{502, 503, 504, 429},
 		MaxRetries:    5,
+		Transport:     options.Transport(),
 	})
 	if err != nil {
 		peers.Fail(err)
 	}
-	indexer, err := esutil.NewBulkIndexer(esutil.BulkIndexerConfig{
-		Client: client, Index: options.Index, NumWorkers: options.Workers, FlushBytes: options.FlushBytes,
-	})
+	config := esutil.BulkIndexerConfig{Client: client, Index: options.Index, NumWorkers: options.Workers, FlushBytes: options.FlushBytes}
+	if options.Lean {
+		config.FilterPath = []string{"errors", "items.*.status", "items.*.error"}
+	}
+	indexer, err := esutil.NewBulkIndexer(config)
 	if err != nil {
 		peers.Fail(err)
 	}

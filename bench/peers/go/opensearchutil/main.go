@@ -19,6 +19,7 @@ func main() {
 		Addresses:     []string{options.URL},
 		RetryOnStatus: []int{502, 503, 504, 429},
 		MaxRetries:    5,
+		Transport:     options.Transport(),
 	}})
 	if err != nil {
 		peers.Fail(err)

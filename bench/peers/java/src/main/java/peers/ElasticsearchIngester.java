@@ -6,6 +6,7 @@ import co.elastic.clients.elasticsearch._helpers.bulk.BulkListener;
 import co.elastic.clients.elasticsearch.core.BulkRequest;
 import co.elastic.clients.elasticsearch.core.BulkResponse;
 import co.elastic.clients.json.jackson.JacksonJsonpMapper;
+import co.elastic.clients.transport.BackoffPolicy;
 import co.elastic.clients.transport.rest_client.RestClientTransport;
 import co.elastic.clients.util.BinaryData;
 import co.elastic.clients.util.ContentType;
@@ -50,6 +51,9 @@ public final class ElasticsearchIngester {
                 }
                 if (options.concurrent > 0) {
                     b.maxConcurrentRequests(options.concurrent);
+                }
+                if (options.retries > 0) {
+                    b.backoffPolicy(BackoffPolicy.exponentialBackoff(50, options.retries));
                 }
                 return b;
             });

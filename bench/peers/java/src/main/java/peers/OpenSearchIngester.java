@@ -8,6 +8,7 @@ import org.opensearch.client.opensearch._helpers.bulk.BulkIngester;
 import org.opensearch.client.opensearch._helpers.bulk.BulkListener;
 import org.opensearch.client.opensearch.core.BulkRequest;
 import org.opensearch.client.opensearch.core.BulkResponse;
+import org.opensearch.client.transport.BackoffPolicy;
 import org.opensearch.client.transport.OpenSearchTransport;
 import org.opensearch.client.transport.httpclient5.ApacheHttpClient5TransportBuilder;
 import org.opensearch.client.util.BinaryData;
@@ -51,6 +52,9 @@ public final class OpenSearchIngester {
                 }
                 if (options.concurrent > 0) {
                     b.maxConcurrentRequests(options.concurrent);
+                }
+                if (options.retries > 0) {
+                    b.backoffPolicy(BackoffPolicy.exponentialBackoff(50, options.retries));
                 }
                 return b;
             });

@@ -18,6 +18,7 @@ final class Peers {
         int operations;
         long bytes;
         int concurrent;
+        int retries;
         final List<String> files = new ArrayList<>();
     }
 
@@ -39,6 +40,7 @@ final class Peers {
                 case "--index" -> options.index = args[++at];
                 case "--operations" -> options.operations = Integer.parseInt(args[++at]);
                 case "--bytes" -> options.bytes = Long.parseLong(args[++at]);
+                case "--retries" -> options.retries = Integer.parseInt(args[++at]);
                 case "--concurrent" -> options.concurrent = Integer.parseInt(args[++at]);
                 default -> options.files.add(args[at]);
             }

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""What `run.py` has measured of a series, as a table in Markdown: medians of the rounds that are complete, and how many times as long each loader took as the first
+one (inrush), paired by rounds, with 95 % intervals by bootstrap (of five rounds or fewer: from the lowest to the highest); none for one that lost documents or failed. With --svg a picture of it as well: a bar for each median, a line from the lowest to the highest round.
+
+    bench/peers/table.py bench/runs/2026-11-22-peers.csv null-lines [--svg docs/benchmarks/null-lines.svg]
+"""
+
+import argparse
+import csv
+import pathlib
+import statistics
+import sys
+from html import escape
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from tuner import interval
+
+
+def series(path, label):
+    """The runs that were compared, in their order: (tool, setting), and the rows of its rounds."""
+    runs = {}
+    with open(path) as file:
+        for row in csv.DictReader(file):
+            if (row["label"], row["phase"]) == (label, "compare"):
+                runs.setdefault((row["tool"], row["setting"]), {})[int(row["round"])] = row
+    if not runs:
+        raise SystemExit(f"{path} has no rounds of {label}")
+    complete = sorted(set.intersection(*(set(rounds) for rounds in runs.values())))
+    if not complete:
+        raise SystemExit(f"no round of {label} is complete")
+    runs = {run: [rounds[number] for number in complete] for run, rounds in runs.items()}
+    # Rounds are shuffled, so the order of the file says nothing.
+    return dict(sorted(runs.items(), key=lambda run: (run[0][0] != "inrush", middle(run[1], "searchable_s"))))
+
+
+def middle(rows, field):
+    return statistics.median(float(row[field]) for row in rows)
+
+
+def rates(rows, field="searchable_s"):
+    """Documents that arrived, a second."""
+    return [min(int(row["arrived"]), int(row["docs"])) / float(row[field]) for row in rows]
+
+
+def whole(row):
+    """Whether all documents arrived, and the tool thinks so."""
+    return int(row["arrived"]) >= int(row["docs"]) and row["exit"] in ("0", 0)
+
+
+def off(row):
+    """Documents missing or there twice, what the tool said where that is another number than what arrived, and how it ended where it did not end well."""
+    arrived, reported = int(row["arrived"]), row["reported"]
+    said = [f"said {int(reported):,} of {arrived:,}"] if reported and int(reported) != arrived else []
+    said += [f"exit status {row['exit']}"] if row["exit"] != "0" else []
+    more = f" ({', '.join(said)})" if said else ""
+    return f"{arrived - int(row['docs']):+,}{more}" if arrived != int(row["docs"]) or said else ""
+
+
+def table(runs):
+    first = next(iter(runs.values()))
+    yield f"{int(first[0]['docs']):,} documents, {len(first)} rounds\n"
+    ends = {"seconds": "docs/s to its end", "searchable_s": "to searchable", "green_s": "to green"}
+    last = "green_s" if any(row["green_s"] != row["searchable_s"] for rows in runs.values() for row in rows) else "searchable_s"
+    ends = dict(list(ends.items())[: list(ends).index(last) + 1])
+    costs = {"client_cpu_s": "client CPU, s", "client_peak_mib": "peak resident, MiB", "server_cpu_s": "server CPU, s"}
+    columns = ["loader", "setting", *ends.values(), *costs.values(), "missing (-) or twice (+)", f"times inrush's time, {list(ends.values())[-1]}"]
+    yield "| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|"
+    for (tool, setting), rows in runs.items():
+        ratios = [float(row[last]) / float(base[last]) for row, base in zip(rows, first)]
+        ratio = "" if rows is first or not all(map(whole, rows)) else "%.2f" % ratios[0] if len(ratios) == 1 else "%.2f (%.2f to %.2f)" % interval(ratios)
+        wrong = ", ".join(off(row) or "0" for row in rows) if any(map(off, rows)) else "none"
+        speeds = [f"{statistics.median(rates(rows, field)):,.0f}" for field in ends]
+        used = [f"{middle(rows, field):.{0 if field == 'client_peak_mib' else 1}f}" for field in costs]
+        yield "| " + " | ".join([tool, setting, *speeds, *used, wrong, ratio]) + " |"
+
+
+def svg(runs, title):
+    """Bars of documents a second, to searchable."""
+    left, width, step = 300, 460, 26
+    most = max(max(rates(rows)) for rows in runs.values())
+    height = 40 + step * len(runs)
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 110} {height}" font-family="sans-serif" font-size="13">'
+    yield f'<rect width="100%" height="100%" fill="white"/><text x="10" y="22" font-size="15">{escape(title)}</text>'
+    for place, ((tool, setting), rows) in enumerate(runs.items()):
+        y = 36 + step * place
+        speed, low, high = statistics.median(rates(rows)), min(rates(rows)), max(rates(rows))
+        x = [left + width * value / most for value in (low, high, speed)]
+        name = tool if setting == "defaults" else f"{tool}, {setting}"
+        yield f'<text x="{left - 8}" y="{y + 13}" text-anchor="end">{escape(name)}</text>'
+        yield f'<rect x="{left}" y="{y}" width="{x[2] - left:.1f}" height="18" fill="{"#d9480f" if tool == "inrush" else "#868e96"}"/>'
+        yield f'<path d="M{x[0]:.1f} {y + 9}H{x[1]:.1f}" stroke="black"/>'
+        yield f'<text x="{max(x[1], x[2]) + 6:.1f}" y="{y + 13}">{speed:,.0f}/s</text>'
+    yield "</svg>"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("csv")
+    parser.add_argument("label")
+    parser.add_argument("--svg")
+    args = parser.parse_args()
+    runs = series(args.csv, args.label)
+    print("\n".join(table(runs)))
+    if args.svg:
+        pathlib.Path(args.svg).parent.mkdir(parents=True, exist_ok=True)
+        pathlib.Path(args.svg).write_text("\n".join(svg(runs, f"{args.label}: documents a second to searchable")) + "\n")
+
+
+if __name__ == "__main__":
+    main()
