@@ -7,6 +7,7 @@ home=$1
 read -r key
 read -r secret
 . "$(dirname "$0")/newest-java.sh"
+[ "$newest_java" -ge 21 ] || { echo "no Java 21 or newer is here; run scripts/install-tools.sh" >&2; exit 1; }
 version=3.6.0
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush
 zip=$cache/dist/opensearch-$version.zip
@@ -62,7 +63,7 @@ grant {
 };
 POLICY
 chmod -R a+rX "$home"
-keystore() { OPENSEARCH_JAVA_HOME=$(dirname "$(dirname "$(readlink -f "$(command -v java)")")") "$home/bin/opensearch-keystore" "$@" 2> /dev/null; }
-keystore create > /dev/null
+keystore() { OPENSEARCH_JAVA_HOME=$(dirname "$(dirname "$(readlink -f "$(command -v java)")")") "$home/bin/opensearch-keystore" "$@"; }
+keystore create >&2
 keystore add --stdin s3.client.default.access_key <<< "$key"
 keystore add --stdin s3.client.default.secret_key <<< "$secret"

@@ -10,7 +10,7 @@ mkdir -p "$root/bin"
     go build -o "$root/bin/$program" "./$program"
   done
 )
-rm -rf "$root/java"
+rm -rf "$root/java" "$root/java-build"
 cp -r java "$root/java-build"
 mvn --batch-mode --quiet -f "$root/java-build/pom.xml" package
 mv "$root/java-build/target" "$root/java"

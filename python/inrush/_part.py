@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from pathlib import Path
 
 from ._inrush import run_command
@@ -23,6 +24,9 @@ _CATCHES_SIGNALS_AFTER_S = 1.0
 
 
 def main() -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Until `inrush` catches them itself.
+        signal.signal(number, lambda *_: sys.exit(130))
     with tempfile.TemporaryDirectory(prefix="inrush-part-") as folder:
         parent = os.dup(sys.stdout.fileno())
         _say(parent, folder)
@@ -37,7 +41,11 @@ def main() -> None:
         runs.set()
         alone = threading.Thread(target=_ends_with_its_input, args=[runs])
         alone.start()
-        status = run_command(["inrush", *json.loads(arguments)])
+        try:
+            status = run_command(["inrush", *json.loads(arguments)])
+        except BaseException:
+            traceback.print_exc()
+            status = 1
         runs.clear()
         _say(parent, str(status))
         alone.join()

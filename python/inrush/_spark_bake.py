@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import uuid
@@ -130,8 +131,7 @@ class _Part:
                 arguments += _flags(name, value, folder)
         status = process.run(arguments)
         if status not in (0, 3):
-            said = (folder / _part.ERRORS).read_text(errors="replace")
-            raise InrushError(f"the bake of {index} ended with status {status}: {said[-_EXPLAINED_BY:]}")
+            raise InrushError(f"the bake of {index} ended with status {status}: {process.said()}")
         report = json.loads((folder / _part.OUTPUT).read_text())
         return Part(report, *letters_of(report["dead_letters"]), repeated=False)
 
@@ -141,20 +141,31 @@ class _Process:
 
     def __init__(self, popen: subprocess.Popen[str]) -> None:
         self._popen = popen
-        self.folder = Path(self._line())
+        folder = self._line()
+        if not folder:
+            raise InrushError(f"the process of a bake ended at its start with status {popen.wait()}; see the executor's log")
+        self.folder = Path(folder)
 
     def run(self, arguments: list[str]) -> int:
         assert self._popen.stdin is not None
-        self._popen.stdin.write(json.dumps(arguments) + "\n")
-        self._popen.stdin.flush()
-        return int(self._line())
+        with contextlib.suppress(BrokenPipeError):
+            self._popen.stdin.write(json.dumps(arguments) + "\n")
+            self._popen.stdin.flush()
+        status = self._line()
+        if not status:
+            raise InrushError(f"the process of a bake died with status {self._popen.wait()}, and its builder may run on: {self.said()}")
+        return int(status)
+
+    def said(self) -> str:
+        """The last of what it wrote as errors."""
+        try:
+            return (self.folder / _part.ERRORS).read_text(errors="replace")[-_EXPLAINED_BY:]
+        except OSError as error:
+            return str(error)
 
     def _line(self) -> str:
         assert self._popen.stdout is not None
-        line = self._popen.stdout.readline()
-        if not line:
-            raise InrushError(f"the process of a bake died with status {self._popen.wait()}; see the executor's log")
-        return line.rstrip("\n")
+        return self._popen.stdout.readline().rstrip("\n")
 
 
 @contextlib.contextmanager
@@ -169,8 +180,14 @@ def _process(options: Options) -> Iterator[_Process]:
         # Spark's Python hangs up on its whole group when an executor dies, which would end it at once.
         start_new_session=True,
     ) as popen:
-        # At the end its input is closed, and it is waited for.
-        yield _Process(popen)
+        process = _Process(popen)
+        try:
+            # At the end its input is closed, and it is waited for.
+            yield process
+        finally:
+            if popen.poll() is not None:
+                # It was killed, and could not do so.
+                shutil.rmtree(process.folder, ignore_errors=True)
 
 
 def _write(batches: Iterator[pa.RecordBatch], path: Path) -> bool:

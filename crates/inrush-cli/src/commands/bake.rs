@@ -74,10 +74,10 @@ pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     }
 }
 
-/// The first signal ends the work in order, one that comes a second later or more at once.
+/// The first signal ends the work in order, Ctrl-C a second later or more at once.
 async fn stop_on_signals(mut signals: Signals, mut stderr: Stderr, what_follows: &str, stop: impl FnOnce()) {
     signals.next().await;
-    let _ = writeln!(stderr, "interrupted: {what_follows}; once more, a second later, to leave at once");
+    let _ = writeln!(stderr, "interrupted: {what_follows}; Ctrl-C a second later to leave at once");
     stop();
     signals.again().await;
     std::process::exit(i32::from(ExitStatus::Interrupted.code()));

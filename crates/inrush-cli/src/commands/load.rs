@@ -174,7 +174,7 @@ pub(super) fn usage(error: LoadError) -> anyhow::Error {
     }
 }
 
-/// The first signal ends the load in order, one that comes a second later or more at once.
+/// The first signal ends the load in order, Ctrl-C a second later or more at once.
 pub(super) async fn stop_on_signals(
     mut signals: Signals,
     loads: Vec<StopHandle>,
@@ -192,7 +192,7 @@ pub(super) async fn stop_after_signal(
     keys: Option<Arc<Keys>>,
     mut stderr: Stderr,
 ) {
-    let _ = writeln!(stderr, "interrupted: waiting for what is under way; once more, a second later, to leave at once");
+    let _ = writeln!(stderr, "interrupted: waiting for what is under way; Ctrl-C a second later to leave at once");
     loads.iter().for_each(StopHandle::stop);
     signals.again().await;
     if let Some(keys) = keys {

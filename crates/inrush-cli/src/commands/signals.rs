@@ -6,8 +6,7 @@ use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, timeout_at};
 
-/// Signals this soon after the first one are a part of it. Whoever ends a tree of processes often sends several: systemd SIGTERM and SIGHUP, a closed
-/// terminal both to the shell and to its jobs, Linux one for each thread of a parent that died (prctl(2), PR_SET_PDEATHSIG).
+/// A SIGINT this soon after the first signal is a part of it: Ctrl-C reaches a whole group, and programs that have started this one pass it on.
 const TOGETHER: Duration = Duration::from_secs(1);
 
 /// SIGINT, SIGTERM, and SIGHUP, which comes when a terminal or its connection goes away.
@@ -31,11 +30,12 @@ impl Signals {
         })
     }
 
-    /// A wish to leave at once, after the first signal has come.
+    /// A wish to leave at once, after the first signal has come: Ctrl-C, by a person. Whoever ends a tree of processes may send SIGTERM and SIGHUP any
+    /// number of times, and has SIGKILL for this.
     pub(super) async fn again(&mut self) {
         let end = Instant::now() + TOGETHER;
-        while timeout_at(end, self.next()).await.is_ok() {}
-        self.next().await;
+        while timeout_at(end, self.interrupt.recv()).await.is_ok() {}
+        self.interrupt.recv().await;
     }
 
     pub(super) async fn next(&mut self) {

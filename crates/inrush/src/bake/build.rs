@@ -168,8 +168,21 @@ impl PartRun {
 
     /// An empty snapshot tells whether both mean the same place.
     async fn show_to_target(&mut self, name: &str, shared: &Shared) -> Result<String, BakeError> {
-        let context = Arc::clone(&self.context);
         self.take(name, PROBE, NOTHING).await?;
+        let seen = self.is_seen_by_target(name, shared).await;
+        let deleted = self
+            .ask(|builder| {
+                let name = name.to_owned();
+                async move { snapshots::delete(&builder, &name, PROBE).await }
+            })
+            .await;
+        seen?;
+        deleted?;
+        Ok("the target sees what the builder writes".to_owned())
+    }
+
+    async fn is_seen_by_target(&self, name: &str, shared: &Shared) -> Result<(), BakeError> {
+        let context = &self.context;
         context.write(|saved| saved.registered = true)?;
         snapshots::register(&context.target, name, &shared.read_only()).await.map_err(|error| {
             BakeError::Refused(format!(
@@ -182,12 +195,7 @@ impl PartRun {
                 "the target does not see what the builder writes to the repository: the folder has the same path on both sides, and is not the same; {HINT}"
             )));
         }
-        self.ask(|builder| {
-            let name = name.to_owned();
-            async move { snapshots::delete(&builder, &name, PROBE).await }
-        })
-        .await?;
-        Ok("the target sees what the builder writes".to_owned())
+        Ok(())
     }
 
     /// Makes the index on the builder as the target would.

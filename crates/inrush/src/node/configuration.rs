@@ -1,7 +1,8 @@
 //! A node's configuration: what its maker ships, and a settings file of our own.
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::distribution::Product;
@@ -24,10 +25,8 @@ pub(super) fn write(spec: &NodeSpec, places: &Places<'_>) -> io::Result<()> {
     let settings_file = format!("{}.yml", spec.distribution.name());
     let keystore = format!("{}.keystore", spec.distribution.name());
     // The plugins of a full distribution expect their folders there.
-    let mut left = vec![settings_file.as_str()];
-    // It may hold secrets of another cluster, unless this very server was named.
-    left.extend(spec.home.is_none().then_some(keystore.as_str()));
-    copy(&places.home.join("config"), places.config, &left)?;
+    copy(&places.home.join("config"), places.config, &[&settings_file, &keystore])?;
+    give_secrets(spec, &places.home.join("config").join(&keystore), &places.config.join(&keystore))?;
     // The launcher changes into the distribution, which the node's user can only read. It splits options at spaces, which the
     // data's path may have, and the logs' has not.
     let options = fs::read_to_string(places.home.join("config/jvm.options"))?
@@ -37,6 +36,19 @@ pub(super) fn write(spec: &NodeSpec, places: &Places<'_>) -> io::Result<()> {
     fs::write(places.config.join("jvm.options"), options)?;
     let text: String = settings(spec, places).iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
     fs::write(places.config.join(settings_file), text)
+}
+
+/// The keystore of a server that was named, for its user only; other ones may hold secrets of another cluster, and what an earlier start has left here too.
+fn give_secrets(spec: &NodeSpec, from: &Path, to: &Path) -> io::Result<()> {
+    match fs::remove_file(to) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    if spec.home.is_none() || !from.exists() {
+        return Ok(());
+    }
+    let secrets = fs::read(from)?;
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?.write_all(&secrets)
 }
 
 fn settings(spec: &NodeSpec, places: &Places<'_>) -> Vec<(String, String)> {
@@ -53,7 +65,14 @@ fn settings(spec: &NodeSpec, places: &Places<'_>) -> Vec<(String, String)> {
     // A developer's disk is often fuller than a server's may be; a node with little data does no harm there.
     set("cluster.routing.allocation.disk.threshold_enabled", "false".to_owned());
     match spec.distribution.product {
-        Product::Elasticsearch => set("xpack.security.enabled", "false".to_owned()),
+        Product::Elasticsearch => {
+            set("xpack.security.enabled", "false".to_owned());
+            if spec.home.is_some() {
+                // Else it refuses a keystore with passwords for them, which it makes by itself at its first start.
+                set("xpack.security.http.ssl.enabled", "false".to_owned());
+                set("xpack.security.transport.ssl.enabled", "false".to_owned());
+            }
+        }
         // Without certificates the plugin does not let the node start, and without the plugin the setting does not.
         Product::OpenSearch if places.home.join("plugins/opensearch-security").is_dir() => {
             set("plugins.security.disabled", "true".to_owned());
@@ -95,6 +114,8 @@ fn copy(from: &Path, to: &Path, without: &[&str]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::super::distribution::Distribution;
     use super::*;
 
@@ -151,7 +172,9 @@ mod tests {
     #[test]
     fn the_keystore_of_a_server_that_was_named_comes_along() {
         let (folder, _) = written_with(None, Distribution::opensearch("3.6.0"), &[], true);
-        assert_eq!(fs::read_to_string(folder.path().join("config/opensearch.keystore")).unwrap(), "secret");
+        let keystore = folder.path().join("config/opensearch.keystore");
+        assert_eq!(fs::read_to_string(&keystore).unwrap(), "secret");
+        assert_eq!(fs::metadata(&keystore).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -26,7 +26,10 @@ impl OwnedNode {
     /// [`NodeError`].
     pub async fn start(spec: NodeSpec) -> Result<Self, NodeError> {
         let (distribution, java_home, named) = (spec.distribution.clone(), spec.java_home.clone(), spec.home.clone());
-        let unpack = move || named.map_or_else(|| distribution.home(&root(), &cache(), java_home.as_deref()), Ok);
+        let unpack = move || match named {
+            Some(home) => std::path::absolute(home).map_err(NodeError::io("cannot use the server's folder")),
+            None => distribution.home(&root(), &cache(), java_home.as_deref()),
+        };
         let unpacked = tokio::task::spawn_blocking(unpack).await;
         let home = unpacked.map_err(io::Error::other).map_err(NodeError::io("unpacking stopped"))??;
         let launched = launch(&spec, &home)?;

@@ -145,6 +145,10 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
         .stderr(errors)
         // Its own group: it does not get the terminal's signals, and children of its launcher end with it.
         .process_group(0);
+    // Our own, among them secrets of the cluster that is loaded into.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"INRUSH_")) {
+        command.env_remove(name);
+    }
     let as_root = rustix::process::geteuid().is_root();
     if as_root {
         let (uid, gid) = user("nobody")?;

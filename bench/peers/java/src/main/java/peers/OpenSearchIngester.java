@@ -54,7 +54,7 @@ public final class OpenSearchIngester {
                     b.maxConcurrentRequests(options.concurrent);
                 }
                 if (options.retries > 0) {
-                    b.backoffPolicy(BackoffPolicy.exponentialBackoff(50, options.retries));
+                    b.backoffPolicy(BackoffPolicy.exponentialBackoff(50L, options.retries));
                 }
                 return b;
             });
