@@ -25,7 +25,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from servers import Cluster, Server, request, stat
 from table import series, table, whole
-from tools import for_run, named, release
+from tools import for_run, inrush_with, named, release
 from tuner import settle
 
 FIELDS = ["time", "label", "phase", "round", "tool", "setting", "docs", "arrived", "reported", "seconds", "searchable_s", "green_s", "client_cpu_s", "client_peak_mib",
@@ -90,6 +90,8 @@ class Bench:
         null = isinstance(self.server, Null)
         if not null:
             self.fresh()
+        # So that it is in the page cache for everybody.
+        subprocess.run(["cat", file], stdout=subprocess.DEVNULL, check=True)
         command = tool.command(self.to, "bench", file, setting)
         if self.args.client_cpus:
             command = ["taskset", "-c", self.args.client_cpus, *command]
@@ -161,6 +163,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--label", required=True, help="names this series in the CSV file")
     parser.add_argument("--only", help="regular expression on the tools' names")
+    parser.add_argument("--also", action="append", default=[], metavar="NAME=VALUE", help="inrush with this flag, too, as in id=FIELD; repeatable")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--shards", type=int, default=1)
@@ -171,7 +174,7 @@ def main():
     parser.add_argument("--faults", action="store_true")
     args = parser.parse_args()
     product, _, version = args.server.partition(":")
-    tools = for_run(product, args.data, args.only, args.faults)
+    tools = for_run(product, args.data, args.only, args.faults) + [inrush_with(flag) for flag in args.also]
     docs = args.docs or count(args.data)
     if product == "null":
         server = Null()

@@ -31,10 +31,11 @@ flights() {
   cat "$folder/package/data/flights-3m.parquet"
   rm -r "$folder"
 }
-lines() { made "lines-$1.ndjson" python3 bench/data.py lines "$1"; }
 repeated() { # TIMES FILE
   for _ in $(seq "$1"); do cat "$2"; done
 }
+again() { made "lines-2000000x$1.ndjson" repeated "$1" "$(lines 2000000)"; }
+lines() { made "lines-$1.ndjson" python3 bench/data.py lines "$1"; }
 compare() {
   echo "bench/peers/run.py --out $(basename "$out") ${*//"$data/"/}"
   bench/peers/run.py --out "$out" "$@"
@@ -44,17 +45,19 @@ compare() {
 series_null_lines() {
   compare --label null-lines --server null --data "$(lines 2000000)" --screen-data "$(lines 1000000)" --only 'inrush|prototype|replay|espipe|^go'
 }
+# What it costs inrush to take ids out of the documents, to send them as SMILE, and to compress them. 2.6 GB.
+series_null_ways() {
+  compare --label null-ways --server null --data "$(again 10)" --only '^inrush$|prototype' --also id=clientip --also encoding=smile --also compression=gzip
+}
 # So few that much of it is the start of the program; for documents per second, not to be compared with the others.
 series_null_lines_slow() { compare --label null-lines-slow --server null --data "$(lines 300000)" --only 'inrush|elasticdump|-py'; }
 # A minute for each run.
 series_null_java() { compare --label null-java --server null --data "$(lines 2000000)" --screen-data "$(lines 1000000)" --rounds 3 --only 'inrush|java'; }
 series_null_csv() { compare --label null-csv --server null --data "$(made lines-2000000.csv python3 bench/data.py lines-csv 2000000)" --only 'inrush|espipe'; }
-# As long as it takes to see what is steady: the same lines again and again, 20 GB, with the fastest of the others.
-series_null_20gb() {
-  local short
-  short=$(lines 2000000)
-  compare --label null-20gb --server null --data "$(made lines-152000000.ndjson repeated 76 "$short")" --screen-data "$short" --rounds 3 --only 'inrush|prototype|espipe 0.4'
-}
+# As long as it takes to see what is steady: the same lines again and again, with the fastest of the others.
+steady() { compare --label "$1" --server null --data "$(again "$2")" --screen-data "$(lines 1000000)" --rounds 3 --only 'inrush|prototype|espipe 0.4'; }
+series_null_5gb() { steady null-5gb 20; }
+series_null_20gb() { steady null-20gb 76; }
 # 3,000,000 flights of 5 columns; no other loader here reads Parquet.
 series_null_flights() { compare --label null-flights --server null --data "$(made flights-3m.parquet flights)" --docs 3000000; }
 

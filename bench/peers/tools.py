@@ -68,7 +68,7 @@ def elasticdump(url, index, file, setting):
 
 
 def prototype(url, index, file, setting):
-    # It sends whole files until it has sent so many GB: once. An entry of the reply for each document.
+    # It sends whole files until it has sent so many GB. An entry of the reply for each document.
     return [release("examples/blast"), url, str(0.999 * os.path.getsize(file) / 1e9), "2", "items", file]
 
 
@@ -108,6 +108,11 @@ for library in ("elasticsearch", "opensearch"):
 
 def named(setting):
     return " ".join(f"{name}={value}" for name, value in setting.items()) or "defaults"
+
+
+def inrush_with(flag):
+    name, _, value = flag.partition("=")
+    return Tool(f"inrush --{name} {value}", inrush, [{name: value}])
 
 
 def for_run(product, file, only=None, faults=False):

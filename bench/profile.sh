@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Where the client's processor time goes, for each way of a document through it: `perf` on loads into the null server, functions that take 2 % or more of it by
+# themselves, the kernel's included. Usage: bench/profile.sh [CASE…], cases as below; needs perf and the right to use it. The release builds of inrush and of its
+# testbed are expected in $CARGO_TARGET_DIR (with CARGO_PROFILE_RELEASE_STRIP=false our own functions have names); data as bench/peers/series.sh makes them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+release=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}/release
+data=${BENCH_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/bench/peers}
+lines=$data/lines-2000000x10.ndjson
+
+declare -A cases=(
+  [pass]="$lines"
+  [summary]="$lines --replies summary"
+  [ids]="$lines --id clientip"
+  [smile]="$lines --encoding smile"
+  [gzip]="$lines --compression gzip"
+  [csv]="$data/lines-2000000.csv"
+  [parquet]="$data/flights-3m.parquet"
+)
+[ $# -gt 0 ] || set -- pass summary ids smile gzip csv parquet
+
+work=$(mktemp -d)
+"$release/inrush-testbed" null --port 0 >"$work/url" 2>/dev/null < <(exec sleep infinity) &
+server=$!
+trap 'kill $server; rm -rf "$work"' EXIT
+until [ -s "$work/url" ]; do :; done
+url=$(head -n 1 "$work/url")
+
+python3 bench/machine.py
+for name in "$@"; do
+  read -ra given <<<"${cases[$name]:?no such case: $name}"
+  cat "${given[0]}" >/dev/null
+  perf record -q -F 997 -o "$work/perf" -- "$release/inrush" load "${given[@]}" --index bench --to "$url" --quiet --json >"$work/report"
+  python3 - "$name" "$work/report" "${given[0]}" <<'PY'
+import json, os, sys
+name, report, file = sys.argv[1:]
+report = json.load(open(report))
+print(f"\n{name}: {report['docs_indexed'] / report['seconds']:,.0f} documents/s, {os.path.getsize(file) / report['seconds'] / 1e6:,.0f} MB/s")
+PY
+  perf report -q -i "$work/perf" --stdio --no-children --percent-limit 2 --sort symbol 2>/dev/null | sed '/^$/d' | cut -c1-150
+done
