@@ -168,9 +168,10 @@ async fn one_that_is_stopped_goes_on(scene: &Scene) {
     let slow = |rate: Value| json!({"persistent": {"indices.recovery.max_bytes_per_sec": rate}});
     // A restore that lasts.
     scene.send("PUT", "/_cluster/settings", slow(json!("150kb"))).await;
-    let child = scene.bake(&scene.s3.endpoint).spawn().unwrap();
+    let mut child = scene.bake(&scene.s3.endpoint).spawn().unwrap();
     let mut look = tokio::time::interval(Duration::from_millis(20));
     while scene.client.json("GET", "/flights", Value::Null).await.unwrap().status == 404 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before the index was there");
         look.tick().await;
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
