@@ -29,6 +29,7 @@ FIELDS = ["time", "label", "round", "way", "docs", "acknowledged_s", "searchable
 WAYS = {
     "on": ([], {}),
     "off": (["--leave-settings"], {}),
+    "refresh-1s": (["--leave-settings"], {"refresh_interval": "1s"}),
     "refresh-off": (["--leave-settings"], {"refresh_interval": "-1"}),
     "refresh-60s": (["--leave-settings"], {"refresh_interval": "60s"}),
     # For loads that the guard leaves alone otherwise.
