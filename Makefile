@@ -27,7 +27,7 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 	$(MAKE) build
 	scripts/demo.sh
 
-test: tools check servers python python-spark python-hadoop python-ray ## everything
+test: tools check instructions servers python python-spark python-hadoop python-ray ## everything
 
 check: fmt lint docs purity unit ## what needs no server
 
@@ -68,7 +68,7 @@ python-ray: tools ## on Ray with two workers, one of which is killed
 wheel: ## the Python package as a wheel, with the command line in it
 	scripts/python.sh wheel
 
-instructions: tools ## how many instructions the hot paths take, against what is known of them
+instructions: tools ## how many instructions the hot paths take in the tests' build, against what is known of them
 	scripts/instructions.sh
 
 chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch, 40 of its node, bakes killed at each of their steps

@@ -2,6 +2,7 @@
 """Made-up rows in the shape of real data, the same ones each time.
 
     python3 bench/data.py lines 2000000 > lines.ndjson   # log lines, about 131 bytes each
+    python3 bench/data.py lines-numbered 2000000   # the same with their number, from 0, in `n`
     python3 bench/data.py lines-csv 2000000 > lines.csv  # the same as columns
     python3 bench/data.py dvf 1000000 > dvf.csv          # French property sales with the 40 columns of geo-dvf, about 230 bytes a row
 """
@@ -46,7 +47,7 @@ def line(dice, n):
 
 
 def main():
-    made = {"lines": None, "lines-csv": "timestamp,clientip,request,status,size", "dvf": ",".join(DVF)}
+    made = {"lines": None, "lines-numbered": None, "lines-csv": "timestamp,clientip,request,status,size", "dvf": ",".join(DVF)}
     if len(sys.argv) != 3 or sys.argv[1] not in made:
         raise SystemExit(__doc__)
     dice = random.Random(1)
@@ -55,6 +56,8 @@ def main():
     for n in range(int(sys.argv[2])):
         if sys.argv[1] == "dvf":
             print(",".join(dvf(dice, n)))
+        elif sys.argv[1] == "lines-numbered":
+            print('{"n":%d,"@timestamp":"%s","clientip":"%s","request":"%s","status":%d,"size":%d}' % (n, *line(dice, n)))
         elif sys.argv[1] == "lines":
             print('{"@timestamp":"%s","clientip":"%s","request":"%s","status":%d,"size":%d}' % line(dice, n))
         else:

@@ -3,7 +3,7 @@
 
 Screens a grid of batch bytes x requests in flight with short runs, then compares its best three cells and `auto` in blocks of one run each, in
 an order shuffled for every round. The best fixed cell is chosen on the even rounds and compared on the odd ones: the maximum of many noisy
-cells flatters itself. Fixed cells send plain JSON, as a script would; `auto` chooses encoding and compression, too. Every run goes into a fresh index after the merges of the last one have ended. Appends to the CSV file, so that a run that
+cells flatters itself. Fixed cells get as much memory as they need, `auto` its default. Fixed cells send plain JSON, as a script would; `auto` chooses encoding and compression, too. Every run goes into a fresh index after the merges of the last one have ended. Appends to the CSV file, so that a run that
 was cut off goes on where it was.
 
     bench/tuner.py --server opensearch:3.6.0 --data lines.ndjson --mapping lines.json --out bench/runs/… [--rounds 10]
@@ -80,8 +80,8 @@ class Bench:
         size, _, in_flight = cell.partition("x")
         fixed = [] if cell.startswith("auto") else ["--batch-bytes", size, "--in-flight", in_flight]
         flags = fixed if cell == "auto" else [*fixed, *PLAIN]
-        # The largest cells of the grid need more than the default.
-        memory = ["--memory", "1GiB"]
+        # The largest cells of the grid need more than the default, which is what `auto` has.
+        memory = [] if cell.startswith("auto") else ["--memory", "1GiB"]
         cpu = self.server.cpu_seconds()
         command = [binary("inrush"), "load", *files, "--index", "bench", "--mapping", self.args.mapping, "--shards", str(self.args.shards),
                    "--replicas", "0", "--to", self.to, "--quiet", "--json", "--no-verify", *memory, *flags]

@@ -2,16 +2,28 @@
 # Counts the instructions of what a load does most, a document, and compares them with those of bench/instructions.csv: more than 5 % more
 # is an error, unless somebody decides otherwise with --write, which writes the new counts there. Counts and not times: callgrind gives the same
 # number whatever else the machine does.
-# Usage: scripts/instructions.sh [--write]
+# Usage: scripts/instructions.sh [dev|release] [--write]
+#   dev      the build of the tests, in which only inrush-core is optimized: nothing has to be compiled for it, so CI counts this one (default)
+#   release  what users run
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}
+profile=dev
+case ${1:-} in
+  dev | release) profile=$1; shift ;;
+esac
 cases=(ndjson ndjson-id ndjson-smile csv parquet reply gzip)
 # What is counted is the difference between two files, without the program's beginning and end.
 few=10000
 many=20000
-cargo build --locked --quiet --release -p inrush --example hot_paths
-hot_paths=$CARGO_TARGET_DIR/release/examples/hot_paths
+if [ "$profile" = dev ]; then
+  # The selection of the Makefile's tests, whose build this is.
+  cargo build --locked --quiet --workspace --features sql,cloud,databases --example hot_paths
+  hot_paths=$CARGO_TARGET_DIR/debug/examples/hot_paths
+else
+  cargo build --locked --quiet --release -p inrush --example hot_paths
+  hot_paths=$CARGO_TARGET_DIR/release/examples/hot_paths
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for case in "${cases[@]}"; do
@@ -22,27 +34,33 @@ for case in "${cases[@]}"; do
     sed -n "s/.*Collected : \([0-9]*\).*/$case $docs \1/p" "$work/log"
   done
 done >"$work/counts"
-python3 - "$work/counts" "${1:-}" <<'PY'
+python3 - "$work/counts" "$profile" "${1:-}" <<'PY'
 import csv, pathlib, sys
 
 TOLERANCE = 0.05
-counted, write = pathlib.Path(sys.argv[1]), sys.argv[2] == "--write"
+counted, profile, write = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "--write"
 counts = {}
 for case, docs, count in (line.split() for line in counted.read_text().splitlines()):
     counts.setdefault(case, []).append((int(docs), int(count)))
 now = {case: round((many[1] - few[1]) / (many[0] - few[0]), 1) for case, (few, many) in counts.items()}
 known = pathlib.Path("bench/instructions.csv")
+rows = list(csv.DictReader(known.open()))
 if write:
-    known.write_text("case,instructions_per_document\n" + "".join(f"{case},{count}\n" for case, count in now.items()))
-before = {row["case"]: float(row["instructions_per_document"]) for row in csv.DictReader(known.open())}
+    rows = [row for row in rows if row["profile"] != profile]
+    rows += [{"profile": profile, "case": case, "instructions_per_document": count} for case, count in now.items()]
+    with known.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+before = {row["case"]: float(row["instructions_per_document"]) for row in rows if row["profile"] == profile}
 if set(now) != set(before):
     sys.exit(f"instructions: counted {sorted(now)}, known are {sorted(before)}")
 for case, count in now.items():
-    print(f"instructions: {case} {count:.0f} a document, {100 * (count / before[case] - 1):+.1f} % against {before[case]:.0f}")
+    print(f"instructions: {profile}: {case} {count:.0f} a document, {100 * (count / before[case] - 1):+.1f} % against {before[case]:.0f}")
 more = [case for case in now if now[case] > before[case] * (1 + TOLERANCE)]
 less = [case for case in now if now[case] < before[case] * (1 - TOLERANCE)]
 if less:
-    print(f"instructions: fewer than are known of {', '.join(less)}; scripts/instructions.sh --write keeps it so")
+    print(f"instructions: fewer than are known of {', '.join(less)}; scripts/instructions.sh {profile} --write keeps it so")
 if more:
-    sys.exit(f"instructions: {100 * TOLERANCE:.0f} % more than are known of {', '.join(more)}. If that is what it has to cost, scripts/instructions.sh --write")
+    sys.exit(f"instructions: {100 * TOLERANCE:.0f} % more than are known of {', '.join(more)}. If that is what it has to cost, scripts/instructions.sh {profile} --write")
 PY

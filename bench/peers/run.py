@@ -1,25 +1,31 @@
 #!/usr/bin/env python3
 """Loaders side by side on one server and the same file.
 
-Screens each tool's settings with a short file, then compares each tool's defaults and its best setting in rounds, in an order shuffled for each,
-every run into a fresh index after the merges of the one before have ended. What arrived is counted on the server. Appends to the CSV file, so that a
-run that was cut off goes on where it was; prints what `table.py` makes of it.
+Screens each tool's settings with a short file: all of them once, the three fastest twice more. Then compares each tool's defaults and its best setting in
+rounds, in an order shuffled for each, every run into a fresh index after the merges of the one before have ended. What arrived is counted on the server.
+Appends to the CSV file, so that a run that was cut off goes on where it was; prints what `table.py` makes of it.
 
     bench/peers/install.sh
     bench/peers/run.py --server opensearch:3.6.0 --data lines.ndjson --mapping bench/lines.mapping.json --out bench/runs/… [--rounds 5]
 
-`--server null` measures the clients alone. `--faults` puts the testbed's proxy between: 5 % of the items are answered with 429, 1 % of the answers lost.
+`--server null` measures the clients alone. `--faults` puts the testbed's proxy between: 5 % of the items are answered with 429, 1 % of the answers lost
+after the server has done the work. The documents have to have a number in `n` then, from 0, each once: so what is missing and what is there twice is told apart.
 """
 
 import argparse
 import csv
+import hashlib
 import json
 import os
 import pathlib
 import random
+import re
+import signal
+import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
@@ -28,8 +34,13 @@ from table import series, table, whole
 from tools import for_run, inrush_with, named, release
 from tuner import settle
 
+# `client_anon_mib`: the largest resident memory without pages of files that was seen, every 0.1 s. `build`: of inrush. The last four only with faults.
 FIELDS = ["time", "label", "phase", "round", "tool", "setting", "docs", "arrived", "reported", "seconds", "searchable_s", "green_s", "client_cpu_s", "client_peak_mib",
-          "server_cpu_s", "exit", "said"]
+          "server_cpu_s", "exit", "said", "client_anon_mib", "build", "missing", "twice", "items_rejected", "resets"]
+# What inrush sets for the time of a load of 1 GiB and more into an empty index, for the others, too.
+OUR_SETTINGS = {"number_of_replicas": 0, "refresh_interval": "60s", "translog.flush_threshold_size": "1gb", "merge.scheduler.auto_throttle": False}
+# A pseudo setting: the index is set so before the tool starts, and back when it has ended.
+WITH_OUR_SETTINGS = {"index_settings": "inrush's"}
 
 
 class Null:
@@ -57,19 +68,22 @@ class Null:
 
 
 class Bench:
-    def __init__(self, args, server, to):
-        self.args, self.server, self.to = args, server, to
+    def __init__(self, args, server):
+        self.args, self.server = args, server
         self.mapping = json.loads(pathlib.Path(args.mapping).read_text()) if args.mapping else None
         self.settings = json.loads(pathlib.Path(args.settings).read_text()) if args.settings else {}
+        self.build = hashlib.sha256(pathlib.Path(release("inrush")).read_bytes()).hexdigest()[:12]
         self.out = pathlib.Path(args.out)
         self.done = {}
-        if self.out.exists():
-            for row in csv.DictReader(self.out.open()):
-                self.done[row["label"], row["phase"], int(row["round"]), row["tool"], row["setting"]] = row
-        else:
-            self.out.parent.mkdir(parents=True, exist_ok=True)
-            with self.out.open("w") as file:
-                csv.DictWriter(file, FIELDS).writeheader()
+        rows = list(csv.DictReader(self.out.open())) if self.out.exists() else []
+        for row in rows:
+            self.done[row["label"], row["phase"], int(row["round"]), row["tool"], row["setting"]] = row
+        self.out.parent.mkdir(parents=True, exist_ok=True)
+        # An older file has fewer columns.
+        with self.out.open("w") as file:
+            writer = csv.DictWriter(file, FIELDS)
+            writer.writeheader()
+            writer.writerows(rows)
 
     def fresh(self):
         url = self.server.url
@@ -77,6 +91,7 @@ class Bench:
             request(f"{url}/bench", "DELETE")
         except OSError:
             pass
+        settle(url)
         settings = {"number_of_shards": self.args.shards, "number_of_replicas": self.args.replicas, **self.settings}
         body = {"settings": {"index": settings}}
         if self.mapping:
@@ -88,21 +103,35 @@ class Bench:
         if key in self.done and phase != "warm-up":
             return self.done[key]
         null = isinstance(self.server, Null)
-        if not null:
-            self.fresh()
         # So that it is in the page cache for everybody.
         subprocess.run(["cat", file], stdout=subprocess.DEVNULL, check=True)
-        command = tool.command(self.to, "bench", file, setting)
+        if not null:
+            self.fresh()
+        setting = {name: value for name, value in setting.items() if name not in WITH_OUR_SETTINGS}
+        with_ours = key[4] != named(setting)
+        if with_ours:
+            request(f"{self.server.url}/bench/_settings", "PUT", {"index": OUR_SETTINGS})
+        proxy = Faults(self.server.url) if self.args.faults else None
+        command = tool.command(proxy.url if proxy else self.server.url, "bench", file, setting)
         if self.args.client_cpus:
             command = ["taskset", "-c", self.args.client_cpus, *command]
         # What wait4 tells of a child's memory begins with ours, of which it is a copy until it runs its program.
         peak = tempfile.NamedTemporaryFile()
         command = ["/usr/bin/time", "-q", "-f", "%M", "-o", peak.name, *command]
         cpu, started = self.server.cpu_seconds(), time.monotonic()
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/tmp", text=True, errors="replace")
+        child = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/tmp", text=True, errors="replace", start_new_session=True)
+        # Whoever gets stuck is ended, and the row says so.
+        late = threading.Timer(self.args.timeout, os.killpg, (child.pid, signal.SIGKILL))
+        late.start()
+        anonymous = Anonymous(child.pid)
         said = child.stdout.read()
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.monotonic() - started
+        late.cancel()
+        if with_ours:
+            back = {name: self.settings.get(name) for name in OUR_SETTINGS} | {"number_of_replicas": self.args.replicas}
+            request(f"{self.server.url}/bench/_settings", "PUT", {"index": back})
         child.returncode = os.waitstatus_to_exitcode(status)
         report = reported(said)
         if tool.own_clock and "seconds" in report:
@@ -116,8 +145,10 @@ class Bench:
             request(f"{self.server.url}/bench/_refresh", "POST")
             searchable = time.monotonic() - started
             if self.args.replicas:
-                request(f"{self.server.url}/_cluster/health/bench?wait_for_status=green&wait_for_no_initializing_shards=true&timeout=600s")
+                health = request(f"{self.server.url}/_cluster/health/bench?wait_for_status=green&wait_for_no_initializing_shards=true&timeout=500s")
                 green = time.monotonic() - started
+                if health["timed_out"] or health["active_shards"] != self.args.shards * (1 + self.args.replicas):
+                    raise SystemExit(f"the index is not green with its replicas: {health}")
             arrived = request(f"{self.server.url}/bench/_count")["count"]
             # What the server still has to do for it, counted with it and not with the next.
             settle(self.server.url)
@@ -126,9 +157,11 @@ class Bench:
             "setting": named(setting), "docs": docs, "arrived": arrived,
             "reported": report.get("docs_indexed", ""), "seconds": round(seconds, 3), "searchable_s": round(searchable, 3),
             "green_s": round(green, 3), "client_cpu_s": round(usage.ru_utime + usage.ru_stime, 2), "client_peak_mib": round(int(pathlib.Path(peak.name).read_text().split()[-1]) / 1024),
-            "server_cpu_s": round(self.server.cpu_seconds() - cpu, 2), "exit": child.returncode,
+            "server_cpu_s": round(self.server.cpu_seconds() - cpu, 2), "exit": child.returncode, "client_anon_mib": anonymous.most(), "build": self.build,
             "said": " ".join(said.split())[-200:] if arrived != docs or child.returncode or not report else "",
         }
+        if proxy:
+            row |= proxy.stop() | census(self.server.url, docs)
         self.done[key] = row
         if phase == "warm-up":
             return row
@@ -138,13 +171,74 @@ class Bench:
         return row
 
 
+class Anonymous:
+    """The largest resident memory without pages of files of the programs that a process starts, MiB."""
+
+    def __init__(self, parent):
+        self.parent, self.kib, self.ended = parent, 0, threading.Event()
+        self.thread = threading.Thread(target=self._watch)
+        self.thread.start()
+
+    def _watch(self):
+        child = None
+        while not self.ended.wait(0.1):
+            try:
+                child = child or self._child()
+                found = re.findall(r"(?:RssAnon|RssShmem):\s+(\d+)", (child / "status").read_text()) if child else []
+                self.kib = max(self.kib, sum(map(int, found)))
+            except OSError:
+                continue
+
+    def _child(self):
+        """The program that the process has started."""
+        for path in pathlib.Path("/proc").glob("[0-9]*"):
+            if stat(path / "stat")[1] == str(self.parent):
+                return path
+        return None
+
+    def most(self):
+        self.ended.set()
+        self.thread.join()
+        return round(self.kib / 1024)
+
+
+class Faults:
+    """The testbed's proxy, which spoils what the server does; one for each run, so that all meet the same."""
+
+    def __init__(self, to):
+        command = [release("inrush-testbed"), "proxy", "--to", to, "--reject-items", "5", "--reset-after-applying", "1"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+
+    def stop(self):
+        """What it did."""
+        said, _ = self.process.communicate()
+        stats = json.loads(said)
+        return {"items_rejected": stats["items_rejected"], "resets": stats["resets"]}
+
+
+def census(url, docs):
+    """How many of the numbers below `docs` no document has, and how many documents have one that another one has, too."""
+    seen = total = 0
+    after = {}
+    while True:
+        numbers = {"composite": {"size": 10000, "sources": [{"n": {"terms": {"field": "n"}}}], **after}}
+        found = request(f"{url}/bench/_search", "POST", {"size": 0, "aggs": {"numbers": numbers}})["aggregations"]["numbers"]
+        seen += len(found["buckets"])
+        total += sum(bucket["doc_count"] for bucket in found["buckets"])
+        if "after_key" not in found:
+            return {"missing": docs - seen, "twice": total - seen}
+        after = {"after": found["after_key"]}
+
+
 def reported(said):
-    """The report that a tool ended with, where it is JSON."""
+    """The report that a tool ended with, where it is JSON, or what espipe says."""
     start = said.rfind("\n{") + 1 if not said.startswith("{") else 0
     try:
         return json.loads(said[start:])
     except ValueError:
-        return {}
+        piped = re.findall(r"Piped ([\d,]+) of", said)
+        return {"docs_indexed": int(piped[-1].replace(",", ""))} if piped else {}
 
 
 def count(file):
@@ -172,6 +266,8 @@ def main():
     parser.add_argument("--client-cpus")
     parser.add_argument("--server-cpus")
     parser.add_argument("--faults", action="store_true")
+    parser.add_argument("--our-settings", action="store_true", help="the others' best once more, with the index settings of inrush for the time of the load")
+    parser.add_argument("--timeout", type=float, default=900, help="seconds after which a run is ended")
     args = parser.parse_args()
     product, _, version = args.server.partition(":")
     tools = for_run(product, args.data, args.only, args.faults) + [inrush_with(flag) for flag in args.also]
@@ -183,12 +279,7 @@ def main():
     else:
         server = Server(product, version, args.heap_mib, args.server_cpus)
     with server:
-        proxy, to = None, server.url
-        if args.faults:
-            command = [release("inrush-testbed"), "proxy", "--to", server.url, "--reject-items", "5", "--reset-after-applying", "1"]
-            proxy = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            to = proxy.stdout.readline().strip()
-        bench = Bench(args, server, to)
+        bench = Bench(args, server)
         for number in range(2):
             bench.run("warm-up", number, tools[0], {}, args.data, docs)
         screen = args.screen_data or args.data
@@ -198,9 +289,18 @@ def main():
         for tool, setting in trials:
             bench.run("screen", 0, tool, setting, screen, screened)
 
-        def searchable(tool, setting):
-            row = bench.done[args.label, "screen", 0, tool.name, named(setting)]
-            return float(row["searchable_s"]) if whole(row) else float("inf")
+        def took(tool, setting, rounds):
+            rows = [bench.done[args.label, "screen", number, tool.name, named(setting)] for number in range(rounds)]
+            return statistics.median(float(row["seconds"]) for row in rows) if all(map(whole, rows)) else float("inf")
+
+        # By the time to their end: what the last refresh takes is a matter of chance. One run each would be one, too.
+        short = {}
+        for tool in tools:
+            short[tool.name] = sorted(tool.settings, key=lambda setting: took(tool, setting, 1))[:3] if (tool, tool.settings[0]) in trials else []
+        again = [(tool, setting, number) for number in (1, 2) for tool in tools for setting in short[tool.name]]
+        random.Random(8).shuffle(again)
+        for tool, setting, number in again:
+            bench.run("screen", number, tool, setting, screen, screened)
 
         # Of each its defaults, and its best setting where that is another one; with faults all that are left.
         runs = []
@@ -208,18 +308,16 @@ def main():
             runs.append((tool, tool.settings[0]))
             others = tool.settings[1:]
             if others and not args.faults:
-                best = min(tool.settings, key=lambda setting: searchable(tool, setting))
+                best = min(short[tool.name], key=lambda setting: took(tool, setting, 3))
                 others = [best] if best in others else []
             runs += [(tool, setting) for setting in others]
+            if args.our_settings and tool.name != "inrush":
+                runs.append((tool, {**runs[-1][1], **WITH_OUR_SETTINGS}))
         for number in range(args.rounds):
             order = list(runs)
             random.Random(number).shuffle(order)
             for tool, setting in order:
                 bench.run("compare", number, tool, setting, args.data, docs)
-        if proxy:
-            proxy.stdin.close()
-            proxy.wait()
-
     print()
     print("\n".join(table(series(args.out, args.label))))
 

@@ -86,13 +86,16 @@ series_opensearch_artworks() {
 }
 # From empty to green with the replica in place; two nodes share the processors with the client.
 series_two_nodes() {
-  compare --label two-nodes --server "$opensearch" --nodes 2 --shards 2 --replicas 1 --heap-mib 1024 --rounds 3 --mapping bench/lines.mapping.json \
+  compare --label two-nodes --server "$opensearch" --nodes 2 --shards 2 --replicas 1 --heap-mib 1024 --rounds 3 --our-settings --mapping bench/lines.mapping.json \
     --data "$(lines 10000000)" --screen-data "$(lines 1000000)" --only "$fast"
 }
 # 5 % of the items are answered with 429, and one reply in a hundred is lost after the request was carried out.
 series_opensearch_faults() {
-  compare --label opensearch-faults --server "$opensearch" --mapping bench/lines.mapping.json --data "$(lines 1000000)" --rounds 3 --faults
+  compare --label opensearch-faults --server "$opensearch" --mapping bench/lines-numbered.mapping.json --rounds 3 --faults \
+    --data "$(made lines-numbered-1000000.ndjson python3 bench/data.py lines-numbered 1000000)"
 }
+# The limit that no client can pass, and the fastest of the others: fewer loaders, more rounds.
+series_opensearch_limit() { compare --label opensearch-limit --server "$opensearch" --mapping bench/lines.mapping.json --data "$(lines 5000000)" --screen-data "$(lines 2000000)" --rounds 8 --only '^inrush|replay|espipe 0.4'; }
 
 [ $# -ge 2 ] || { usage; exit 2; }
 out=$1
@@ -104,6 +107,7 @@ bench/peers/install.sh
 # What a run says, with the machine and its commands, beside its figures.
 {
   python3 bench/machine.py
+  echo "inrush of commit $(git describe --always --dirty), $("${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}/release/inrush" --version); $(go version); $(java -version 2>&1 | head -n 1); node $(node --version)"
   for name in "$@"; do
     echo "series $name"
     "series_${name//-/_}"

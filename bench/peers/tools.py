@@ -22,9 +22,10 @@ class Tool:
     products: tuple = ("opensearch", "elasticsearch")
     formats: tuple = ("ndjson",)
     own_clock: bool = False
-    only_with_faults: bool = False
     not_with_faults: bool = False
     retries: dict | None = None
+    # A setting with which documents get ids, so that one that is sent twice is there once; only with faults.
+    ids: dict | None = None
 
 
 def release(name):
@@ -64,6 +65,8 @@ def espipe(version):
 
 def elasticdump(url, index, file, setting):
     program = str(PEERS / "npm/node_modules/.bin/elasticdump")
+    if file.endswith(".csv"):
+        return [program, f"--input=csv://{file}", f"--output={url}/{index}", *flags(setting)]
     return [program, f"--input={file}", f"--output={url}/{index}", "--type=data", "--transform=doc._source=Object.assign({},doc)", *flags(setting)]
 
 
@@ -80,29 +83,29 @@ def inrush(url, index, file, setting):
 GO = grid(lean=[True], workers=[2, 4, 8], flush_bytes=[1 << 20, 5 << 20, 16 << 20])
 JAVA = grid(operations=[1000, 5000, 20000], bytes=[16 << 20], concurrent=[1, 4, 8])
 BACK_OFF = {"retries": 8}
+IDS = {"ids": True}
 # Bodies are compressed unless `uncompressed`.
 ESPIPE = grid(uncompressed=[True], batch_size=[1000, 5000, 20000], max_requests=[2, 4, 16])
 TOOLS = [
-    Tool("inrush", inrush, [{}], formats=("ndjson", "csv", "parquet")),
+    # Documents without ids are there twice if a reply is lost and they are sent again.
+    Tool("inrush", inrush, [{}], formats=("ndjson", "csv", "parquet"), ids={"id_from": "position"}),
     # The least that a loader can be: mmap, memchr and blocking sockets, in the testbed's examples.
     Tool("bare prototype", prototype, [{}], products=()),
-    # Documents without ids are there twice if a reply is lost and they are sent again.
-    Tool("inrush --id-from position", inrush, [{"id_from": "position"}], formats=("ndjson", "csv", "parquet"), only_with_faults=True),
     Tool("replay", go("replay"), grid(workers=[2, 4, 8], flush_bytes=[512 << 10, 2 << 20, 8 << 20]), own_clock=True, not_with_faults=True),
     Tool("espipe 0.4.0", espipe("0.4.0"), ESPIPE, formats=("ndjson", "csv")),
-    Tool("espipe 0.7.0", espipe("0.7.0"), ESPIPE, formats=("ndjson", "csv")),
-    Tool("go esutil", go("esutil"), GO, products=("elasticsearch",)),
-    Tool("go opensearchutil", go("opensearchutil"), GO, products=("opensearch",)),
-    Tool("elasticsearch-java", java("ElasticsearchIngester"), JAVA, products=("elasticsearch",), retries=BACK_OFF),
-    Tool("opensearch-java", java("OpenSearchIngester"), JAVA, products=("opensearch",), retries=BACK_OFF),
+    Tool("espipe 0.7.0", espipe("0.7.0"), ESPIPE, formats=("ndjson", "csv"), ids={"generate_id": "true"}),
+    Tool("go esutil", go("esutil"), GO, products=("elasticsearch",), ids=IDS),
+    Tool("go opensearchutil", go("opensearchutil"), GO, products=("opensearch",), ids=IDS),
+    Tool("elasticsearch-java", java("ElasticsearchIngester"), JAVA, products=("elasticsearch",), retries=BACK_OFF, ids=IDS),
+    Tool("opensearch-java", java("OpenSearchIngester"), JAVA, products=("opensearch",), retries=BACK_OFF, ids=IDS),
     # It refreshes the index after each batch unless told not to.
-    Tool("elasticdump", elasticdump, grid(noRefresh=[True], quiet=[True], limit=[1000, 5000], concurrency=[1, 4]), retries={"retryAttempts": 8}),
+    Tool("elasticdump", elasticdump, grid(noRefresh=[True], quiet=[True], limit=[1000, 5000], concurrency=[1, 4]), formats=("ndjson", "csv"), retries={"retryAttempts": 8, "retryDelay": 100}),
 ]
 for library in ("elasticsearch", "opensearch"):
     TOOLS += [
         Tool(f"{library}-py streaming_bulk", python(library, "streaming_bulk"), grid(lean=[True], chunk_size=[1000, 5000]), products=(library,),
-             retries={"max_retries": 8}),
-        Tool(f"{library}-py parallel_bulk", python(library, "parallel_bulk"), grid(lean=[True], chunk_size=[1000, 5000], threads=[2, 4, 8]), products=(library,)),
+             retries={"max_retries": 8, "initial_backoff": 0.05}, ids=IDS),
+        Tool(f"{library}-py parallel_bulk", python(library, "parallel_bulk"), grid(lean=[True], chunk_size=[1000, 5000], threads=[2, 4, 8]), products=(library,), ids=IDS),
     ]
 
 
@@ -116,10 +119,15 @@ def inrush_with(flag):
 
 
 def for_run(product, file, only=None, faults=False):
-    """The tools that speak to that product and read such a file; `only` is a regular expression on names. With faults each has its defaults, and retries."""
+    """The tools that speak to that product and read such a file; `only` is a regular expression on names. With faults each has its defaults, its retries where
+    its defaults have none, and with that ids."""
     ending = pathlib.Path(file).suffix.lstrip(".")
+    ending = {"jsonl": "ndjson", "json": "ndjson"}.get(ending, ending)
     tools = [tool for tool in TOOLS if product in (*tool.products, "null") and ending in tool.formats and re.search(only or "", tool.name)
-             and not (tool.not_with_faults if faults else tool.only_with_faults)]
+             and not (faults and tool.not_with_faults)]
+    if not tools:
+        raise SystemExit(f"none of the loaders{' of that name' if only else ''} reads {file} (ndjson, jsonl, json, csv, parquet) into {product}")
     if not faults:
         return tools
-    return [dataclasses.replace(tool, settings=[{}] + ([tool.retries] if tool.retries else [])) for tool in tools]
+    ways = lambda tool: [{}] + ([tool.retries] if tool.retries else []) + ([{**(tool.retries or {}), **tool.ids}] if tool.ids else [])
+    return [dataclasses.replace(tool, settings=ways(tool)) for tool in tools]

@@ -18,6 +18,8 @@ type Options struct {
 	Files      []string
 	Workers    int
 	FlushBytes int
+	// Whether documents get their line numbers as ids, so that one that is sent twice is there once.
+	IDs bool
 	// Whether replies come as short and plain as the library allows.
 	Lean bool
 }
@@ -40,6 +42,7 @@ func Parse(flushBytes int) Options {
 	flag.StringVar(&options.Index, "index", "bench", "the index")
 	flag.IntVar(&options.Workers, "workers", runtime.NumCPU(), "requests in flight")
 	flag.IntVar(&options.FlushBytes, "flush-bytes", flushBytes, "bytes of a request")
+	flag.BoolVar(&options.IDs, "ids", false, "line numbers as ids")
 	flag.BoolVar(&options.Lean, "lean", false, "replies that are not compressed and, where the library can, without what is not needed")
 	flag.Parse()
 	options.Files = flag.Args()

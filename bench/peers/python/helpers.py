@@ -7,14 +7,16 @@ import sys
 import time
 
 
-def documents(files):
+def documents(files, ids):
+    number = 0
     for name in files:
         with open(name, "rb") as lines:
             for line in lines:
-                yield {"_source": json.loads(line)}
+                yield {"_source": json.loads(line), **({"_id": str(number)} if ids else {})}
+                number += 1
 
 
-def lines_as_they_are(files):
+def lines_as_they_are(files, _ids):
     """The helpers take JSON that is written already, too."""
     for name in files:
         with open(name, encoding="utf-8") as lines:
@@ -33,6 +35,8 @@ def main():
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--lean", action="store_true", help="documents are not decoded, and replies without what is not needed")
     parser.add_argument("--max-retries", type=int, default=0, help="streaming_bulk only; parallel_bulk has none")
+    parser.add_argument("--initial-backoff", type=float, default=2, help="seconds; streaming_bulk only")
+    parser.add_argument("--ids", action="store_true", help="line numbers as ids; not with --lean")
     parser.add_argument("files", nargs="+")
     args = parser.parse_args()
     if args.library == "elasticsearch":
@@ -44,11 +48,12 @@ def main():
     options = {"chunk_size": args.chunk_size, "max_chunk_bytes": args.max_chunk_bytes, "raise_on_error": False}
     if args.lean:
         options["filter_path"] = "errors,items.*.status,items.*.error"
-    source = (lines_as_they_are if args.lean else documents)(args.files)
+    source = (lines_as_they_are if args.lean else documents)(args.files, args.ids)
     if args.helper == "parallel_bulk":
         run = helpers.parallel_bulk(client, source, index=args.index, thread_count=args.threads, **options)
     else:
-        run = helpers.streaming_bulk(client, source, index=args.index, max_retries=args.max_retries, **options)
+        # Its first wait is 2 s, doubled each time, for every batch that had a rejection.
+        run = helpers.streaming_bulk(client, source, index=args.index, max_retries=args.max_retries, initial_backoff=args.initial_backoff, **options)
     began = time.monotonic()
     indexed = failed = 0
     for good, _ in run:

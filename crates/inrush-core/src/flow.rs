@@ -292,6 +292,12 @@ impl Flow {
         }
     }
 
+    /// The plan without what is tried or measured for a moment, below the server's limit: what to send such a load with another time.
+    pub fn plan_stands(&self) -> Plan {
+        let plan = self.tuner.stands();
+        Plan { batch_bytes: plan.batch_bytes.min(self.body_limit), ..plan }
+    }
+
     /// What the plan is based on.
     pub fn plan_why(&self) -> String {
         self.tuner.why()
@@ -401,7 +407,9 @@ impl Flow {
     /// Sends the first part of a slot.
     fn send(&mut self, now: Time, slot_id: u64) {
         let request = self.next_id();
-        let in_flight = self.in_flight();
+        let sent = |slot: &&Slot| matches!(slot.state, SlotState::Sent { .. });
+        // And this one, which waits until now.
+        let in_flight = self.slots.values().filter(sent).count() as u32 + 1;
         let epoch = self.durable.as_ref().map_or(0, |durable| durable.epoch);
         let wire = self.wire();
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };

@@ -71,6 +71,8 @@ pub enum Verdict {
     Retry,
     /// Send it again in a smaller request.
     Smaller,
+    /// Send it again after a pause, in a smaller request: see [`RequestVerdict::RetrySmaller`].
+    RetrySmaller,
     /// Read what the index holds under its id and compare.
     Compare,
     /// It will never be taken: a dead letter.
@@ -135,7 +137,7 @@ pub struct ItemContext {
 /// The verdict on one item. Exhaustive over status and error type; sources are the bulk documentation and the
 /// exceptions of both servers.
 pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
-    use Verdict::{DeadLetter, Pause, Retry, Smaller, Stop};
+    use Verdict::{DeadLetter, Pause, Retry, RetrySmaller, Smaller, Stop};
     let Some(error) = &reply.error else { return success(reply) };
     let kind = error.kind.as_str();
     match reply.status {
@@ -176,7 +178,7 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
         413 => Smaller,
         429 => match kind {
             "cluster_block_exception" => Pause(Condition::FloodStage),
-            "circuit_breaking_exception" if error.permanent => Smaller,
+            "circuit_breaking_exception" if error.permanent => RetrySmaller,
             // es_rejected_execution_exception, rejected_execution_exception, circuit breakers that will close again, and
             // whatever a proxy invents: load.
             _ => Retry,
@@ -241,6 +243,10 @@ pub enum RequestVerdict {
     },
     /// Too large: halve it, and keep later requests below its size.
     Smaller,
+    /// Send it again after a pause, in halves: a circuit breaker of durability PERMANENT. A smaller request may pass; or it is what others hold that
+    /// leaves no room (the parent breaker calls it permanent where fielddata and segments weigh more than what passes,
+    /// `HierarchyCircuitBreakerService`), and then no size is small enough until that has gone.
+    RetrySmaller,
     /// Something in it spoils the whole: halve it until the document is found.
     Bisect {
         /// Parts of it may have been applied.
@@ -255,7 +261,7 @@ pub enum RequestVerdict {
 /// The verdict on a request that was refused as a whole. `incremental_bulk`: the server handles a body as it streams in
 /// (Elasticsearch 8.16 and newer), so that parts may be applied before a refusal.
 pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -> RequestVerdict {
-    use RequestVerdict::{Bisect, Pause, Retry, Smaller, Stop};
+    use RequestVerdict::{Bisect, Pause, Retry, RetrySmaller, Smaller, Stop};
     match (status, error.kind.as_str()) {
         (403 | 429, "cluster_block_exception") => {
             if status == 429 || error.reason.contains("read-only / allow delete") {
@@ -269,7 +275,7 @@ pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -
         (400, _) => Bisect { uncertain: incremental_bulk },
         // The length is announced, so both servers refuse before they read a byte of the body (HttpTransportSettings.max_content_length).
         (413, _) => Smaller,
-        (429, "circuit_breaking_exception") if error.permanent => Smaller,
+        (429, "circuit_breaking_exception") if error.permanent => RetrySmaller,
         // Indexing pressure or a gateway's limit: nothing was applied where the body is parsed as a whole.
         (408 | 429 | 503, _) => Retry { uncertain: incremental_bulk || status == 408 },
         // The gateway gave up waiting, or the server broke in the middle: the request may go on behind it.
@@ -382,7 +388,7 @@ mod tests {
         let verdict = |status, e: &ItemError| request_verdict(status, e, false);
         assert_eq!(verdict(429, &error("")), RequestVerdict::Retry { uncertain: false });
         assert_eq!(request_verdict(429, &error(""), true), RequestVerdict::Retry { uncertain: true });
-        assert_eq!(verdict(429, &permanent), RequestVerdict::Smaller);
+        assert_eq!(verdict(429, &permanent), RequestVerdict::RetrySmaller);
         assert_eq!(verdict(413, &error("")), RequestVerdict::Smaller);
         assert_eq!(
             verdict(400, &error("action_request_validation_exception")),

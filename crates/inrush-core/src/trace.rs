@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! {"trace":1,"version":"0.1.0","controller":"auto","bounds":{…},"plan":{…}}
-//! {"sample":{…},"now":…}
+//! {"sample":{…}}
+//! {"break":{"now":…}}
 //! {"decision":{…}}
 //! ```
 
@@ -42,6 +43,14 @@ pub enum Entry {
         /// What it was told.
         #[serde(flatten)]
         sample: Sample,
+        /// Whether it was told at all: not while forms are compared, and not what no work of the cluster lies behind.
+        #[serde(default = "yes", skip_serializing_if = "is_true")]
+        heard: bool,
+    },
+    /// What the tuner would measure across this moment says nothing: nothing was sent for a while, or it was told of nothing.
+    Break {
+        /// When.
+        now: Time,
     },
     /// The plan changed.
     Decision(Decision),
@@ -59,8 +68,8 @@ pub enum TraceError {
         /// Its format.
         found: u32,
     },
-    /// A line that is neither sample nor decision.
-    #[error("line {line} is neither a sample nor a decision")]
+    /// A line that is none of [`Entry`].
+    #[error("line {line} is neither a sample nor a decision nor a break")]
     NoEntry {
         /// Its number, from 1.
         line: usize,
@@ -115,6 +124,15 @@ impl Entry {
     }
 }
 
+fn yes() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
 fn line(value: &impl Serialize) -> String {
     // Numbers, strings and nothing that could fail to become JSON.
     let mut line = serde_json::to_string(value).unwrap_or_default();
@@ -133,7 +151,8 @@ mod tests {
 
     fn entries() -> Vec<Entry> {
         let at = |ms| Time::from_start(Duration::from_millis(ms));
-        let sample = |took, outcome| Entry::Sample {
+        let sample = |took, outcome, heard| Entry::Sample {
+            heard,
             now: at(1250),
             sample: Sample {
                 sent: at(1000),
@@ -150,14 +169,15 @@ mod tests {
             },
         };
         vec![
-            sample(Some(Duration::from_millis(200)), Outcome::Answered),
+            sample(Some(Duration::from_millis(200)), Outcome::Answered, true),
+            Entry::Break { now: at(1250) },
             Entry::Decision(Decision {
                 at: at(1250),
                 from: PLAN,
                 to: Plan { in_flight: 4, ..PLAN },
                 why: "nothing queues: \"faster\"\nby half".to_owned(),
             }),
-            sample(None, Outcome::Lost),
+            sample(None, Outcome::Lost, false),
         ]
     }
 
@@ -182,6 +202,9 @@ mod tests {
         };
         assert!(matches!(Header::parse(&newer.to_line()), Err(TraceError::Newer { found }) if found == FORMAT + 1));
         assert!(matches!(Header::parse("{}"), Err(TraceError::NoHeader(_))));
-        assert_eq!(Entry::parse("{\"sampl", 7).unwrap_err().to_string(), "line 7 is neither a sample nor a decision");
+        assert_eq!(
+            Entry::parse("{\"sampl", 7).unwrap_err().to_string(),
+            "line 7 is neither a sample nor a decision nor a break"
+        );
     }
 }

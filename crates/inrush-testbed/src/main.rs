@@ -30,7 +30,7 @@ enum Command {
     Null(NullArgs),
     /// Run the conformance suite against a server; exit status 1 where it differs
     Conformance(ConformanceArgs),
-    /// Run a proxy that spoils what a real server does, until stdin closes or a signal comes; its URL is the first line of stdout
+    /// Run a proxy that spoils what a real server does, until stdin closes or a signal comes; its URL is the first line of stdout, what it did the last one
     Proxy(ProxyArgs),
     /// Judge a controller on a scenario in virtual time
     Simulate(simulate::SimulateArgs),
@@ -191,7 +191,8 @@ async fn proxy(args: ProxyArgs) -> anyhow::Result<()> {
     };
     let proxy = Proxy::start(config).await.with_context(|| format!("cannot start a proxy on port {}", args.port))?;
     print_lines(&[proxy.url()])?;
-    until_told_to_stop().await
+    until_told_to_stop().await?;
+    print_lines(&[serde_json::to_string(&proxy.stats())?])
 }
 
 async fn conformance(args: ConformanceArgs) -> anyhow::Result<ExitCode> {

@@ -23,6 +23,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use serde::Serialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -71,7 +72,7 @@ impl ProxyConfig {
 }
 
 /// What a proxy has seen and done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ProxyStats {
     /// Bulk items that came in.
     pub items: u64,

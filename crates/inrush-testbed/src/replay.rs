@@ -45,10 +45,12 @@ pub(crate) fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
     let mut tuner = controller_within(&args.controller, header.bounds, CLIENT_CPUS)?;
     let start = tuner.plan();
     let (mut recorded, mut replayed) = (Vec::new(), Vec::new());
-    let mut samples = 0;
+    let (mut samples, mut unheard) = (0, 0);
     for (number, text) in lines {
         match Entry::parse(&text?, number + 1).with_context(|| format!("{name} is broken"))? {
-            Entry::Sample { now, sample } => {
+            Entry::Break { now } => tuner.handle_break(now),
+            Entry::Sample { heard: false, .. } => unheard += 1,
+            Entry::Sample { now, sample, heard: true } => {
                 samples += 1;
                 tuner.handle_sample(now, &sample);
                 replayed.extend(std::iter::from_fn(|| tuner.poll_decision()).map(|decision| change(samples, decision)));
@@ -63,7 +65,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
     let different = print_differences(&mut out, args.all, &recorded, &replayed)?;
     writeln!(
         out,
-        "{samples} samples; {} decided {} times, {} decided {} times; {different} differences; it would end on {}",
+        "{samples} samples, and {unheard} that no tuner was told of; {} decided {} times, {} decided {} times; {different} differences; it would end on {}",
         header.controller,
         recorded.len(),
         args.controller,

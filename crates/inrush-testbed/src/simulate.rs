@@ -151,7 +151,7 @@ fn grid_lines(scenario: &Scenario, yardstick: &Yardstick) -> Vec<String> {
 fn line(j: &Judgement) -> String {
     let mut line = format!(
         "{} {} seed={} throughput={:.2}MB/s best_fixed={:.2}MB/s ({}) ratio={:.3} whole_run_ratio={:.3} \
-         rejected_ratio={:.4} (best {:.4}) p99_latency_ms={:.0} (best {:.0})",
+         rejected_ratio={:.4} (best {:.4}) settle_seconds={:.1} p99_latency_ms={:.0} (best {:.0})",
         j.scenario,
         j.controller,
         j.seed,
@@ -162,14 +162,12 @@ fn line(j: &Judgement) -> String {
         j.whole_run_ratio,
         j.rejected_ratio,
         j.best_rejected_ratio,
+        j.settle_seconds,
         j.p99_latency_ms,
         j.best_p99_latency_ms,
     );
     if let Some(tenant) = j.tenant_rejected_ratio {
         line += &format!(" tenant_rejected_ratio={tenant:.4}");
-    }
-    if let Some(settle) = j.settle_seconds {
-        line += &format!(" settle_seconds={settle:.1}");
     }
     if let (Some(fairness), Some(total)) = (j.fairness, j.total_to_one) {
         line += &format!(" fairness={fairness:.3} total_to_one={total:.3}");

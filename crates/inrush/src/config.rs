@@ -439,10 +439,11 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Within what the tuner may choose, on a cluster that takes requests up to `body_bytes_max`.
+    /// Within what the tuner may choose, on a cluster that takes requests up to `body_bytes_max`. Half of the memory may be under way: the other half is
+    /// for what is read meanwhile, or requests go out before they are full and tell nothing of the cluster.
     pub(crate) fn bounds(&self, body_bytes_max: Option<u64>) -> Bounds {
         let batch = self.batch_bytes.map(|bytes| bytes as u64);
-        let memory = self.memory as u64;
+        let memory = (self.memory as u64 / 2).max(1);
         let most = memory.min(body_bytes_max.unwrap_or(u64::MAX));
         Bounds {
             batch_bytes: batch.map_or((BATCH_BYTES_MIN.min(most), BATCH_BYTES_MAX.min(most)), |b| (b, b)),

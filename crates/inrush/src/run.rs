@@ -404,9 +404,14 @@ impl Run {
                 }
                 tell(&note);
             }
-            Command::Sample(sample) => {
+            Command::Sample { sample, heard } => {
                 if let Some(trace) = &mut self.trace {
-                    trace.sample(now, sample);
+                    trace.sample(now, sample, heard);
+                }
+            }
+            Command::Break => {
+                if let Some(trace) = &mut self.trace {
+                    trace.break_at(now);
                 }
             }
         }

@@ -25,8 +25,12 @@ impl TraceWriter {
         Ok(TraceWriter { path: path.to_owned(), file: Some(file) })
     }
 
-    pub(crate) fn sample(&mut self, now: Time, sample: Sample) {
-        self.write(&Entry::Sample { now, sample });
+    pub(crate) fn sample(&mut self, now: Time, sample: Sample, heard: bool) {
+        self.write(&Entry::Sample { now, sample, heard });
+    }
+
+    pub(crate) fn break_at(&mut self, now: Time) {
+        self.write(&Entry::Break { now });
     }
 
     pub(crate) fn decision(&mut self, decision: &Decision) {

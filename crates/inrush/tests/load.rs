@@ -134,10 +134,21 @@ async fn bodies_stay_below_the_servers_limit_once_it_is_known() {
         let (config, _folder) = config(fake.urls(), "docs");
         let report = load(&config, documents(300, 300)).await;
         assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300), "{fault:?}");
-        assert!(report.plan.batch_bytes < 2000, "{:?}", report.plan);
+        // A breaker may be full for reasons that are not ours: what is sent later is not bounded for ever.
+        assert_eq!(report.plan.batch_bytes < 2000, fault == Fault::RequestTooLarge, "{:?}", report.plan);
         assert_eq!(report.counts.possible_duplicates, 0);
         fake.shutdown().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_breaker_that_others_hold_open_makes_no_dead_letters() {
+    let fake = fake([Rule::new(Fault::BreakerPermanent).first(12)]).await;
+    let (config, _folder) = config(fake.urls(), "docs");
+    let report = load(&config, documents(300, 300)).await;
+    assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300), "{report:?}");
+    assert!(report.counts.rejected_items > 0);
+    fake.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

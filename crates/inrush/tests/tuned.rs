@@ -7,6 +7,7 @@ use common::{config, documents, load};
 use inrush::Status;
 use inrush::config::{Gentle, Rate};
 use inrush_core::trace::{Entry, Header};
+use inrush_core::tune::{Considerate, Tuner};
 use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 
 async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
@@ -30,24 +31,34 @@ async fn a_tuned_load_gets_everything_in_and_records_what_it_saw() {
     let text = std::fs::read_to_string(trace).unwrap();
     let mut lines = text.lines();
     let header = Header::parse(lines.next().unwrap()).unwrap();
-    assert_eq!((header.controller.as_str(), header.bounds.memory), ("gentle", 8 << 20));
+    assert_eq!((header.controller.as_str(), header.bounds.memory), ("gentle", 4 << 20));
     let entries: Vec<Entry> = lines.enumerate().map(|(at, line)| Entry::parse(line, at + 2).unwrap()).collect();
     let (mut accepted, mut rejected, mut samples, mut plan) = (0, 0, 0, header.plan);
+    // The same again, from what was written down.
+    let mut again = Considerate::new(header.bounds, Gentle::default());
     for entry in entries {
         match entry {
-            Entry::Sample { sample, .. } => {
+            Entry::Sample { now, sample, heard } => {
+                if heard {
+                    again.handle_sample(now, &sample);
+                }
                 samples += 1;
                 accepted += u64::from(sample.accepted);
                 rejected += u64::from(sample.rejected);
             }
+            Entry::Break { now } => again.handle_break(now),
             Entry::Decision(decision) => {
+                assert_eq!(again.poll_decision().as_ref(), Some(&decision));
                 assert_eq!(decision.from, plan);
                 plan = decision.to;
             }
         }
     }
     assert_eq!((accepted, rejected, samples), (100_000, report.counts.rejected_items, report.counts.requests));
-    assert_eq!((plan.batch_bytes, plan.in_flight), (report.plan.batch_bytes, report.plan.in_flight));
+    assert_eq!(again.poll_decision(), None);
+    assert_eq!(again.plan(), plan);
+    let stands = again.stands();
+    assert_eq!((stands.batch_bytes, stands.in_flight), (report.plan.batch_bytes, report.plan.in_flight));
 }
 
 #[tokio::test(flavor = "multi_thread")]

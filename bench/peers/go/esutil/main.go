@@ -4,6 +4,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8"
@@ -33,9 +34,15 @@ func main() {
 		peers.Fail(err)
 	}
 	began := time.Now()
+	number := 0
 	err = peers.Lines(options.Files, func(line []byte) error {
 		body := bytes.NewReader(append([]byte(nil), line...))
-		return indexer.Add(context.Background(), esutil.BulkIndexerItem{Action: "index", Body: body})
+		item := esutil.BulkIndexerItem{Action: "index", Body: body}
+		if options.IDs {
+			item.DocumentID = strconv.Itoa(number)
+		}
+		number++
+		return indexer.Add(context.Background(), item)
 	})
 	if err != nil {
 		peers.Fail(err)

@@ -4,6 +4,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/opensearch-project/opensearch-go/v4"
@@ -31,9 +32,15 @@ func main() {
 		peers.Fail(err)
 	}
 	began := time.Now()
+	number := 0
 	err = peers.Lines(options.Files, func(line []byte) error {
 		body := bytes.NewReader(append([]byte(nil), line...))
-		return indexer.Add(context.Background(), opensearchutil.BulkIndexerItem{Action: "index", Body: body})
+		item := opensearchutil.BulkIndexerItem{Action: "index", Body: body}
+		if options.IDs {
+			item.DocumentID = strconv.Itoa(number)
+		}
+		number++
+		return indexer.Add(context.Background(), item)
 	})
 	if err != nil {
 		peers.Fail(err)

@@ -44,7 +44,14 @@ pub enum Command {
     /// Tell the user.
     Note(Note),
     /// Write down what an attempt taught; only with [`super::FlowConfig::samples`].
-    Sample(Sample),
+    Sample {
+        /// What it taught.
+        sample: Sample,
+        /// Whether the tuner was told: not while forms are compared, and not what no work of the cluster lies behind.
+        heard: bool,
+    },
+    /// Write down that what the tuner would measure across this moment says nothing; only with [`super::FlowConfig::samples`].
+    Break,
 }
 
 /// One request.

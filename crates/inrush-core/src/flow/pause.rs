@@ -155,6 +155,8 @@ impl Flow {
             (Some((pause, _)), Some(next)) if pause.kind == next.kind => *pause = next,
             (_, next) => {
                 self.pauses.totals = self.pauses(now);
+                self.tuner_break(now);
+                self.wire.handle_break(now);
                 let had = self.pauses.now.take().is_some();
                 match next {
                     Some(pause) => {
@@ -192,7 +194,5 @@ impl Flow {
                 part.first_sent = (part.first_sent + held).min(now);
             }
         }
-        self.tuner.handle_break(now);
-        self.wire.handle_break(now);
     }
 }

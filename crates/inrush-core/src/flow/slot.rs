@@ -159,12 +159,23 @@ impl LastError {
 #[derive(Default)]
 struct Sorted {
     retry: Batch,
+    /// What is retried is to be sent in halves.
+    halve: bool,
     smaller: Batch,
     compare: Batch,
     paused: Option<Condition>,
     last: LastError,
     accepted: u32,
     rejected: u32,
+}
+
+/// What a reply counted for the tuner.
+#[derive(Default)]
+struct Counted {
+    accepted: u32,
+    rejected: u32,
+    /// Some items met a condition of the whole index.
+    paused: bool,
 }
 
 impl Flow {
@@ -190,15 +201,18 @@ impl Flow {
                 || self.pace.as_ref().is_some_and(|pace| pace.next() > now),
             node,
         };
+        // Whether the time that it took says something of the work that the cluster does.
+        let mut tells = true;
         match attempt {
             Attempt::Replied(reply) => {
                 sample.outcome = Outcome::Answered;
                 sample.took = reply.took_ms.map(Duration::from_millis);
-                let (accepted, rejected) = self.replied(now, slot_id, part, &reply);
-                (sample.accepted, sample.rejected) = (accepted, rejected);
+                let counted = self.replied(now, slot_id, part, &reply);
+                (sample.accepted, sample.rejected) = (counted.accepted, counted.rejected);
+                tells = !counted.paused;
             }
             Attempt::Refused { status: status @ (406 | 415), error, .. } if part.wire != Wire::PLAIN => {
-                sample.outcome = Outcome::Answered;
+                (sample.outcome, tells) = (Outcome::Answered, false);
                 let why = format!("the server refused it: {}", LastError::new(status, &error));
                 self.distrust(now, part.wire, &why);
                 self.push_front(slot_id, part);
@@ -207,8 +221,11 @@ impl Flow {
                 let verdict = request_verdict(status, &error, self.config.incremental_bulk);
                 sample.outcome = match verdict {
                     RequestVerdict::Smaller => Outcome::TooLarge,
-                    RequestVerdict::Retry { .. } => Outcome::Refused,
-                    _ => Outcome::Answered,
+                    RequestVerdict::Retry { .. } | RequestVerdict::RetrySmaller => Outcome::Refused,
+                    RequestVerdict::Bisect { .. } | RequestVerdict::Pause(_) | RequestVerdict::Stop => {
+                        tells = false;
+                        Outcome::Answered
+                    }
                 };
                 if sample.outcome == Outcome::Refused {
                     sample.rejected = sample.docs;
@@ -228,9 +245,9 @@ impl Flow {
                 self.lost(slot_id, request, part, reason);
             }
         }
-        self.learn(now, &sample, wire, aside);
+        let heard = tells && self.learn(now, &sample, wire, aside);
         if self.config.samples {
-            self.commands.push_back(Command::Sample(sample));
+            self.commands.push_back(Command::Sample { sample, heard });
         }
         while let Some(decision) = self.tuner.poll_decision() {
             self.commands.push_back(Command::Note(Note::Plan(decision)));
@@ -319,7 +336,7 @@ impl Flow {
         }
     }
 
-    fn replied(&mut self, now: Time, slot_id: u64, part: Part, reply: &BulkReply) -> (u32, u32) {
+    fn replied(&mut self, now: Time, slot_id: u64, part: Part, reply: &BulkReply) -> Counted {
         let part = self.taken(now, part);
         let summary = self.config.summary_replies && !part.item_replies && reply.runs.is_empty();
         if summary && !reply.errors {
@@ -327,12 +344,12 @@ impl Flow {
             self.last_progress = now;
             let items = part.batch.items;
             self.settle_batch(now, &part.batch, Settled::Created, None, part.uncertain);
-            return (items, 0);
+            return Counted { accepted: items, ..Counted::default() };
         }
         if summary {
             // Some were refused, and which is not known: the same again, with entries.
             self.push_front(slot_id, Part { item_replies: true, ..part.unsure(true) });
-            return (0, 0);
+            return Counted::default();
         }
         let mut sorted = Sorted::default();
         let mut stop = None;
@@ -360,7 +377,7 @@ impl Flow {
         if sorted.accepted > 0 {
             self.last_progress = now;
         }
-        let Sorted { retry, smaller, compare, paused, last, accepted, rejected } = sorted;
+        let Sorted { retry, halve, smaller, compare, paused, last, accepted, rejected } = sorted;
         self.met(now, paused);
         if !smaller.is_empty() {
             self.halve(now, slot_id, part.with(smaller), &last);
@@ -378,12 +395,12 @@ impl Flow {
                     ..part.with(retry)
                 },
             };
-            self.again_unless_comparing(now, slot_id, retry, &last);
+            self.again_unless_comparing(now, slot_id, retry, halve, &last);
         }
         if let Some(why) = stop {
             self.handle_stop(now, Stop::Failed(why));
         }
-        (accepted, rejected)
+        Counted { accepted, rejected, paused: paused.is_some() }
     }
 
     /// Decides on neighbouring items with the same entry. Returns why the run has to stop, if it has to.
@@ -407,7 +424,8 @@ impl Flow {
                 sorted.accepted += items.len();
                 self.acknowledge(now, part, settled, reply.index.as_deref(), &items);
             }
-            Verdict::Retry => {
+            verdict @ (Verdict::Retry | Verdict::RetrySmaller) => {
+                sorted.halve |= verdict == Verdict::RetrySmaller;
                 sorted.rejected += items.len();
                 self.tally.counts.rejected_items += u64::from(items.len());
                 sorted.last = last();
@@ -445,6 +463,10 @@ impl Flow {
                 part = part.unsure(uncertain);
                 self.commands.push_back(Command::Note(Note::Trouble(last.to_string())));
                 self.again(now, slot_id, part, last);
+            }
+            RequestVerdict::RetrySmaller => {
+                self.commands.push_back(Command::Note(Note::Trouble(last.to_string())));
+                self.again_in_halves(now, slot_id, part, last);
             }
             RequestVerdict::Smaller => {
                 self.limit_bodies(part.batch.bytes);
@@ -510,11 +532,23 @@ impl Flow {
         self.commands.push_back(Command::Compare { request, items });
     }
 
+    /// Like [`Flow::again`], in two requests where it has more than one document.
+    fn again_in_halves(&mut self, now: Time, slot_id: u64, part: Part, last: &LastError) {
+        if part.batch.items == 1 {
+            return self.again(now, slot_id, part, last);
+        }
+        let (a, b) = part.batch.halves();
+        self.push_front(slot_id, part.with(b));
+        self.again(now, slot_id, part.with(a), last);
+    }
+
     /// Like [`Flow::again`]; while a comparison is under way the part only queues behind it.
-    fn again_unless_comparing(&mut self, now: Time, slot_id: u64, part: Part, last: &LastError) {
+    fn again_unless_comparing(&mut self, now: Time, slot_id: u64, part: Part, halve: bool, last: &LastError) {
         let comparing = self.slots.get(&slot_id).is_some_and(|s| matches!(s.state, SlotState::Comparing { .. }));
         if comparing {
             self.push_front(slot_id, Part { failures: part.failures + 1, ..part });
+        } else if halve {
+            self.again_in_halves(now, slot_id, part, last);
         } else {
             self.again(now, slot_id, part, last);
         }

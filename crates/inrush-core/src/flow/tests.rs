@@ -260,7 +260,8 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
                 Command::Probe(_) => flow.handle_probe(Ok(()), Ok(())),
                 Command::DeadLetter(letter) => letters.push(*letter),
                 Command::Note(note) => notes.push(note),
-                Command::Sample(sample) => samples.push(sample),
+                Command::Sample { sample, .. } => samples.push(sample),
+                Command::Break => {}
                 Command::Settled(settlement) => settlements.push(settlement),
             }
         }
@@ -393,6 +394,17 @@ fn no_more_is_sent_than_the_rate_allows() {
     // What the last request holds is not waited for.
     assert!(out.elapsed >= Duration::from_millis(9500) && out.elapsed < Duration::from_secs(11), "{:?}", out.elapsed);
     assert!(out.samples.iter().all(|s| s.docs <= 5 && s.source_limited), "the rate is the limit, not the cluster");
+}
+
+#[test]
+fn memory_at_its_bound_is_no_limit_of_the_source() {
+    // Half of it is under way, as tuners are bounded.
+    let bounded = FlowConfig { memory: 4000, samples: true, ..config() };
+    let encoder = Encoder::new(operations(Action::Index, false));
+    let out = drive(flow(bounded, 500, 4), &encoder, blocks(&vec![None; 600], &vec!["w"; 600], 5), &[], 3);
+    let limited = out.samples.iter().filter(|sample| sample.source_limited).count();
+    // The last ones are.
+    assert!(out.samples.len() > 40 && limited <= 8, "{limited} of {}", out.samples.len());
 }
 
 #[test]

@@ -46,18 +46,28 @@ impl Flow {
     }
 
     /// Tells both tuners of an attempt. While one compares, the other one holds still, unless there is trouble. What was put `aside` is small for no
-    /// reason that the cluster gave, so the batch tuner hears of it only in trouble; it is a part of what SMILE costs.
-    pub(super) fn learn(&mut self, now: Time, sample: &Sample, wire: Wire, aside: bool) {
+    /// reason that the cluster gave, so the batch tuner hears of it only in trouble; it is a part of what SMILE costs. Returns whether it did.
+    pub(super) fn learn(&mut self, now: Time, sample: &Sample, wire: Wire, aside: bool) -> bool {
         let trouble = sample.outcome != Outcome::Answered || sample.rejected > 0;
         let trying = self.wire.is_trying();
         self.wire.handle_sample(now, sample, wire, self.tuner.is_settled());
         if trying && !self.wire.is_trying() {
-            self.tuner.handle_break(now);
+            self.tuner_break(now);
         }
-        if (!trying && !aside) || trouble {
+        let heard = (!trying && !aside) || trouble;
+        if heard {
             self.tuner.handle_sample(now, sample);
         }
         self.tell_wire();
+        heard
+    }
+
+    /// What would be measured across this moment says nothing of the cluster.
+    pub(super) fn tuner_break(&mut self, now: Time) {
+        self.tuner.handle_break(now);
+        if self.config.samples {
+            self.commands.push_back(Command::Break);
+        }
     }
 
     pub(super) fn distrust(&mut self, now: Time, wire: Wire, why: &str) {

@@ -116,6 +116,10 @@ impl Schedule {
 
 #[derive(Clone, Debug, Default)]
 struct Evidence {
+    /// The plan that was measured.
+    plan: Option<Plan>,
+    /// The source or the rate that was set was the limit then.
+    source: bool,
     rate: f64,
     growth: f64,
     wall: f64,
@@ -179,6 +183,14 @@ impl Auto {
         self.settling = (!at_once).then_some(Settling::new(now, sent_before));
     }
 
+    /// Keeps what a window showed of the plan, for whoever asks why.
+    fn note(&mut self, window: &Window, wall: f64, growth: f64) {
+        self.evidence.plan = Some(self.plan);
+        self.evidence.source = window.source_was_the_limit();
+        (self.evidence.rate, self.evidence.growth) = (window.rate(), growth);
+        (self.evidence.wall, self.evidence.took) = (wall, window.took());
+    }
+
     fn restart(&mut self, now: Time) {
         self.window = Window::new(now);
         self.settling = None;
@@ -202,7 +214,7 @@ impl Auto {
     fn handle_loss(&mut self, now: Time, verdict: loss::Verdict) {
         let base = self.interrupt();
         self.resize.later(now);
-        self.rate = None;
+        (self.rate, self.best) = (None, None);
         let (to, why) = match verdict {
             loss::Verdict::Cut { ratio } => {
                 let to = self.knobs.scaled(&base, loss::CUT);
@@ -251,8 +263,19 @@ impl Tuner for Auto {
         self.plan
     }
 
+    fn stands(&self) -> Plan {
+        match &self.phase {
+            Phase::Drain { back, .. } => *back,
+            Phase::Trial(trial) => self.knobs.within(&trial.current),
+            Phase::Start | Phase::Hold => {
+                Plan { in_flight: self.rest_in_flight.unwrap_or(self.plan.in_flight), ..self.plan }
+            }
+        }
+    }
+
     fn handle_sample(&mut self, now: Time, sample: &Sample) {
-        let stalled = self.is_stall(now);
+        // A source that pauses is no cluster that stands still.
+        let stalled = !sample.source_limited && self.is_stall(now);
         self.last_end = now;
         if stalled {
             self.stalls = (self.recent_stalls(now) + 1.0, now);
@@ -265,6 +288,7 @@ impl Tuner for Auto {
                 self.phase = Phase::Start;
             }
             let to = self.knobs.limit_body(&stands, sample.bytes);
+            self.best = None;
             return self.decide(now, to, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
         let under_way = self.under_way();
@@ -305,17 +329,20 @@ impl Tuner for Auto {
 
     fn why(&self) -> String {
         let e = &self.evidence;
-        if e.rate <= 0.0 {
+        let Some(plan) = e.plan.filter(|_| e.rate > 0.0) else {
             return "too short to learn anything: the values it starts with".to_owned();
-        }
+        };
         let took = e.took.map_or(String::new(), |took| format!(", {:.0} of them in the server", took * 1e3));
         let mut why = format!(
             "{} bring {:.1} MB/s; a request takes {:.0} ms{took}, {:.1} times as long as on the idle cluster",
-            Knobs::words(&self.plan),
+            Knobs::words(&plan),
             e.rate / 1e6,
             e.wall * 1e3,
             e.growth
         );
+        if e.source {
+            why.push_str("; the source, or the rate that was set, was the limit and not the cluster");
+        }
         for more in [&e.size, &e.loss].into_iter().flatten() {
             why.push_str("; ");
             why.push_str(more);

@@ -38,8 +38,11 @@ const RETRY_FIRST: Duration = Duration::from_secs(15);
 const RETRY_LONGEST: Duration = Duration::from_secs(600);
 /// A rejection says more than a wall time.
 const RETRY_REJECTED: Duration = Duration::from_secs(60);
-/// What was rejected with one request under way (or as few as the bounds allow) is not our load's doing; for so long rejections change nothing.
+/// What was rejected with one request under way (or as few as the bounds allow) is not our load's doing; for so long single rejections change
+/// nothing, but nothing is added in a window that has some.
 const AMBIENT: Duration = Duration::from_secs(60);
+/// More than this part of the documents is too much whoever caused it: somebody else is held up by what fills the queues.
+const REJECTED_MOST: f64 = 0.01;
 
 /// Holds the mean wall time below a bound: measures what a request takes alone, adds requests step by step while there is room, takes
 /// some away at once when there is not, and remembers where that was.
@@ -109,14 +112,20 @@ impl Considerate {
         self.ceiling = Some((self.plan.in_flight, now + self.retry_after));
     }
 
-    fn handle_rejection(&mut self, now: Time) {
-        if now < self.ambient_until {
-            return;
-        }
+    /// Whether anything came of it.
+    fn handle_rejection(&mut self, now: Time) -> bool {
         if self.plan == self.knobs.with_in_flight(&self.plan, 1) {
             self.ambient_until = now + AMBIENT;
-            return;
         }
+        if now < self.ambient_until {
+            return false;
+        }
+        self.take_back(now);
+        true
+    }
+
+    /// Half of what is under way, after documents were rejected.
+    fn take_back(&mut self, now: Time) {
         self.too_many(now, RETRY_REJECTED);
         self.back = None;
         let why = format!("documents were rejected with {}", Knobs::words(&self.plan));
@@ -141,6 +150,10 @@ impl Considerate {
 
     fn handle_window(&mut self, now: Time) {
         let window = self.window;
+        let rejected = window.rejected_ratio();
+        if rejected > REJECTED_MOST && self.plan != self.knobs.with_in_flight(&self.plan, 1) {
+            return self.take_back(now);
+        }
         let Some(wall) = window.wall() else { return self.decide(now, self.plan, String::new()) };
         let n = self.plan.in_flight;
         let (Some(alone), None) = (self.alone, self.back) else {
@@ -166,7 +179,7 @@ impl Considerate {
             return self.go_to(now, (wanted as u32).clamp(1, n - 1), why);
         }
         let used = window.in_flight() > 0.8 * f64::from(n) && !window.source_was_the_limit();
-        if part < ROOM && used {
+        if part < ROOM && used && rejected == 0.0 {
             // The nearer to the bound, the smaller the step.
             let step = f64::from(n) * (self.bound - 1.0).min(1.0) * (1.0 - part.max(0.0));
             let wanted = n + (step as u32).max(1);
@@ -192,6 +205,10 @@ impl Tuner for Considerate {
         self.plan
     }
 
+    fn stands(&self) -> Plan {
+        self.back.map_or(self.plan, |back| self.knobs.with_in_flight(&self.plan, back))
+    }
+
     fn handle_sample(&mut self, now: Time, sample: &Sample) {
         self.last_end = now;
         if sample.outcome == Outcome::TooLarge {
@@ -204,8 +221,8 @@ impl Tuner for Considerate {
         let settling = self.settling.as_mut().is_some_and(|settling| settling.goes_on(now, sample));
         let rejected = sample.rejected > 0 || matches!(sample.outcome, Outcome::Refused | Outcome::Lost);
         // What was sent under the last plan says nothing of this one.
-        if rejected && sample.sent >= self.window.from() {
-            return self.handle_rejection(now);
+        if rejected && sample.sent >= self.window.from() && self.handle_rejection(now) {
+            return;
         }
         if settling {
             return;

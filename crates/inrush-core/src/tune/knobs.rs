@@ -79,7 +79,7 @@ impl Knobs {
     /// there (`alone`), it stays, and more bytes are under way.
     pub(super) fn resized(&self, plan: &Plan, factor: f64, alone: bool) -> Plan {
         let n = f64::from(plan.in_flight);
-        if self.bounds.in_flight.0 == self.bounds.in_flight.1 {
+        if self.in_flight_is_fixed() {
             return self.plan(plan.batch_bytes as f64 * factor, n);
         }
         if n <= 3.0 && alone {
@@ -87,6 +87,16 @@ impl Knobs {
         }
         let in_flight = (n / factor).round().max(2.0).min(f64::from(self.bounds.in_flight.1));
         self.plan(plan.batch_bytes as f64 * n / in_flight, in_flight)
+    }
+
+    /// Whether only the size of the bodies is left to choose.
+    pub(super) fn in_flight_is_fixed(&self) -> bool {
+        self.bounds.in_flight.0 == self.bounds.in_flight.1
+    }
+
+    /// The plan within the bounds as they are now.
+    pub(super) fn within(&self, plan: &Plan) -> Plan {
+        self.plan(plan.batch_bytes as f64, f64::from(plan.in_flight))
     }
 
     /// Whether there is no room below memory and `limit` for one more request of this size.

@@ -67,9 +67,10 @@ pub struct Sample {
     pub rejected: u32,
     /// How it ended.
     pub outcome: Outcome,
-    /// Requests under way when it was sent, itself included.
+    /// Requests under way when it was sent, itself included; those that wait for a repetition are not.
     pub in_flight: u32,
-    /// The source, not the cluster, was the limit: the batch was sent before it was full, or nothing was waiting when a permit was free.
+    /// The source or the rate that was set, not the cluster, was the limit: the batch was sent before it was full, or nothing was waiting when a
+    /// permit was free.
     pub source_limited: bool,
     /// The node that it went to, by its place in the list of nodes.
     pub node: u16,
@@ -107,7 +108,8 @@ pub struct Bounds {
     pub batch_docs: u32,
     /// Fewest and most requests under way.
     pub in_flight: (u32, u32),
-    /// `batch_bytes` times `in_flight` stays below, bytes.
+    /// `batch_bytes` times `in_flight` stays below, bytes. Less than what a loader may hold in memory: a batch that is filled meanwhile needs room, or
+    /// every request is sent before it is full, which tells nothing of the cluster.
     pub memory: u64,
 }
 
@@ -115,6 +117,11 @@ pub struct Bounds {
 pub trait Tuner: Send {
     /// What to do from now on.
     fn plan(&self) -> Plan;
+
+    /// The plan that stands while something else is tried or measured for a moment: what to give to somebody who asks for the best plan.
+    fn stands(&self) -> Plan {
+        self.plan()
+    }
 
     /// Learns from an attempt that has ended, in the order in which they end.
     fn handle_sample(&mut self, now: Time, sample: &Sample);

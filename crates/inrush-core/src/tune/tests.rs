@@ -29,8 +29,12 @@ fn model(cluster: &Cluster) -> Model {
 
 /// Mebibytes a second of the best of a grid of fixed plans.
 fn best_fixed(cluster: &Cluster) -> f64 {
+    best_of(cluster, &[1, 2, 4, 8, 16, 32, 64, 128])
+}
+
+fn best_of(cluster: &Cluster, in_flight: &[u32]) -> f64 {
     let sizes = (0..=6).map(|doublings| (256 << 10) << doublings);
-    let plans = sizes.flat_map(|batch_bytes| [1, 2, 4, 8, 16, 32, 64, 128].map(|in_flight| (batch_bytes, in_flight)));
+    let plans = sizes.flat_map(|batch_bytes| in_flight.iter().map(move |&in_flight| (batch_bytes, in_flight)));
     let plans = plans.filter(|&(batch_bytes, in_flight)| batch_bytes * u64::from(in_flight) <= 64 * MIB);
     let rates = plans.map(|(batch_bytes, in_flight)| {
         let plan = Plan { batch_bytes, batch_docs: u32::MAX, in_flight };
@@ -113,6 +117,48 @@ fn a_slow_source_leads_to_no_growth() {
     model.run_until(60.0);
     let plan = model.loaders[0].tuner.plan();
     assert!(plan.in_flight <= 2 && plan.batch_bytes <= 8 * MIB, "{plan:?}");
+    assert!(model.loaders[0].tuner.why().contains("the source"), "{}", model.loaders[0].tuner.why());
+}
+
+#[test]
+fn a_source_that_pauses_is_no_cluster_that_stalls() {
+    // A batch every 2 s, and then as many as are wanted.
+    let mut model = Model::new(Cluster { source: 2.0, ..Cluster::default() }, vec![auto()]);
+    model.run_until(60.0);
+    model.cluster.source = 0.0;
+    model.run_until(70.0);
+    let plan = model.loaders[0].tuner.stands();
+    let mut busy = Model::new(Cluster::default(), vec![auto()]);
+    busy.run_until(70.0);
+    let usual = busy.loaders[0].tuner.stands();
+    let under_way = |plan: Plan| plan.batch_bytes as f64 * f64::from(plan.in_flight);
+    assert!(under_way(plan) < 2.0 * under_way(usual), "{plan:?}, {usual:?}");
+}
+
+#[test]
+fn a_probe_is_not_what_stands() {
+    let mut model = model(&Cluster::default());
+    model.run_until(10.0);
+    let mut probes = 0;
+    for step in 0..2500 {
+        model.run_until(10.0 + 0.02 * f64::from(step));
+        let tuner = &model.loaders[0].tuner;
+        probes += u32::from(tuner.plan() != tuner.stands());
+        assert!(tuner.stands().in_flight >= 4, "half of what keeps four threads busy: {:?}", tuner.stands());
+    }
+    assert!(probes > 0);
+}
+
+#[test]
+fn bodies_do_not_run_away_where_only_they_can_grow() {
+    for in_flight in [1, 4] {
+        let fixed = Bounds { in_flight: (in_flight, in_flight), ..bounds() };
+        let mut model = Model::new(Cluster::default(), vec![auto_within(fixed)]);
+        model.run_until(10.0);
+        at_least(model.run_until(60.0)[0] / best_of(&Cluster::default(), &[in_flight]), 0.95);
+        let plan = model.loaders[0].tuner.stands();
+        assert!(plan.batch_bytes <= 8 * MIB, "{plan:?}: {}", model.loaders[0].tuner.why());
+    }
 }
 
 #[test]

@@ -17,15 +17,31 @@ struct Rule {
     takes_likely: bool,
     /// A gain (of logarithms) that needs no repetition.
     clear_gain: f64,
+    /// A loss that needs none.
+    clear_loss: f64,
 }
 
 /// For what is tried again soon: servers swing by 10-20 %.
-const QUICK: Rule =
-    Rule { spread: 0.08, errors: 1.5, pairs_min: 2, pairs_max: 6, takes_likely: true, clear_gain: CLEAR };
+const QUICK: Rule = Rule {
+    spread: 0.08,
+    errors: 1.5,
+    pairs_min: 2,
+    pairs_max: 6,
+    takes_likely: true,
+    clear_gain: CLEAR,
+    clear_loss: CLEAR,
+};
 /// For what stays for a minute and more. Half-second windows of one way of sending were seen to differ by up to a half on a server that merges. The
 /// numbers are a judgement.
-const CAREFUL: Rule =
-    Rule { spread: 0.25, errors: 2.0, pairs_min: 3, pairs_max: 12, takes_likely: false, clear_gain: f64::INFINITY };
+const CAREFUL: Rule = Rule {
+    spread: 0.25,
+    errors: 2.0,
+    pairs_min: 3,
+    pairs_max: 12,
+    takes_likely: false,
+    clear_gain: f64::INFINITY,
+    clear_loss: CLEAR,
+};
 /// How many comparisons the assumption on their spread weighs.
 const SPREAD_WEIGHT: f64 = 2.0;
 /// A difference between two windows (of logarithms) that needs no repetition.
@@ -60,6 +76,21 @@ impl Trial {
     /// The plan of the window under way.
     pub(super) fn plan(&self) -> Plan {
         self.arms[usize::from(self.pairs.is_other())]
+    }
+
+    /// Whether the window under way is one of what is tried, not of what stands.
+    pub(super) fn is_other(&self) -> bool {
+        self.pairs.is_other()
+    }
+
+    /// No difference between two windows is taken for proof.
+    pub(super) fn believe_no_single_window(&mut self) {
+        (self.pairs.rule.clear_gain, self.pairs.rule.clear_loss) = (f64::INFINITY, f64::INFINITY);
+    }
+
+    /// Whether as many requests are under way in both.
+    pub(super) fn is_of_sizes_only(&self) -> bool {
+        self.arms[0].in_flight == self.arms[1].in_flight
     }
 
     /// See [`Pairs::handle`].
@@ -124,7 +155,7 @@ impl Pairs {
                 if clear {
                     return Verdict::Better { gain: gain.exp() };
                 }
-                if self.pairs == 0 && gain < -CLEAR.max(4.0 * self.error) {
+                if self.pairs == 0 && gain < -self.rule.clear_loss.max(4.0 * self.error) {
                     return Verdict::NotBetter { gain: gain.exp() };
                 }
                 self.second = Some(rate);

@@ -127,6 +127,11 @@ impl Window {
         self.completed_bytes as f64 / now.since(self.from).as_secs_f64().max(1e-6)
     }
 
+    /// Whether anything was accepted: what was not says nothing of how long work takes.
+    pub(super) fn accepted(&self) -> bool {
+        self.accepted_bytes > 0
+    }
+
     /// The part of the documents that was rejected or lost, 0 to 1.
     pub(super) fn rejected_ratio(&self) -> f64 {
         self.rejected as f64 / self.docs.max(1) as f64

@@ -35,8 +35,9 @@ pub struct Judgement {
     pub rejected_ratio: f64,
     /// The same of the best cell.
     pub best_rejected_ratio: f64,
-    /// The longest that it took after a change until throughput was 90 % of what the best cell of the phase reaches.
-    pub settle_seconds: Option<f64>,
+    /// The longest that it took after a change until throughput was 90 % of what the best cell of the phase reaches; where nothing changes, after
+    /// the start.
+    pub settle_seconds: f64,
     /// The part of the tenants' tasks that was rejected after the first 10 s, where there are tenants.
     pub tenant_rejected_ratio: Option<f64>,
     /// The 99th percentile after the first 10 s, milliseconds.
@@ -95,7 +96,11 @@ pub fn judge(
         rejected_ratio: run.rejected_ratio(START_SECONDS),
         best_rejected_ratio: reference.rejected,
         tenant_rejected_ratio: (!scenario.tenants.is_empty()).then(|| run.tenant_rejected_ratio()),
-        settle_seconds: phases.iter().skip(1).map(|phase| phase.settle_seconds).reduce(f64::max),
+        settle_seconds: phases
+            .iter()
+            .skip(usize::from(phases.len() > 1))
+            .map(|phase| phase.settle_seconds)
+            .fold(0.0, f64::max),
         p99_latency_ms: run.latency(0.99, START_SECONDS) * 1000.0,
         best_p99_latency_ms: reference.p99_latency * 1000.0,
         fairness: alone.map(|_| fairness(scenario, run)),

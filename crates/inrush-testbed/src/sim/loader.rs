@@ -227,9 +227,10 @@ impl Loader {
     }
 
     fn send(&mut self, now: Nanos, permit_id: u64) -> Option<Request> {
-        let in_flight = self.permits.len() as u32;
         let permit = self.permits.get_mut(&permit_id)?;
         permit.waits_until = None;
+        let in_flight = self.permits.values().filter(|permit| permit.waits_until.is_none()).count() as u32;
+        let permit = self.permits.get(&permit_id)?;
         let batch = permit.pieces.front()?.batch;
         Some(Request {
             loader: self.number,
@@ -267,10 +268,10 @@ impl Loader {
         self.bytes_per_second.is_none() || self.pending >= plan.batch_bytes as f64
     }
 
-    /// How much may lie read and not sent: as the loader's own read-ahead.
+    /// How much may lie read and not sent: as the loader's own read-ahead. What is under way may take half of its memory.
     fn room(&self, plan: &Plan) -> f64 {
         let ahead = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight)).saturating_mul(2);
-        self.memory.min(ahead).saturating_sub(self.bytes_under_way) as f64
+        self.memory.saturating_mul(2).min(ahead).saturating_sub(self.bytes_under_way) as f64
     }
 
     /// Lets the source yield until now.

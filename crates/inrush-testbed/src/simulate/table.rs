@@ -19,9 +19,7 @@ fn row(scenario: &str, controller: &str, runs: &[&Judgement]) -> String {
         mean(|j| j.rejected_ratio * 100.0),
         mean(|j| j.p99_latency_ms),
     );
-    if let Some(settle) = runs.iter().filter_map(|run| run.settle_seconds).reduce(f64::max) {
-        row += &format!("  settle {settle:4.1} s");
-    }
+    row += &format!("  settle {:4.1} s", runs.iter().map(|run| run.settle_seconds).fold(0.0, f64::max));
     if runs.iter().all(|run| run.fairness.is_some()) {
         let fairness = worst(|j| j.fairness.unwrap_or(0.0));
         row += &format!("  fairness {fairness:.3} total {:.3}", worst(|j| j.total_to_one.unwrap_or(0.0)));
@@ -48,7 +46,7 @@ pub(crate) fn summary(controllers: &[String], judgements: &[Judgement]) -> Vec<S
         let (steady, whole) = (ratios(|j| j.ratio), ratios(|j| j.whole_run_ratio));
         let at_least = |values: &[f64], limit: f64| values.iter().filter(|&&value| value >= limit).count();
         let worst = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
-        let slowest = runs.iter().filter_map(|run| run.settle_seconds).fold(0.0, f64::max);
+        let slowest = runs.iter().map(|run| run.settle_seconds).fold(0.0, f64::max);
         let better =
             |first: &Vec<f64>| steady.iter().zip(first).filter(|(own, first)| **own > **first + BETTER).count();
         let better = first.as_ref().map_or(String::new(), |ratios| {
@@ -93,7 +91,7 @@ pub(crate) fn csv(judgements: &[Judgement]) -> String {
             j.rejected_ratio,
             j.best_rejected_ratio,
             optional(j.tenant_rejected_ratio),
-            optional(j.settle_seconds),
+            j.settle_seconds,
             j.p99_latency_ms,
             j.best_p99_latency_ms,
             optional(j.fairness),

@@ -41,7 +41,7 @@ impl Trace {
 impl Watcher for Trace {
     fn sample(&mut self, loader: usize, now: Time, sample: &Sample) {
         if loader == 0 {
-            self.line(&Entry::Sample { now, sample: *sample }.to_line());
+            self.line(&Entry::Sample { now, sample: *sample, heard: true }.to_line());
         }
     }
 

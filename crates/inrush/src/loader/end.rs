@@ -146,7 +146,7 @@ impl End {
         let mut warnings = self.prepared.preflight.warnings;
         warnings.extend(checkpoint_failure.filter(|_| !settled));
         warnings.extend(self.warnings.iter().flat_map(Warnings::list).map(|w| w.to_string()));
-        let plan = flow.plan();
+        let plan = flow.plan_stands();
         let mut settled: BTreeMap<u32, u64> = BTreeMap::new();
         for ((source, _), watermark) in flow.watermarks() {
             *settled.entry(source.0).or_default() += watermark.docs;

@@ -148,7 +148,11 @@ impl Chaos<'_> {
                         flushing = Some((request, Flushing::Asked));
                     }
                     Command::DeadLetter(letter) => self.letters.push(letter.position.doc),
-                    Command::Note(_) | Command::Sample(_) | Command::Probe(_) | Command::Settled(_) => {}
+                    Command::Note(_)
+                    | Command::Sample { .. }
+                    | Command::Break
+                    | Command::Probe(_)
+                    | Command::Settled(_) => {}
                 }
             }
             self.check(&flow);

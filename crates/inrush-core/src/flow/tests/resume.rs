@@ -103,7 +103,11 @@ impl World {
                     }
                     Command::DeadLetter(letter) => self.letters.push(*letter),
                     Command::Flush { .. } => unreachable!("nobody waits for flushes"),
-                    Command::Note(_) | Command::Sample(_) | Command::Probe(_) | Command::Settled(_) => {}
+                    Command::Note(_)
+                    | Command::Sample { .. }
+                    | Command::Break
+                    | Command::Probe(_)
+                    | Command::Settled(_) => {}
                 }
             }
             if flow.is_done() {

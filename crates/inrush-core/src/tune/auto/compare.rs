@@ -10,6 +10,14 @@ use crate::time::Time;
 const BUSY: f64 = 1.6;
 /// Smallest gain of another batch size that counts.
 const WORTH: f64 = 1.02;
+/// The same where the other one has less under way: between plans that bring the same, the smaller one.
+const WORTH_LESS: f64 = 0.98;
+/// Where the cluster has stalled more than so often lately, a window without a stall proves nothing against one with.
+const STALLS_FEW: f64 = 0.25;
+/// So much less than usual is no matter of chance.
+const HELD_UP: f64 = 0.8;
+/// Less under way than this part is less.
+const LESS: f64 = 0.75;
 
 impl Auto {
     /// Compares bodies of double or half the size, with the same bytes under way: enough of them that fewer and larger requests
@@ -32,11 +40,13 @@ impl Auto {
         let arms = [first, self.knobs.resized(&first, factor, alone)];
         let better = self.knobs.more(&other, (as_busy * factor).max(1.0));
         let why = format!("compare {} with {}", Knobs::words(&arms[1]), Knobs::words(&arms[0]));
-        self.phase = Phase::Trial(Trial::new(self.plan, better, arms, WORTH));
+        let less = Knobs::under_way(&arms[1]) < LESS * Knobs::under_way(&arms[0]);
+        self.phase = Phase::Trial(Trial::new(self.plan, better, arms, if less { WORTH_LESS } else { WORTH }));
         self.decide(now, first, why);
     }
 
     pub(super) fn tried(&mut self, now: Time, window: &Window) {
+        let stalls = self.recent_stalls(now) > STALLS_FEW;
         let Phase::Trial(trial) = &mut self.phase else { return };
         if window.source_was_the_limit() {
             let current = trial.current;
@@ -44,37 +54,36 @@ impl Auto {
             self.resize.later(now);
             return self.decide(now, current, "the source is the limit: nothing can be compared".to_owned());
         }
-        let rate = window.completed_rate(now);
+        // With as many requests under way, slow ones are as little told of in either window, and bursts of completions are the larger error.
+        let rate = if trial.is_of_sizes_only() { window.rate() } else { window.completed_rate(now) };
+        // What stands did better than this lately: something else held it up.
+        let held_up = !trial.is_other() && self.rate.is_some_and(|usual| rate < HELD_UP * usual);
+        if stalls || held_up {
+            trial.believe_no_single_window();
+        }
         let verdict = trial.handle(rate, window.error());
         let (current, other, plan) = (trial.current, trial.better, trial.plan());
-        match verdict {
-            Verdict::Open => self.decide(now, plan, "the comparison goes on".to_owned()),
-            Verdict::Better { gain } => {
-                let why = format!(
-                    "{} gave {:.0} % more bytes per second than {}",
-                    Knobs::words(&other),
-                    (gain - 1.0) * 100.0,
-                    Knobs::words(&current)
-                );
-                self.evidence.size = Some(why.clone());
-                self.phase = Phase::Hold;
-                self.rate = None;
-                self.decide(now, other, why);
-                self.resize.soon(now);
-            }
-            Verdict::NotBetter { gain } => {
-                let why = format!(
-                    "{} gave {:+.0} % bytes per second against {}",
-                    Knobs::words(&other),
-                    (gain - 1.0) * 100.0,
-                    Knobs::words(&current)
-                );
-                self.evidence.size = Some(why.clone());
-                self.phase = Phase::Hold;
-                self.larger_next = !self.larger_next;
-                self.resize.later(now);
-                self.decide(now, current, why);
-            }
+        let (gain, better) = match verdict {
+            Verdict::Open => return self.decide(now, plan, "the comparison goes on".to_owned()),
+            Verdict::Better { gain } => (gain, true),
+            Verdict::NotBetter { gain } => (gain, false),
+        };
+        let why = format!(
+            "{} gave {:+.0} % bytes per second against {}",
+            Knobs::words(&other),
+            (gain - 1.0) * 100.0,
+            Knobs::words(&current)
+        );
+        self.evidence.size = Some(why.clone());
+        self.phase = Phase::Hold;
+        if better {
+            self.rate = None;
+            self.decide(now, other, why);
+            self.resize.soon(now);
+        } else {
+            self.larger_next = !self.larger_next;
+            self.resize.later(now);
+            self.decide(now, current, why);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::delay::Delay;
 use super::super::knobs::Knobs;
 use super::super::window::Window;
-use super::{Auto, Cause, Evidence, Phase, REJECTED};
+use super::{Auto, Cause, Phase, REJECTED};
 use crate::time::Time;
 use crate::tune::Plan;
 
@@ -13,6 +13,8 @@ use crate::tune::Plan;
 const IDLE: f64 = 1.15;
 /// The same during the fast start, where a window is one round and less exact.
 const IDLE_AT_START: f64 = 1.3;
+/// What a body of twice the size has to bring during the fast start, where nothing but the size is left to choose.
+const WORTH_AT_START: f64 = 1.15;
 /// A window that is slower than the last ones by this factor, twice in a row, says that the cluster has changed.
 const CHANGED: f64 = 0.75;
 /// Where the wall time is so many times the target, it is measured anew before anything else.
@@ -44,15 +46,24 @@ impl Auto {
         }
         delay.lower(wall, body);
         let growth = delay.growth(wall, body);
+        self.note(window, wall, growth);
         if window.source_was_the_limit() {
             return self.restart(now);
         }
         let to = self.knobs.grown(&self.plan, 2.0, self.loss.growth_limit(now));
-        if growth < IDLE_AT_START && to != self.plan {
+        let worth = if self.knobs.in_flight_is_fixed() {
+            // A larger body takes longer on an idle cluster, too: what it brings decides.
+            let before = self.rate.replace(window.rate());
+            before.is_none_or(|before| window.rate() > WORTH_AT_START * before)
+        } else {
+            growth < IDLE_AT_START
+        };
+        if worth && to != self.plan {
             let why = format!("nothing queues: {} take {:.0} ms each", Knobs::words(&self.plan), wall * 1e3);
             return self.decide(now, to, why);
         }
         self.phase = Phase::Hold;
+        self.rate = None;
         self.drain.soon(now);
         self.resize.soon(now);
         self.restart(now);
@@ -61,11 +72,13 @@ impl Auto {
     pub(super) fn hold(&mut self, now: Time, window: &Window, wall: f64) {
         let body = window.body();
         let Some(delay) = &mut self.delay else { return };
-        delay.lower(wall, body);
+        if window.accepted() {
+            delay.lower(wall, body);
+        }
         let growth = delay.growth(wall, body);
         let comparable = delay.comparable_growth(wall, body);
         let rate = window.rate();
-        self.evidence = Evidence { rate, growth, wall, took: window.took(), ..self.evidence.clone() };
+        self.note(window, wall, growth);
         if window.source_was_the_limit() {
             return self.restart(now);
         }
@@ -99,7 +112,8 @@ impl Auto {
         let used = window.in_flight() > 0.8 * f64::from(self.plan.in_flight);
         let limit = self.loss.growth_limit(now);
         let clean = window.rejected_ratio() < REJECTED / 2.0;
-        let grow = ratio > 1.1 && used && clean;
+        // Where only the size is left to choose, comparisons choose it.
+        let grow = ratio > 1.1 && used && clean && !self.knobs.in_flight_is_fixed();
         let to = if grow {
             let factor = if growth < IDLE { 2.0 } else { ratio.sqrt() };
             self.knobs.grown(&self.plan, factor, limit)

@@ -60,7 +60,8 @@ public final class OpenSearchIngester {
             });
             Peers.lines(options.files, line -> {
                 BinaryData document = BinaryData.of(line, ContentType.APPLICATION_JSON);
-                ingester.add(op -> op.index(index -> index.index(options.index).document(document)));
+                String id = options.ids ? Long.toString(Peers.SENT.get()) : null;
+                ingester.add(op -> op.index(index -> index.index(options.index).id(id).document(document)));
             });
             ingester.close();
         }

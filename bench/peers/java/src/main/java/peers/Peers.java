@@ -19,6 +19,7 @@ final class Peers {
         long bytes;
         int concurrent;
         int retries;
+        boolean ids;
         final List<String> files = new ArrayList<>();
     }
 
@@ -41,6 +42,7 @@ final class Peers {
                 case "--operations" -> options.operations = Integer.parseInt(args[++at]);
                 case "--bytes" -> options.bytes = Long.parseLong(args[++at]);
                 case "--retries" -> options.retries = Integer.parseInt(args[++at]);
+                case "--ids" -> options.ids = true;
                 case "--concurrent" -> options.concurrent = Integer.parseInt(args[++at]);
                 default -> options.files.add(args[at]);
             }
