@@ -222,7 +222,7 @@ def census(url, docs):
     seen = total = 0
     after = {}
     while True:
-        numbers = {"composite": {"size": 10000, "sources": [{"n": {"terms": {"field": "n"}}}], **after}}
+        numbers = {"composite": {"size": 50000, "sources": [{"n": {"terms": {"field": "n"}}}], **after}}
         found = request(f"{url}/bench/_search", "POST", {"size": 0, "aggs": {"numbers": numbers}})["aggregations"]["numbers"]
         seen += len(found["buckets"])
         total += sum(bucket["doc_count"] for bucket in found["buckets"])

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The tables of docs/tuner.md, and what was missed, from `inrush-testbed simulate … --csv FILE`: one file for the scenarios that the tuner was chosen on, one for those
+that it was not.
+
+    bench/tuner_sim.py bench/runs/2026-11-22-tuner-sim.csv bench/runs/2026-11-22-tuner-sim-held-out.csv
+"""
+
+import csv
+import statistics
+import sys
+
+# So much better is better.
+BETTER = 0.02
+
+
+def scenarios(path):
+    """Of each scenario its runs by controller."""
+    found = {}
+    with open(path) as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["scenario"], {}).setdefault(row["controller"], []).append(row)
+    return found
+
+
+def values(rows, field):
+    return [float(row[field]) for row in rows if row[field]]
+
+
+def mean(rows, field):
+    return statistics.mean(values(rows, field))
+
+
+def table(found):
+    controllers = list(next(iter(found.values())))
+    columns = ["scenario", "auto", "worst seed", "whole run", "rejected", "settled, s", "fairness", "p99 ms, best cell's", *controllers[1:]]
+    yield "| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|"
+    for name, runs in found.items():
+        auto = runs["auto"]
+        fairness = values(auto, "fairness")
+        cells = [name, f"{mean(auto, 'ratio'):.3f}", f"{min(values(auto, 'ratio')):.3f}", f"{mean(auto, 'whole_run_ratio'):.3f}", f"{100 * mean(auto, 'rejected_ratio'):.2f} %",
+                 f"{max(values(auto, 'settle_seconds')):.1f}", f"{min(fairness):.2f}" if fairness else "",
+                 f"{mean(auto, 'p99_latency_ms'):.0f}, {mean(auto, 'best_p99_latency_ms'):.0f}", *(f"{mean(runs[other], 'ratio'):.2f}" for other in controllers[1:])]
+        yield "| " + " | ".join(cells) + " |"
+
+
+def missed(found):
+    def below(field, least):
+        return ", ".join(f"{name} {mean(runs['auto'], field):.3f}" for name, runs in found.items() if mean(runs["auto"], field) < least) or "none"
+
+    yield f"{len(found)} scenarios; mean {statistics.mean(mean(runs['auto'], 'ratio') for runs in found.values()):.3f}"
+    yield f"below 0.95 after 10 s: {below('ratio', 0.95)}"
+    yield f"below 0.90 over the whole run: {below('whole_run_ratio', 0.9)}"
+    seeds = [f"{name} {min(values(runs['auto'], 'ratio')):.2f}" for name, runs in found.items() if min(values(runs["auto"], "ratio")) < 0.9]
+    yield f"a seed below 0.90: {', '.join(seeds) or 'none'}"
+    for name, runs in found.items():
+        if mean(runs["auto"], "rejected_ratio") >= 0.01 or (values(runs["auto"], "fairness") and min(values(runs["auto"], "fairness")) < 0.9):
+            yield f"{name}: rejected {100 * mean(runs['auto'], 'rejected_ratio'):.2f} %, fairness {values(runs['auto'], 'fairness')}"
+    for other in list(next(iter(found.values())))[1:]:
+        better = [name for name, runs in found.items() if mean(runs[other], "ratio") > mean(runs["auto"], "ratio") + BETTER]
+        if better:
+            yield f"{other} is better by more than {BETTER} on {len(better)}: {', '.join(better)}"
+    # In a scenario without steps this is how long the start took.
+    yield f"longest to 90 %: {sorted(((max(values(runs['auto'], 'settle_seconds')), name) for name, runs in found.items()), reverse=True)[:6]}"
+
+
+def main():
+    if len(sys.argv) < 2:
+        raise SystemExit(__doc__)
+    for path in sys.argv[1:]:
+        found = scenarios(path)
+        print(path, *table(found), "", *missed(found), "", sep="\n")
+
+
+if __name__ == "__main__":
+    main()
