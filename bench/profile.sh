@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Where the client's processor time goes, for each way of a document through it: `perf` on loads into the null server, functions that take 2 % or more of it by
-# themselves, the kernel's included. Usage: bench/profile.sh [CASE…], cases as below; needs perf and the right to use it. The release builds of inrush and of its
-# testbed are expected in $CARGO_TARGET_DIR (with CARGO_PROFILE_RELEASE_STRIP=false our own functions have names); data as bench/peers/series.sh makes them.
+# themselves, the kernel's included. Usage: bench/profile.sh [--flames FOLDER] [CASE…], cases as below; needs perf and the right to use it. The release builds of inrush
+# and of its testbed are expected in $CARGO_TARGET_DIR; data as bench/peers/series.sh makes them. With --flames a flame graph of each case as well; needs
+# inferno (cargo install inferno) and a build in which functions have names and frames:
+#   RUSTFLAGS="-C force-frame-pointers=yes" CARGO_PROFILE_RELEASE_STRIP=false cargo build --locked --release -p inrush-cli
 set -euo pipefail
 cd "$(dirname "$0")/.."
 release=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}/release
@@ -17,6 +19,12 @@ declare -A cases=(
   [csv]="$data/lines-2000000.csv"
   [parquet]="$data/flights-3m.parquet"
 )
+flames=
+if [ "${1:-}" = --flames ]; then
+  flames=${2:?a folder}
+  shift 2
+  mkdir -p "$flames"
+fi
 [ $# -gt 0 ] || set -- pass summary ids smile gzip csv parquet
 
 work=$(mktemp -d)
@@ -30,12 +38,16 @@ python3 bench/machine.py
 for name in "$@"; do
   read -ra given <<<"${cases[$name]:?no such case: $name}"
   cat "${given[0]}" >/dev/null
-  perf record -q -F 997 -o "$work/perf" -- "$release/inrush" load "${given[@]}" --index bench --to "$url" --quiet --json >"$work/report"
+  perf record -q -F 997 ${flames:+--call-graph fp} -o "$work/perf" -- "$release/inrush" load "${given[@]}" --index bench --to "$url" --quiet --json >"$work/report"
   python3 - "$name" "$work/report" "${given[0]}" <<'PY'
 import json, os, sys
 name, report, file = sys.argv[1:]
 report = json.load(open(report))
 print(f"\n{name}: {report['docs_indexed'] / report['seconds']:,.0f} documents/s, {os.path.getsize(file) / report['seconds'] / 1e6:,.0f} MB/s")
 PY
-  perf report -q -i "$work/perf" --stdio --no-children --percent-limit 2 --sort symbol 2>/dev/null | sed '/^$/d' | cut -c1-150
+  perf report -q -i "$work/perf" --stdio --no-children --percent-limit 2 --sort symbol -g none 2>/dev/null | sed '/^$/d' | cut -c1-150
+  if [ -n "$flames" ]; then
+    perf script -i "$work/perf" 2>/dev/null | inferno-collapse-perf |
+      inferno-flamegraph --title "inrush: $name" --minwidth 0.3 >"$flames/$name.svg"
+  fi
 done

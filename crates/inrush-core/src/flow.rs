@@ -496,11 +496,17 @@ impl Flow {
         if !self.config.retry.allows(part.failures, part.first_sent, now) {
             return self.exhausted(now, part, last);
         }
+        self.wait_and_send(now, slot_id, [part], last);
+    }
+
+    /// Puts parts to the front of their slot, the first one to be sent after a wait.
+    fn wait_and_send<const N: usize>(&mut self, now: Time, slot_id: u64, parts: [Part; N], last: &slot::LastError) {
         // A server that asks for more than the longest wait is asked again after that one: it may have mended meanwhile.
         let asked_for = last.retry_after.min(self.config.retry.longest_wait);
-        let until = now + self.wait(part.setbacks).max(asked_for);
+        let setbacks = parts.first().map_or(0, |part| part.setbacks);
+        let until = now + self.wait(setbacks).max(asked_for);
         if let Some(slot) = self.slots.get_mut(&slot_id) {
-            slot.parts.push_front(part);
+            parts.into_iter().rev().for_each(|part| slot.parts.push_front(part));
             slot.state = SlotState::Waiting { until };
         }
     }

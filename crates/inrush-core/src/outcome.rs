@@ -246,7 +246,10 @@ pub enum RequestVerdict {
     /// Send it again after a pause, in halves: a circuit breaker of durability PERMANENT. A smaller request may pass; or it is what others hold that
     /// leaves no room (the parent breaker calls it permanent where fielddata and segments weigh more than what passes,
     /// `HierarchyCircuitBreakerService`), and then no size is small enough until that has gone.
-    RetrySmaller,
+    RetrySmaller {
+        /// Parts of it may have been applied.
+        uncertain: bool,
+    },
     /// Something in it spoils the whole: halve it until the document is found.
     Bisect {
         /// Parts of it may have been applied.
@@ -275,7 +278,7 @@ pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -
         (400, _) => Bisect { uncertain: incremental_bulk },
         // The length is announced, so both servers refuse before they read a byte of the body (HttpTransportSettings.max_content_length).
         (413, _) => Smaller,
-        (429, "circuit_breaking_exception") if error.permanent => RetrySmaller,
+        (429, "circuit_breaking_exception") if error.permanent => RetrySmaller { uncertain: incremental_bulk },
         // Indexing pressure or a gateway's limit: nothing was applied where the body is parsed as a whole.
         (408 | 429 | 503, _) => Retry { uncertain: incremental_bulk || status == 408 },
         // The gateway gave up waiting, or the server broke in the middle: the request may go on behind it.
@@ -388,7 +391,7 @@ mod tests {
         let verdict = |status, e: &ItemError| request_verdict(status, e, false);
         assert_eq!(verdict(429, &error("")), RequestVerdict::Retry { uncertain: false });
         assert_eq!(request_verdict(429, &error(""), true), RequestVerdict::Retry { uncertain: true });
-        assert_eq!(verdict(429, &permanent), RequestVerdict::RetrySmaller);
+        assert_eq!(verdict(429, &permanent), RequestVerdict::RetrySmaller { uncertain: false });
         assert_eq!(verdict(413, &error("")), RequestVerdict::Smaller);
         assert_eq!(
             verdict(400, &error("action_request_validation_exception")),

@@ -92,7 +92,7 @@ pub struct ItemError {
     pub kind: String,
     /// The server's words, causes included.
     pub reason: String,
-    /// `durability: PERMANENT` of a circuit breaker: the same request will never fit.
+    /// `durability: PERMANENT` of a circuit breaker: a smaller request may fit, or none until others give memory back.
     pub permanent: bool,
 }
 

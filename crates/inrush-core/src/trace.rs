@@ -2,7 +2,7 @@
 //! files are somebody else's.
 //!
 //! ```text
-//! {"trace":1,"version":"0.1.0","controller":"auto","bounds":{…},"plan":{…}}
+//! {"trace":2,"version":"0.1.0","controller":"auto","bounds":{…},"plan":{…}}
 //! {"sample":{…}}
 //! {"break":{"now":…}}
 //! {"decision":{…}}
@@ -15,7 +15,7 @@ use crate::time::Time;
 use crate::tune::{Bounds, Decision, Plan, Sample};
 
 /// The format that is written, and the newest that is read.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -116,7 +116,7 @@ pub enum Fault {
     GatewayTimeout,
     /// Request 504 with an HTML body, and everything applied.
     GatewayTimeoutAfterApplying,
-    /// 429 `circuit_breaking_exception`, durability PERMANENT: only a smaller request can pass.
+    /// 429 `circuit_breaking_exception`, durability PERMANENT.
     BreakerPermanent,
     /// 429 `circuit_breaking_exception`, durability TRANSIENT.
     BreakerTransient,

@@ -19,9 +19,9 @@ const CLIENT_CPUS: u32 = 4;
 pub(crate) struct ReplayArgs {
     /// Trace, as `inrush load --trace` and `inrush-testbed simulate --trace` write it
     file: PathBuf,
-    /// Who decides
-    #[arg(long, default_value = "auto")]
-    controller: String,
+    /// Who decides; `gentle` with its default bound [default: who decided then]
+    #[arg(long)]
+    controller: Option<String>,
     /// Also where both decide the same
     #[arg(long)]
     all: bool,
@@ -42,7 +42,10 @@ pub(crate) fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
     let mut lines = BufReader::new(file).lines().enumerate();
     let (_, first) = lines.next().with_context(|| format!("{name} is empty"))?;
     let header = Header::parse(&first?).with_context(|| format!("{name} is no trace"))?;
-    let mut tuner = controller_within(&args.controller, header.bounds, CLIENT_CPUS)?;
+    let fixed = format!("fixed:{}:{}", header.plan.batch_bytes, header.plan.in_flight);
+    let recorded_by = if header.controller == "fixed" { &fixed } else { &header.controller };
+    let controller = args.controller.as_ref().unwrap_or(recorded_by);
+    let mut tuner = controller_within(controller, header.bounds, CLIENT_CPUS)?;
     let start = tuner.plan();
     let (mut recorded, mut replayed) = (Vec::new(), Vec::new());
     let (mut samples, mut unheard) = (0, 0);
@@ -68,7 +71,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
         "{samples} samples, and {unheard} that no tuner was told of; {} decided {} times, {} decided {} times; {different} differences; it would end on {}",
         header.controller,
         recorded.len(),
-        args.controller,
+        controller,
         replayed.len(),
         plan(&tuner.plan()),
     )?;

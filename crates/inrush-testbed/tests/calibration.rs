@@ -90,9 +90,7 @@ const UNDER_WAY: [(u32, u32, f64); 6] = [
 
 #[test]
 fn many_bytes_under_way_cost_what_was_measured() {
-    let mut scenario = Scenario { seconds: 60.0, ..small_node() };
-    // As in those runs.
-    scenario.bounds.memory_mib = 64;
+    let scenario = Scenario { seconds: 60.0, ..small_node() };
     let rate = |batch_bytes: u32, in_flight| {
         let plan = Plan { batch_bytes: u64::from(batch_bytes), batch_docs: u32::MAX, in_flight };
         let tuner: Box<dyn Tuner> = Box::new(Fixed(plan));

@@ -445,8 +445,10 @@ impl Limits {
         let batch = self.batch_bytes.map(|bytes| bytes as u64);
         let memory = (self.memory as u64 / 2).max(1);
         let most = memory.min(body_bytes_max.unwrap_or(u64::MAX));
+        // So many requests that smaller bodies have to do.
+        let least = BATCH_BYTES_MIN.min(memory / u64::from(self.in_flight.unwrap_or(1))).min(most).max(1);
         Bounds {
-            batch_bytes: batch.map_or((BATCH_BYTES_MIN.min(most), BATCH_BYTES_MAX.min(most)), |b| (b, b)),
+            batch_bytes: batch.map_or((least, BATCH_BYTES_MAX.min(most)), |b| (b, b)),
             batch_docs: self.batch_docs.unwrap_or(u32::MAX),
             in_flight: self.in_flight.map_or((1, IN_FLIGHT_MAX), |n| (n, n)),
             memory,

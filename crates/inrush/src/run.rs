@@ -162,7 +162,7 @@ impl Run {
         loop {
             let now = self.now();
             while let Some(command) = self.flow.poll(now) {
-                self.obey(now, command);
+                self.obey(command);
             }
             self.smile.store(self.flow.encoding() == Encoding::Smile, Ordering::Relaxed);
             self.gate.set_room(self.flow.input_room().saturating_sub(intake.waiting_bytes()));
@@ -351,7 +351,7 @@ impl Run {
         self.gate.close();
     }
 
-    fn obey(&mut self, now: Time, command: Command) {
+    fn obey(&mut self, command: Command) {
         match command {
             Command::Send(request) => {
                 let (transport, endpoint, sender) =
@@ -404,12 +404,12 @@ impl Run {
                 }
                 tell(&note);
             }
-            Command::Sample { sample, heard } => {
+            Command::Sample { sample, heard, now } => {
                 if let Some(trace) = &mut self.trace {
                     trace.sample(now, sample, heard);
                 }
             }
-            Command::Break => {
+            Command::Break { now } => {
                 if let Some(trace) = &mut self.trace {
                     trace.break_at(now);
                 }

@@ -143,8 +143,10 @@ async fn bodies_stay_below_the_servers_limit_once_it_is_known() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_breaker_that_others_hold_open_makes_no_dead_letters() {
+    // More than it takes to come down to one document.
     let fake = fake([Rule::new(Fault::BreakerPermanent).first(12)]).await;
-    let (config, _folder) = config(fake.urls(), "docs");
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.limits.in_flight = Some(1);
     let report = load(&config, documents(300, 300)).await;
     assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300), "{report:?}");
     assert!(report.counts.rejected_items > 0);

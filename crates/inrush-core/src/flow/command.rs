@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::Pause;
 use crate::block::{Position, SourceId};
 use crate::outcome::Settled;
+use crate::time::Time;
 use crate::tune::{Decision, Sample, WireKnobs};
 use crate::wire::{Body, WireChange};
 
@@ -49,9 +50,14 @@ pub enum Command {
         sample: Sample,
         /// Whether the tuner was told: not while forms are compared, and not what no work of the cluster lies behind.
         heard: bool,
+        /// When.
+        now: Time,
     },
     /// Write down that what the tuner would measure across this moment says nothing; only with [`super::FlowConfig::samples`].
-    Break,
+    Break {
+        /// When.
+        now: Time,
+    },
 }
 
 /// One request.

@@ -221,7 +221,7 @@ impl Flow {
                 let verdict = request_verdict(status, &error, self.config.incremental_bulk);
                 sample.outcome = match verdict {
                     RequestVerdict::Smaller => Outcome::TooLarge,
-                    RequestVerdict::Retry { .. } | RequestVerdict::RetrySmaller => Outcome::Refused,
+                    RequestVerdict::Retry { .. } | RequestVerdict::RetrySmaller { .. } => Outcome::Refused,
                     RequestVerdict::Bisect { .. } | RequestVerdict::Pause(_) | RequestVerdict::Stop => {
                         tells = false;
                         Outcome::Answered
@@ -247,7 +247,7 @@ impl Flow {
         }
         let heard = tells && self.learn(now, &sample, wire, aside);
         if self.config.samples {
-            self.commands.push_back(Command::Sample { sample, heard });
+            self.commands.push_back(Command::Sample { sample, heard, now });
         }
         while let Some(decision) = self.tuner.poll_decision() {
             self.commands.push_back(Command::Note(Note::Plan(decision)));
@@ -464,7 +464,8 @@ impl Flow {
                 self.commands.push_back(Command::Note(Note::Trouble(last.to_string())));
                 self.again(now, slot_id, part, last);
             }
-            RequestVerdict::RetrySmaller => {
+            RequestVerdict::RetrySmaller { uncertain } => {
+                part = part.unsure(uncertain);
                 self.commands.push_back(Command::Note(Note::Trouble(last.to_string())));
                 self.again_in_halves(now, slot_id, part, last);
             }
@@ -532,14 +533,15 @@ impl Flow {
         self.commands.push_back(Command::Compare { request, items });
     }
 
-    /// Like [`Flow::again`], in two requests where it has more than one document.
-    fn again_in_halves(&mut self, now: Time, slot_id: u64, part: Part, last: &LastError) {
-        if part.batch.items == 1 {
+    /// Like [`Flow::again`], in two requests where it has more than one document. That is a new attempt with something smaller, so it costs none of the
+    /// retries, only their time.
+    fn again_in_halves(&mut self, now: Time, slot_id: u64, mut part: Part, last: &LastError) {
+        if part.batch.items == 1 || !self.config.retry.allows(part.failures, part.first_sent, now) {
             return self.again(now, slot_id, part, last);
         }
+        (part.failures, part.setbacks) = (part.failures.max(1), part.setbacks + 1);
         let (a, b) = part.batch.halves();
-        self.push_front(slot_id, part.with(b));
-        self.again(now, slot_id, part.with(a), last);
+        self.wait_and_send(now, slot_id, [part.with(a), part.with(b)], last);
     }
 
     /// Like [`Flow::again`]; while a comparison is under way the part only queues behind it.

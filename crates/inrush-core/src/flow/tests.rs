@@ -30,6 +30,8 @@ enum Fault {
     Refused(u16),
     /// 429 or 503, and for how many seconds to stay away.
     Later(u16, u64),
+    /// A circuit breaker of durability PERMANENT.
+    Breaker,
     /// Flood stage, for all items.
     Flood,
 }
@@ -42,7 +44,7 @@ fn fault() -> impl Strategy<Value = Fault> {
         1 => Just(Fault::ResetBeforeApplying),
         1 => Just(Fault::ResetAfterApplying),
         1 => prop_oneof![Just(413), Just(429), Just(502), Just(503)].prop_map(Fault::Refused),
-        1 => Just(Fault::Flood),
+        1 => prop_oneof![Just(Fault::Flood), Just(Fault::Breaker)],
     ]
 }
 
@@ -113,6 +115,10 @@ impl Cluster {
             Fault::Later(status, seconds) => {
                 let retry_after = Some(Duration::from_secs(seconds));
                 return Attempt::Refused { status, error: error("x"), retry_after };
+            }
+            Fault::Breaker => {
+                let error = ItemError { permanent: true, ..error("circuit_breaking_exception") };
+                return Attempt::Refused { status: 429, error, retry_after: None };
             }
             Fault::None | Fault::Rejects(_) | Fault::ResetAfterApplying | Fault::Flood => {}
         }
@@ -261,7 +267,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
                 Command::DeadLetter(letter) => letters.push(*letter),
                 Command::Note(note) => notes.push(note),
                 Command::Sample { sample, .. } => samples.push(sample),
-                Command::Break => {}
+                Command::Break { .. } => {}
                 Command::Settled(settlement) => settlements.push(settlement),
             }
         }

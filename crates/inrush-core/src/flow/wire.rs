@@ -55,6 +55,9 @@ impl Flow {
             self.tuner_break(now);
         }
         let heard = (!trying && !aside) || trouble;
+        if trying && trouble {
+            self.tuner_break(now);
+        }
         if heard {
             self.tuner.handle_sample(now, sample);
         }
@@ -66,12 +69,16 @@ impl Flow {
     pub(super) fn tuner_break(&mut self, now: Time) {
         self.tuner.handle_break(now);
         if self.config.samples {
-            self.commands.push_back(Command::Break);
+            self.commands.push_back(Command::Break { now });
         }
     }
 
     pub(super) fn distrust(&mut self, now: Time, wire: Wire, why: &str) {
+        let trying = self.wire.is_trying();
         self.wire.forbid(now, wire, why);
+        if trying && !self.wire.is_trying() {
+            self.tuner_break(now);
+        }
         self.tell_wire();
     }
 

@@ -193,7 +193,7 @@ impl Auto {
 
     fn restart(&mut self, now: Time) {
         self.window = Window::new(now);
-        self.settling = None;
+        (self.settling, self.rest_in_flight) = (None, None);
     }
 
     fn under_way(&self) -> f64 {
@@ -207,7 +207,9 @@ impl Auto {
         match std::mem::replace(&mut self.phase, next) {
             Phase::Drain { back, .. } => back,
             Phase::Trial(trial) => trial.current,
-            Phase::Start | Phase::Hold => self.plan,
+            Phase::Start | Phase::Hold => {
+                Plan { in_flight: self.rest_in_flight.take().unwrap_or(self.plan.in_flight), ..self.plan }
+            }
         }
     }
 
@@ -274,8 +276,7 @@ impl Tuner for Auto {
     }
 
     fn handle_sample(&mut self, now: Time, sample: &Sample) {
-        // A source that pauses is no cluster that stands still.
-        let stalled = !sample.source_limited && self.is_stall(now);
+        let stalled = self.is_stall(now, sample);
         self.last_end = now;
         if stalled {
             self.stalls = (self.recent_stalls(now) + 1.0, now);
@@ -288,7 +289,7 @@ impl Tuner for Auto {
                 self.phase = Phase::Start;
             }
             let to = self.knobs.limit_body(&stands, sample.bytes);
-            self.best = None;
+            (self.rate, self.best) = (None, None);
             return self.decide(now, to, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
         let under_way = self.under_way();

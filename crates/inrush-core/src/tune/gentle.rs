@@ -156,6 +156,9 @@ impl Considerate {
         }
         let Some(wall) = window.wall() else { return self.decide(now, self.plan, String::new()) };
         let n = self.plan.in_flight;
+        if !window.accepted() {
+            return self.decide(now, self.plan, String::new());
+        }
         let (Some(alone), None) = (self.alone, self.back) else {
             return self.measured(now, wall, self.back.unwrap_or(n));
         };

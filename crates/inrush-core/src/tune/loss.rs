@@ -30,9 +30,10 @@ pub(super) enum Verdict {
 /// part itself: chance losses add little, an overflowing queue is known after a few requests.
 const LIKELY: f64 = 6.0;
 const ALARM: f64 = 5.0;
-/// A request that got no answer for so long is no chance loss: an alarm by itself. With few requests under way and a time limit of minutes, a second
+/// A request that got no answer for so long (longer than connecting may take) is no chance loss: an alarm by itself, unless losses were found not to
+/// depend on us. With few requests under way and a time limit of minutes, a second
 /// one would come much too late.
-const UNANSWERED: Duration = Duration::from_secs(10);
+const UNANSWERED: Duration = Duration::from_secs(15);
 /// Attempts without alarm after which a cut has helped.
 const CLEAN_SAMPLES: u32 = 100;
 /// Attempts since the first cut that it takes to say that cuts do not help.
@@ -106,7 +107,7 @@ impl Loss {
         let usual = self.tolerated.max(1.5 * self.ambient(now));
         let likely = (usual * LIKELY).min(0.5);
         let step = rejected * (likely / usual).ln() + (1.0 - rejected) * ((1.0 - likely) / (1.0 - usual)).ln();
-        let unanswered = sample.outcome == Outcome::Lost && sample.wall >= UNANSWERED;
+        let unanswered = sample.outcome == Outcome::Lost && sample.wall >= UNANSWERED && self.ambient.is_none();
         self.score = if unanswered { ALARM } else { (self.score + step).max(0.0) };
         if self.score < ALARM {
             if self.samples.is_multiple_of((4 * in_flight).max(CLEAN_SAMPLES)) {

@@ -70,13 +70,13 @@ pub struct BoundsConfig {
     pub batch_docs: u32,
     /// Fewest and most requests under way. Default 1 and 256.
     pub in_flight: (u32, u32),
-    /// `batch_bytes` times `in_flight` stays below, MiB. Default 32: the loader's default memory is 64 MiB, of which half may be under way.
+    /// `batch_bytes` times `in_flight` stays below, MiB. Default 64, as that of the loader. The tuner's own bound is half of it, as in the loader.
     pub memory_mib: u64,
 }
 
 impl Default for BoundsConfig {
     fn default() -> Self {
-        BoundsConfig { batch_bytes: (64 << 10, 64 << 20), batch_docs: 1_000_000, in_flight: (1, 256), memory_mib: 32 }
+        BoundsConfig { batch_bytes: (64 << 10, 64 << 20), batch_docs: 1_000_000, in_flight: (1, 256), memory_mib: 64 }
     }
 }
 

@@ -152,10 +152,9 @@ impl Loader {
             flow.wait_for_flushes(life.clone());
         }
         let bounds = config.sending_limits().bounds(prepared.preflight.body_bytes_max);
-        let trace = config
-            .trace
-            .as_deref()
-            .map(|path| TraceWriter::create(path, &Header::new(config.limits.controller(), bounds, flow.plan())));
+        let trace = config.trace.as_deref().map(|path| {
+            TraceWriter::create(path, &Header::new(config.limits.controller(), bounds, flow.plan_stands()))
+        });
         let trace = trace.transpose()?;
         let (sender, events) = mpsc::unbounded_channel();
         let mut checkpointer = None;

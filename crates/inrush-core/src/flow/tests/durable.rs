@@ -150,7 +150,7 @@ impl Chaos<'_> {
                     Command::DeadLetter(letter) => self.letters.push(letter.position.doc),
                     Command::Note(_)
                     | Command::Sample { .. }
-                    | Command::Break
+                    | Command::Break { .. }
                     | Command::Probe(_)
                     | Command::Settled(_) => {}
                 }

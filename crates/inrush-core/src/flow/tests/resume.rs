@@ -105,7 +105,7 @@ impl World {
                     Command::Flush { .. } => unreachable!("nobody waits for flushes"),
                     Command::Note(_)
                     | Command::Sample { .. }
-                    | Command::Break
+                    | Command::Break { .. }
                     | Command::Probe(_)
                     | Command::Settled(_) => {}
                 }

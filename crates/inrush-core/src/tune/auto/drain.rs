@@ -23,6 +23,10 @@ impl Auto {
         self.drain.later(now);
         self.drain.next = self.drain.next.max(now + Duration::from_secs_f64(DRAIN_EVERY_WALLS * loaded));
         if little == back {
+            // With one request nothing of ours queues.
+            if let Some(delay) = self.delay.as_mut().filter(|_| back.in_flight == 1) {
+                delay.measured(loaded, self.body);
+            }
             return self.restart(now);
         }
         self.phase = Phase::Drain { back, loaded, cause };
@@ -38,6 +42,9 @@ impl Auto {
     pub(super) fn drained(&mut self, now: Time, window: &Window, wall: f64) {
         let Phase::Drain { back, loaded, cause } = std::mem::replace(&mut self.phase, Phase::Hold) else { return };
         let body = window.body();
+        if !window.accepted() {
+            return self.decide(now, back, "nothing was accepted".to_owned());
+        }
         let Some(delay) = &mut self.delay else { return };
         // Where little under way takes as long as much, the time is spent in no queue of ours.
         let part = if matches!(cause, Cause::Due) { SURELY_NO_QUEUE } else { NO_QUEUE };

@@ -7,7 +7,7 @@ use super::super::knobs::Knobs;
 use super::super::window::Window;
 use super::{Auto, Cause, Phase, REJECTED};
 use crate::time::Time;
-use crate::tune::Plan;
+use crate::tune::{Plan, Sample};
 
 /// Below this growth of the wall time nothing queues, and the plan may double.
 const IDLE: f64 = 1.15;
@@ -35,6 +35,9 @@ const STALLS_MOST: f64 = 8.0;
 impl Auto {
     pub(super) fn start(&mut self, now: Time, window: &Window, wall: f64) {
         let body = window.body();
+        if !window.accepted() {
+            return self.restart(now);
+        }
         let Some(delay) = &mut self.delay else {
             self.delay = Some(Delay::new(wall, body));
             let to = self.knobs.sized(&self.plan, (WALL_SECONDS / wall).min(1.0));
@@ -197,8 +200,10 @@ impl Auto {
         stalls * 0.5_f64.powf(now.since(last).as_secs_f64() / STALL_HALF_LIFE_SECONDS)
     }
 
-    /// Nothing came back for much longer than usual: a merge, a garbage collection, or a change; the next windows will tell.
-    pub(super) fn is_stall(&self, now: Time) -> bool {
-        self.wall > 0.0 && now.since(self.last_end).as_secs_f64() > (3.0 * self.wall).max(0.5)
+    /// Nothing came back for much longer than usual although something was under way: a merge, a garbage collection, or a change; the next windows
+    /// will tell. A source that pauses and a wait before a repetition are no cluster that stands still.
+    pub(super) fn is_stall(&self, now: Time, sample: &Sample) -> bool {
+        let waited = now.since(self.last_end.max(sample.sent)).as_secs_f64();
+        self.wall > 0.0 && waited > (3.0 * self.wall).max(0.5)
     }
 }
