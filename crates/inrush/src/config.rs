@@ -269,6 +269,17 @@ impl LoadConfig {
         Ok(())
     }
 
+    /// The most bytes of documents that are read and not in yet: those under way, and half as many that are read meanwhile. Without room for these, requests
+    /// would go out before they are full as soon as all of the memory is under way, which tells the tuner nothing of the cluster. Where
+    /// documents wait for a flush they leave that room.
+    pub(crate) fn buffered_bytes_max(&self) -> u64 {
+        let memory = self.limits.memory as u64;
+        match self.durability {
+            Durability::Async => memory,
+            _ => memory.saturating_add(memory / 2),
+        }
+    }
+
     /// The limits of what is sent: documents that wait for a flush get half of the memory.
     pub(crate) fn sending_limits(&self) -> Limits {
         let mut limits = self.limits.clone();
@@ -439,11 +450,10 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Within what the tuner may choose, on a cluster that takes requests up to `body_bytes_max`. Half of the memory may be under way: the other half is
-    /// for what is read meanwhile, or requests go out before they are full and tell nothing of the cluster.
+    /// Within what the tuner may choose, on a cluster that takes requests up to `body_bytes_max`.
     pub(crate) fn bounds(&self, body_bytes_max: Option<u64>) -> Bounds {
         let batch = self.batch_bytes.map(|bytes| bytes as u64);
-        let memory = (self.memory as u64 / 2).max(1);
+        let memory = (self.memory as u64).max(1);
         let most = memory.min(body_bytes_max.unwrap_or(u64::MAX));
         // So many requests that smaller bodies have to do.
         let least = BATCH_BYTES_MIN.min(memory / u64::from(self.in_flight.unwrap_or(1))).min(most).max(1);

@@ -38,7 +38,7 @@ async fn a_tuned_load_gets_everything_in_and_its_trace_leads_to_the_same_decisio
         let mut lines = text.lines();
         let header = Header::parse(lines.next().unwrap()).unwrap();
         let controller = if gentle.is_some() { "gentle" } else { "auto" };
-        assert_eq!((header.controller.as_str(), header.bounds.memory), (controller, 4 << 20));
+        assert_eq!((header.controller.as_str(), header.bounds.memory), (controller, 8 << 20));
         let mut again: Box<dyn Tuner> = match gentle {
             Some(gentle) => Box::new(Considerate::new(header.bounds, gentle)),
             None => Box::new(Auto::new(header.bounds)),

@@ -204,7 +204,7 @@ pub(crate) struct SizeArgs {
     /// How long documents wait for a request to fill while the source is slow. Default 1s
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) linger: Option<Duration>,
-    /// Bytes of documents that are read and not in yet. Half of it is under way at once; --batch-bytes x --in-flight may take all. Default 64MiB
+    /// Bytes of documents under way; --batch-bytes x --in-flight must fit. At most half as many are read meanwhile. Default 64MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes_positive)]
     pub(crate) memory: Option<u64>,
     /// Threads that read and encode. Default: one a core, at most 8

@@ -138,7 +138,7 @@ impl Bench {
             Some(Batch::Docs(docs)) => {
                 let mean = self.document_bytes.unwrap_or(1 << 10);
                 let wanted = mean.saturating_mul(LARGER_THAN_MEAN).saturating_mul(u64::from(docs)).max(BATCH_BYTES_MIN);
-                let most = limits.memory as u64 / u64::from(cell.in_flight.unwrap_or(8));
+                let most = limits.memory as u64 / u64::from(cell.in_flight.unwrap_or(4));
                 limits.batch_docs = Some(docs);
                 limits.batch_bytes = Some(usize::try_from(wanted.min(most)).unwrap_or(usize::MAX));
             }

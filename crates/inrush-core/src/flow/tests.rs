@@ -404,8 +404,8 @@ fn no_more_is_sent_than_the_rate_allows() {
 
 #[test]
 fn memory_at_its_bound_is_no_limit_of_the_source() {
-    // Half of it is under way, as tuners are bounded.
-    let bounded = FlowConfig { memory: 4000, samples: true, ..config() };
+    // Two thirds of it are under way, as tuners are bounded.
+    let bounded = FlowConfig { memory: 3000, samples: true, ..config() };
     let encoder = Encoder::new(operations(Action::Index, false));
     let out = drive(flow(bounded, 500, 4), &encoder, blocks(&vec![None; 600], &vec!["w"; 600], 5), &[], 3);
     let limited = out.samples.iter().filter(|sample| sample.source_limited).count();

@@ -16,16 +16,7 @@ pub fn controller_names() -> Vec<&'static str> {
 /// # Errors
 /// There is none; the message says which there are.
 pub fn controller(name: &str, scenario: &Scenario) -> anyhow::Result<Box<dyn Tuner>> {
-    controller_within(name, bounds_of(name, scenario), scenario.client_cpus)
-}
-
-/// Within what it decides there: the tuner has half of the memory under way, as in the loader.
-pub fn bounds_of(name: &str, scenario: &Scenario) -> Bounds {
-    let bounds = scenario.bounds();
-    match name {
-        "auto" | "gentle" => Bounds { memory: bounds.memory / 2, ..bounds },
-        _ => bounds,
-    }
+    controller_within(name, scenario.bounds(), scenario.client_cpus)
 }
 
 /// The controller of that name within bounds, on a machine with so many processors.

@@ -268,10 +268,10 @@ impl Loader {
         self.bytes_per_second.is_none() || self.pending >= plan.batch_bytes as f64
     }
 
-    /// How much may lie read and not sent: as the loader's own read-ahead.
+    /// How much may lie read and not sent: as the loader's own read-ahead, which has half as much memory more.
     fn room(&self, plan: &Plan) -> f64 {
         let ahead = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight)).saturating_mul(2);
-        self.memory.min(ahead).saturating_sub(self.bytes_under_way) as f64
+        (self.memory + self.memory / 2).min(ahead).saturating_sub(self.bytes_under_way) as f64
     }
 
     /// Lets the source yield until now.

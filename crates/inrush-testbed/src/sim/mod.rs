@@ -18,7 +18,7 @@ mod rng;
 mod scenario;
 mod yardstick;
 
-pub use controllers::{bounds_of, controller, controller_names, controller_within};
+pub use controllers::{controller, controller_names, controller_within};
 pub use engine::{Unwatched, Watcher, run};
 pub use judge::{Judgement, Phase, judge};
 pub use record::Record;

@@ -70,7 +70,7 @@ pub struct BoundsConfig {
     pub batch_docs: u32,
     /// Fewest and most requests under way. Default 1 and 256.
     pub in_flight: (u32, u32),
-    /// `batch_bytes` times `in_flight` stays below, MiB. Default 64, as that of the loader. The tuner's own bound is half of it, as in the loader.
+    /// `batch_bytes` times `in_flight` stays below, MiB. Default 64, as that of the loader.
     pub memory_mib: u64,
 }
 

@@ -8,12 +8,12 @@ use anyhow::Context;
 use inrush_core::time::Time;
 use inrush_core::trace::{Entry, Header};
 use inrush_core::tune::{Decision, Sample};
-use inrush_testbed::sim::{Scenario, Watcher, bounds_of, controller, run};
+use inrush_testbed::sim::{Scenario, Watcher, controller, run};
 
 /// Runs the scenario once more and writes down what the first loader's controller sees and says.
 pub(crate) fn write(path: &Path, scenario: &Scenario, name: &str, seed: u64) -> anyhow::Result<()> {
     let tuners = scenario.loaders.iter().map(|_| controller(name, scenario)).collect::<anyhow::Result<Vec<_>>>()?;
-    let header = Header::new(name, bounds_of(name, scenario), controller(name, scenario)?.plan());
+    let header = Header::new(name, scenario.bounds(), controller(name, scenario)?.plan());
     let cannot = || format!("cannot write {}", path.display());
     let file = File::create(path).with_context(cannot)?;
     let mut trace = Trace { out: BufWriter::new(file), failed: None };

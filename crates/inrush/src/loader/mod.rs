@@ -123,7 +123,7 @@ impl Loader {
         };
         let mut flow = Flow::new(
             FlowConfig {
-                memory: config.limits.memory as u64,
+                memory: config.buffered_bytes_max(),
                 rate: config.limits.max_rate,
                 samples: config.trace.is_some(),
                 settlements: config.settlements,
