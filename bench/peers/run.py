@@ -158,7 +158,7 @@ class Bench:
             "reported": report.get("docs_indexed", ""), "seconds": round(seconds, 3), "searchable_s": round(searchable, 3),
             "green_s": round(green, 3), "client_cpu_s": round(usage.ru_utime + usage.ru_stime, 2), "client_peak_mib": round(int(pathlib.Path(peak.name).read_text().split()[-1]) / 1024),
             "server_cpu_s": round(self.server.cpu_seconds() - cpu, 2), "exit": child.returncode, "client_anon_mib": anonymous.most(), "build": self.build,
-            "said": " ".join(said.split())[-200:] if arrived != docs or child.returncode or not report else "",
+            "said": " ".join(said.replace(f"{pathlib.Path(file).parent}/", "").split())[-200:] if arrived != docs or child.returncode or not report else "",
         }
         if proxy:
             row |= proxy.stop() | census(self.server.url, docs)
