@@ -183,10 +183,14 @@ impl Auto {
         self.settling = (!at_once).then_some(Settling::new(now, sent_before));
     }
 
-    /// Keeps what a window showed of the plan, for whoever asks why.
+    /// Keeps what a window showed of the plan, for whoever asks why. What is measured while the source is the limit, as at the end of every load, takes
+    /// the place of nothing better.
     fn note(&mut self, window: &Window, wall: f64, growth: f64) {
-        self.evidence.plan = Some(self.plan);
-        self.evidence.source = window.source_was_the_limit();
+        let source = window.source_was_the_limit();
+        if source && self.evidence.plan.is_some() && !self.evidence.source {
+            return;
+        }
+        (self.evidence.plan, self.evidence.source) = (Some(self.plan), source);
         (self.evidence.rate, self.evidence.growth) = (window.rate(), growth);
         (self.evidence.wall, self.evidence.took) = (wall, window.took());
     }

@@ -121,6 +121,15 @@ fn a_slow_source_leads_to_no_growth() {
 }
 
 #[test]
+fn the_end_of_a_source_is_not_what_a_plan_is_based_on() {
+    let mut model = model(&Cluster::default());
+    model.run_until(20.0);
+    model.cluster.source = 0.5;
+    model.run_until(60.0);
+    assert!(!model.loaders[0].tuner.why().contains("the source"), "{}", model.loaders[0].tuner.why());
+}
+
+#[test]
 fn a_source_that_pauses_is_no_cluster_that_stalls() {
     // A batch every 2 s, and then as many as are wanted.
     let mut model = Model::new(Cluster { source: 2.0, ..Cluster::default() }, vec![auto()]);
