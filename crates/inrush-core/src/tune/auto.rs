@@ -222,8 +222,8 @@ impl Auto {
         self.resize.later(now);
         (self.rate, self.best) = (None, None);
         let (to, why) = match verdict {
-            loss::Verdict::Cut { ratio } => {
-                let to = self.knobs.scaled(&base, loss::CUT);
+            loss::Verdict::Cut { ratio, of_items } => {
+                let to = if of_items { self.knobs.more(&base, loss::CUT) } else { self.knobs.scaled(&base, loss::CUT) };
                 (to, format!("{:.1} % of the documents were rejected", ratio * 100.0))
             }
             loss::Verdict::Restore { under_way, ratio } => {
@@ -297,7 +297,8 @@ impl Tuner for Auto {
             return self.decide(now, to, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
         let under_way = self.under_way();
-        if let Some(verdict) = self.loss.handle(now, sample, under_way, self.plan.in_flight) {
+        let fewest = self.knobs.more(&self.plan, loss::CUT) == self.plan;
+        if let Some(verdict) = self.loss.handle(now, sample, under_way, (self.plan.in_flight, fewest)) {
             return self.handle_loss(now, verdict);
         }
         if let Some(settling) = &mut self.settling {

@@ -20,8 +20,8 @@ const AMBIENT_HALF_LIFE: Duration = Duration::from_secs(60);
 /// What a loss asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// Less under way; `ratio` of the documents did not get in.
-    Cut { ratio: f64 },
+    /// Less under way; `ratio` of the documents did not get in. A queue that is full (`of_items`) counts requests, not their bytes.
+    Cut { ratio: f64, of_items: bool },
     /// Cutting did not help: it was not our load, so back to so many bytes under way.
     Restore { under_way: f64, ratio: f64 },
 }
@@ -40,8 +40,8 @@ const CLEAN_SAMPLES: u32 = 100;
 const DOUBT_SAMPLES: u32 = 40;
 /// Cuts have helped if less than this part of the rejections at the first of them is left since then.
 const HELPED: f64 = 0.25;
-/// Above it requests that were refused or lost are never taken for bad luck, as a part of the documents. Items that found a queue full
-/// never are.
+/// Above it rejections are never taken for bad luck, as a part of the documents. Items that found a queue full never are while fewer requests
+/// could be under way.
 const AMBIENT_MOST: f64 = 0.12;
 
 #[derive(Debug)]
@@ -87,8 +87,14 @@ impl Loss {
         }
     }
 
-    /// Learns from an attempt, with `under_way` bytes and `in_flight` requests planned.
-    pub(super) fn handle(&mut self, now: Time, sample: &Sample, under_way: f64, in_flight: u32) -> Option<Verdict> {
+    /// Learns from an attempt, with `under_way` bytes and `in_flight` requests planned, which are the `fewest` there can be or not.
+    pub(super) fn handle(
+        &mut self,
+        now: Time,
+        sample: &Sample,
+        under_way: f64,
+        (in_flight, fewest): (u32, bool),
+    ) -> Option<Verdict> {
         if sample.sent < self.from {
             return None;
         }
@@ -104,7 +110,7 @@ impl Loss {
         }
         let over = f64::from(self.samples.min((4 * in_flight).max(64)));
         self.ratio += (rejected - self.ratio) / over;
-        let usual = self.tolerated.max(1.5 * self.ambient(now));
+        let usual = self.usual(now);
         let likely = (usual * LIKELY).min(0.5);
         let step = rejected * (likely / usual).ln() + (1.0 - rejected) * ((1.0 - likely) / (1.0 - usual)).ln();
         let unanswered = sample.outcome == Outcome::Lost && sample.wall >= UNANSWERED && self.ambient.is_none();
@@ -126,8 +132,9 @@ impl Loss {
             self.since_first = (0.0, 0);
         }
         (self.from, self.score, self.ratio, self.samples) = (now, 0.0, 0.0, 0);
-        let whole = sample.outcome != Outcome::Answered;
-        if whole && self.cuts > CUTS_UNTIL_DOUBT && in_vain && since_first < AMBIENT_MOST {
+        let of_items = sample.outcome == Outcome::Answered;
+        let doubted = if of_items { fewest && self.cuts > 1 } else { self.cuts > CUTS_UNTIL_DOUBT };
+        if doubted && in_vain && since_first < AMBIENT_MOST {
             self.cuts = 0;
             self.ceiling = None;
             self.ambient = Some((since_first, now));
@@ -136,7 +143,7 @@ impl Loss {
         if sample.outcome != Outcome::Lost {
             self.set_ceiling(now, under_way);
         }
-        Some(Verdict::Cut { ratio })
+        Some(Verdict::Cut { ratio, of_items })
     }
 
     /// The most bytes under way that growth may aim at.
@@ -162,6 +169,16 @@ impl Loss {
     pub(super) fn forget(&mut self) {
         self.ceiling = None;
         self.retry_after = RETRY_FIRST;
+    }
+
+    /// The part of documents that may be rejected while more is put under way.
+    pub(super) fn growth_tolerates(&self, now: Time) -> f64 {
+        (self.tolerated / 2.0).max(1.5 * self.ambient(now))
+    }
+
+    /// The part of documents that may be rejected without an alarm.
+    fn usual(&self, now: Time) -> f64 {
+        self.tolerated.max(1.5 * self.ambient(now))
     }
 
     fn ambient(&self, now: Time) -> f64 {

@@ -171,6 +171,13 @@ impl Cluster {
             if docs == 0 {
                 break;
             }
+            let chance = f64::from(docs) * self.faults.rejected;
+            let rejected = if chance > 0.0 { (chance + self.failing.unit()).floor() as u32 } else { 0 };
+            let docs = docs - rejected;
+            requests.get(id).rejected += rejected;
+            if docs == 0 {
+                continue;
+            }
             let shard = (first + at) % self.shards;
             let bytes = batch.bytes as f64 * f64::from(docs) / f64::from(batch.docs);
             let owner = self.primary(shard);

@@ -213,6 +213,8 @@ pub struct Faults {
     pub lost: f64,
     /// Requests that are refused as a whole, with 429.
     pub refused: f64,
+    /// Documents that are rejected one by one, with 429, in a request whose others are taken.
+    pub rejected: f64,
 }
 
 /// Somebody else's tasks, in the same queues.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::delay::Delay;
 use super::super::knobs::Knobs;
 use super::super::window::Window;
-use super::{Auto, Cause, Phase, REJECTED};
+use super::{Auto, Cause, Phase};
 use crate::time::Time;
 use crate::tune::{Plan, Sample};
 
@@ -114,7 +114,7 @@ impl Auto {
         let ratio = target / comparable;
         let used = window.in_flight() > 0.8 * f64::from(self.plan.in_flight);
         let limit = self.loss.growth_limit(now);
-        let clean = window.rejected_ratio() < REJECTED / 2.0;
+        let clean = window.rejected_ratio() < self.loss.growth_tolerates(now);
         // Where only the size is left to choose, comparisons choose it.
         let grow = ratio > 1.1 && used && clean && !self.knobs.in_flight_is_fixed();
         let to = if grow {
