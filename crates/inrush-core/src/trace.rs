@@ -165,6 +165,7 @@ mod tests {
                 outcome,
                 in_flight: 2,
                 source_limited: false,
+                remainder: false,
                 node: 3,
             },
         };

@@ -54,6 +54,8 @@ pub(super) struct Part {
     pub(super) in_flight: u32,
     /// It was sent before it was full.
     pub(super) source_limited: bool,
+    /// It is what is left of a larger one.
+    pub(super) remainder: bool,
     /// In which life of the index it was sent last.
     pub(super) epoch: u32,
     /// How it was sent last.
@@ -90,6 +92,7 @@ impl Slot {
             first_sent: now,
             in_flight: 0,
             source_limited,
+            remainder: false,
             epoch: 0,
             wire: Wire::PLAIN,
             plain: Plain::No,
@@ -110,7 +113,7 @@ impl Slot {
 impl Part {
     /// Other items with the same history.
     fn with(&self, batch: Batch) -> Part {
-        Part { batch, body: None, ..self.clone() }
+        Part { remainder: self.remainder || batch.items < self.batch.items, batch, body: None, ..self.clone() }
     }
 
     /// After an attempt that met a condition of the whole index. Waiting for it to pass costs no retries, the pause has a bound of
@@ -199,6 +202,7 @@ impl Flow {
                 || self.pauses.is_held()
                 || !self.pending.has_plenty(&self.plan())
                 || self.pace.as_ref().is_some_and(|pace| pace.next() > now),
+            remainder: part.remainder,
             node,
         };
         // Whether the time that it took says something of the work that the cluster does.

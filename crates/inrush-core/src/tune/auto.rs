@@ -44,6 +44,8 @@ pub struct Auto {
     /// Usual rate with this plan, bytes per second.
     rate: Option<f64>,
     slow_windows: u32,
+    /// Windows in a row whose wall time was far above the target.
+    jumps: u32,
     /// Smoothed rate of this plan, and from how many windows.
     smooth: Option<f64>,
     windows: u32,
@@ -149,6 +151,7 @@ impl Auto {
             body: 0.0,
             rate: None,
             slow_windows: 0,
+            jumps: 0,
             smooth: None,
             windows: 0,
             best: None,

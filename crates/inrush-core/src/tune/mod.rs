@@ -72,6 +72,10 @@ pub struct Sample {
     /// The source or the rate that was set, not the cluster, was the limit: the batch was sent before it was full, or nothing was waiting when a
     /// permit was free.
     pub source_limited: bool,
+    /// It is what was left of a larger request, the part that was rejected or a half of it: it is small, and how long it takes says nothing of the
+    /// plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub remainder: bool,
     /// The node that it went to, by its place in the list of nodes.
     pub node: u16,
 }

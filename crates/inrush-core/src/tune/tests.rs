@@ -273,6 +273,7 @@ fn sample() -> impl Strategy<Value = (u64, Sample)> {
                 outcome,
                 in_flight,
                 source_limited: limited && wall % 7 == 0,
+                remainder: false,
                 node: 0,
             };
             (gap, sample)

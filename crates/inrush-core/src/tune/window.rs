@@ -47,19 +47,22 @@ impl Window {
         }
     }
 
-    /// Adds an attempt. Returns whether it belongs here.
+    /// Adds an attempt. Returns whether it tells how long the plan's requests take.
     pub(super) fn add(&mut self, sample: &Sample) -> bool {
         self.completed_bytes += sample.accepted_bytes();
         if sample.sent < self.from {
             return false;
         }
-        self.samples += 1;
         self.docs += u64::from(sample.docs);
         self.rejected += match sample.outcome {
             Outcome::Answered => u64::from(sample.rejected),
             Outcome::Refused | Outcome::Lost => u64::from(sample.docs),
             Outcome::TooLarge => 0,
         };
+        if sample.remainder {
+            return false;
+        }
+        self.samples += 1;
         self.source_limited += u32::from(sample.source_limited);
         self.in_flight += u64::from(sample.in_flight);
         if sample.outcome == Outcome::Answered {

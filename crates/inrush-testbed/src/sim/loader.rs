@@ -25,6 +25,8 @@ struct Piece {
     batch: Batch,
     setbacks: u32,
     source_limited: bool,
+    /// What is left of a larger one.
+    remainder: bool,
 }
 
 /// A request under way, with its repetitions.
@@ -139,7 +141,7 @@ impl Loader {
         self.taken_at = now;
         self.bytes_under_way += batch.bytes;
         self.next_permit += 1;
-        let piece = Piece { batch, setbacks: 0, source_limited: !full };
+        let piece = Piece { batch, setbacks: 0, source_limited: !full, remainder: false };
         self.permits.insert(self.next_permit, Permit { pieces: VecDeque::from([piece]), waits_until: None });
         self.send(now, self.next_permit)
     }
@@ -185,13 +187,14 @@ impl Loader {
                 Outcome::TooLarge => {
                     self.body_limit = self.body_limit.min((piece.batch.bytes / 2).max(1));
                     let (a, b) = halves(left);
-                    permit.pieces.push_front(Piece { batch: b, ..piece });
-                    permit.pieces.push_front(Piece { batch: a, ..piece });
+                    permit.pieces.push_front(Piece { batch: b, remainder: true, ..piece });
+                    permit.pieces.push_front(Piece { batch: a, remainder: true, ..piece });
                     permit.waits_until = Some(now);
                 }
                 Outcome::Answered | Outcome::Refused | Outcome::Lost => {
                     let setbacks = if accepted > 0 && accepted >= rejected { 1 } else { piece.setbacks + 1 };
-                    permit.pieces.push_front(Piece { batch: left, setbacks, ..piece });
+                    let remainder = piece.remainder || accepted > 0;
+                    permit.pieces.push_front(Piece { batch: left, setbacks, remainder, ..piece });
                     let wait = self.retry.wait(setbacks, &mut self.jitter);
                     permit.waits_until = Some(now + wait.as_nanos() as Nanos);
                 }
@@ -214,6 +217,7 @@ impl Loader {
             outcome,
             in_flight: request.in_flight,
             source_limited: piece.source_limited || !self.is_full(&self.plan()),
+            remainder: piece.remainder,
             node: request.pick.node as u16,
         };
         Some(Learnt { sample, accepted_bytes })

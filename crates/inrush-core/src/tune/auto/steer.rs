@@ -108,11 +108,14 @@ impl Auto {
             return self.decide(now, back, why);
         }
         let target = self.growth_target(now);
-        if comparable > JUMP * target && now.since(self.drained) > Duration::from_secs(2) {
+        self.jumps = if comparable > JUMP * target { self.jumps + 1 } else { 0 };
+        // The second time it is known what a request takes alone: the queue is ours.
+        if self.jumps == 1 && now.since(self.drained) > Duration::from_secs(2) {
             return self.begin_drain(now, wall, growth, Cause::Slower);
         }
         let ratio = target / comparable;
-        let used = window.in_flight() > 0.8 * f64::from(self.plan.in_flight);
+        // What waits for a repetition is in use.
+        let used = window.in_flight() > 0.8 * f64::from(self.plan.in_flight) || window.rejected_ratio() > 0.0;
         let limit = self.loss.growth_limit(now);
         let clean = window.rejected_ratio() < self.loss.growth_tolerates(now);
         // Where only the size is left to choose, comparisons choose it.

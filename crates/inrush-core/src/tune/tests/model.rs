@@ -191,6 +191,7 @@ impl Model {
             outcome,
             in_flight: l.under_way,
             source_limited: c.source > 0.0,
+            remainder: false,
             node: 0,
         };
         let at = end + c.delay / 2.0;

@@ -117,6 +117,7 @@ impl Load {
                 in_flight: self.world.in_flight,
                 source_limited: self.world.source_limited
                     || (self.world.gzip_outruns_the_source && wire.compression != Compression::None),
+                remainder: false,
                 node: 0,
             };
             let now = Time::from_start(Duration::from_secs_f64(self.now));

@@ -108,6 +108,7 @@ mod tests {
                 outcome: Outcome::Answered,
                 in_flight: 1,
                 source_limited: false,
+                remainder: false,
                 node: 0,
             };
             assert!(!watch.has_changed(now, &sample));
