@@ -414,6 +414,16 @@ fn memory_at_its_bound_is_no_limit_of_the_source() {
 }
 
 #[test]
+fn what_is_left_of_a_rejected_request_is_told_apart() {
+    let sampled = FlowConfig { samples: true, ..config() };
+    let out = run(sampled, Action::Index, 10, &[Fault::Rejects(2)]);
+    let remainders: Vec<u32> = out.samples.iter().filter(|sample| sample.remainder).map(|sample| sample.docs).collect();
+    assert_eq!(remainders, [out.samples[0].rejected]);
+    assert!(remainders[0] > 0 && remainders[0] < out.samples[0].docs);
+    assert_eq!(out.flow.counts().docs_created, 10);
+}
+
+#[test]
 fn a_flood_stage_pauses_and_passes() {
     let out = run(config(), Action::Index, 10, &[Fault::Flood, Fault::Flood]);
     assert_eq!(out.notes, [Note::Paused(Condition::FloodStage.into()), Note::Resumed]);

@@ -300,7 +300,8 @@ impl Tuner for Auto {
             return self.decide(now, to, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
         let under_way = self.under_way();
-        let fewest = self.knobs.more(&self.plan, loss::CUT) == self.plan;
+        let stands = self.stands();
+        let fewest = self.knobs.more(&stands, loss::CUT) == stands;
         if let Some(verdict) = self.loss.handle(now, sample, under_way, (self.plan.in_flight, fewest)) {
             return self.handle_loss(now, verdict);
         }

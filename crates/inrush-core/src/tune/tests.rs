@@ -102,6 +102,31 @@ fn a_full_queue_is_remembered() {
 }
 
 #[test]
+fn rejections_that_less_does_not_lower_are_no_limit() {
+    let unlucky = Cluster { unlucky: 0.05, ..Cluster::default() };
+    let mut model = model(&unlucky);
+    model.run_until(20.0);
+    at_least(model.run_until(60.0)[0] / best_fixed(&unlucky), 0.95);
+    let decisions: Vec<Decision> = std::iter::from_fn(|| model.loaders[0].tuner.poll_decision()).collect();
+    let least = decisions.iter().map(|d| d.to.batch_bytes).min();
+    assert!(least >= Some(MIB), "a queue counts requests, smaller ones do not shorten it: {decisions:?}");
+}
+
+#[test]
+fn a_queue_that_is_ours_is_shortened_and_not_measured_again_and_again() {
+    let mut model = model(&Cluster::default());
+    model.run_until(30.0);
+    // Far too much of a sudden, as when larger bodies make a server collect garbage.
+    model.cluster.per_mib *= 4.0;
+    model.run_until(60.0);
+    let decisions: Vec<Decision> = std::iter::from_fn(|| model.loaders[0].tuner.poll_decision()).collect();
+    let drains = decisions
+        .iter()
+        .filter(|d| d.at >= Time::from_start(Duration::from_secs(30)) && d.why.contains("measure how long"));
+    assert!(drains.count() <= 6, "{decisions:?}");
+}
+
+#[test]
 fn a_body_that_was_too_large_is_never_sent_again() {
     let mut model = Model::new(Cluster { body_limit: 3 * MIB / 4, ..Cluster::default() }, vec![auto()]);
     model.run_until(60.0);

@@ -145,3 +145,34 @@ impl Window {
         self.source_limited * 4 > self.samples
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_request_says_nothing_of_the_plan() {
+        let sample = Sample {
+            sent: Time::START,
+            wall: Duration::from_millis(100),
+            took: None,
+            bytes: 1000,
+            docs: 10,
+            accepted: 9,
+            rejected: 1,
+            outcome: Outcome::Answered,
+            in_flight: 4,
+            source_limited: false,
+            remainder: false,
+            node: 0,
+        };
+        let left =
+            Sample { wall: Duration::from_millis(2), bytes: 100, docs: 1, accepted: 0, remainder: true, ..sample };
+        let mut window = Window::new(Time::START);
+        assert!(window.add(&sample) && !window.add(&left) && window.add(&sample));
+        assert_eq!((window.samples(), window.wall(), window.body()), (2, Some(0.1), 1000.0));
+        assert!((window.rejected_ratio() - 3.0 / 21.0).abs() < 1e-9, "documents are documents");
+    }
+}

@@ -10,7 +10,7 @@ use crate::time::Time;
 const BUSY: f64 = 1.6;
 /// Smallest gain of another batch size that counts.
 const WORTH: f64 = 1.02;
-/// The same where the other one has less under way: between plans that bring the same, the smaller one.
+/// The same where the other one has smaller bodies or less under way: between plans that bring the same, the smaller one.
 const WORTH_LESS: f64 = 1.0;
 /// Where the cluster has stalled more than so often lately, a window without a stall proves nothing against one with.
 const STALLS_FEW: f64 = 0.25;
@@ -41,7 +41,8 @@ impl Auto {
         let better = self.knobs.more(&other, (as_busy * factor).max(1.0));
         let why = format!("compare {} with {}", Knobs::words(&arms[1]), Knobs::words(&arms[0]));
         let less = factor < 1.0 || Knobs::under_way(&arms[1]) < LESS * Knobs::under_way(&arms[0]);
-        self.phase = Phase::Trial(Trial::new(self.plan, better, arms, if less { WORTH_LESS } else { WORTH }));
+        let worth = if less { WORTH_LESS } else { WORTH };
+        self.phase = Phase::Trial(Trial::new(self.plan, better, arms, worth, !less));
         self.decide(now, first, why);
     }
 

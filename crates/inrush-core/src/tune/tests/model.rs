@@ -25,6 +25,8 @@ pub(super) struct Cluster {
     /// Nobody is served from `.1` of each `.0` seconds on, for `.2` seconds.
     pub(super) stall: Option<(f64, f64, f64)>,
     pub(super) body_limit: u64,
+    /// The part of each request's documents that is rejected whatever is under way.
+    pub(super) unlucky: f64,
     /// A batch every so many seconds, and no faster.
     pub(super) source: f64,
 }
@@ -41,6 +43,7 @@ impl Default for Cluster {
             noise: 0.1,
             stall: None,
             body_limit: u64::MAX,
+            unlucky: 0.0,
             source: 0.0,
         }
     }
@@ -180,14 +183,15 @@ impl Model {
             self.waiting.push(end);
         }
         let answered = outcome == Outcome::Answered;
+        let rejected = if answered { (f64::from(docs) * c.unlucky) as u32 } else { docs };
         let sample = Sample {
             sent: Time::from_start(Duration::from_micros(micros(self.now))),
             wall: Duration::ZERO,
             took: None,
             bytes,
             docs,
-            accepted: if answered { docs } else { 0 },
-            rejected: if answered { 0 } else { docs },
+            accepted: docs - rejected,
+            rejected,
             outcome,
             in_flight: l.under_way,
             source_limited: c.source > 0.0,
