@@ -69,9 +69,9 @@ impl Knobs {
         self.plan(plan.batch_bytes as f64, in_flight)
     }
 
-    /// Half of the requests that keep the cluster busy, of the same size, where `growth` times as many are under way.
+    /// Three quarters of the requests that keep the cluster busy, of the same size, where `growth` times as many are under way.
     pub(super) fn drained(&self, plan: &Plan, growth: f64) -> Plan {
-        self.plan(plan.batch_bytes as f64, (f64::from(plan.in_flight) / growth * 0.6).floor())
+        self.plan(plan.batch_bytes as f64, (f64::from(plan.in_flight) / growth * 0.75).round())
     }
 
     /// Bodies larger by about `factor` with the same bytes under way, so that neither the queue nor the share of a loader among

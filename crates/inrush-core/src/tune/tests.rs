@@ -84,9 +84,9 @@ fn a_thin_line_is_not_flooded() {
 fn where_requests_are_dear_they_get_larger() {
     let cluster = Cluster { per_request: 0.05, ..Cluster::default() };
     let mut model = model(&cluster);
-    model.run_until(40.0);
+    model.run_until(60.0);
     assert!(model.loaders[0].tuner.plan().batch_bytes >= 3 * MIB, "{}", model.loaders[0].tuner.why());
-    at_least(model.run_until(60.0)[0] / best_fixed(&cluster), 0.9);
+    at_least(model.run_until(80.0)[0] / best_fixed(&cluster), 0.9);
 }
 
 #[test]

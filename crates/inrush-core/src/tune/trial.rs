@@ -23,7 +23,7 @@ struct Rule {
 
 /// For what is tried again soon: servers swing by 10-20 %.
 const QUICK: Rule = Rule {
-    spread: 0.12,
+    spread: 0.16,
     errors: 1.5,
     pairs_min: 2,
     pairs_max: 6,
@@ -33,7 +33,7 @@ const QUICK: Rule = Rule {
 };
 /// For larger bodies, which cost a server memory: chance must not lead there step by step. On a node of 2 processors and 2 GiB, where all sizes from 512 KiB on
 /// bring the same within its noise, 10 MiB under way cost a twentieth more than 2 to 4 MiB.
-const LARGER_ERRORS_AT_END: f64 = 1.0;
+const LARGER_ERRORS_AT_END: f64 = 0.5;
 /// For what stays for a minute and more. Half-second windows of one way of sending were seen to differ by up to a half on a server that merges. The
 /// numbers are a judgement.
 const CAREFUL: Rule = Rule {
