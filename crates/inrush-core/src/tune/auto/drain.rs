@@ -7,7 +7,7 @@ use super::super::window::Window;
 use super::{Auto, CHANGE_PAUSE, Cause, Phase};
 use crate::time::Time;
 
-/// Measuring the unloaded wall time costs two or three wall times at half the rate: it is done no more often than this.
+/// Measuring the unloaded wall time costs two or three wall times at three quarters of the rate: it is done no more often than this.
 const DRAIN_EVERY_WALLS: f64 = 30.0;
 /// Where little under way takes as long as this part of what it takes with much, nothing of ours queued.
 const NO_QUEUE: f64 = 0.88;

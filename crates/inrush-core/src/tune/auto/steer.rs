@@ -25,7 +25,7 @@ const SUMMIT: f64 = 0.94;
 /// everything slow to learn.
 const WALL_SECONDS: f64 = 0.05;
 /// Below it the wall time may grow more than otherwise, seconds.
-const LATENCY_SECONDS: f64 = 0.1;
+const LATENCY_SECONDS: f64 = 0.075;
 /// After so long a stall counts half.
 const STALL_HALF_LIFE_SECONDS: f64 = 20.0;
 /// How much the wall time may grow further with each stall that counts, and how many do.
@@ -182,7 +182,7 @@ impl Auto {
     /// How many times longer than unloaded a request should take. The more is under way, the less: that makes loaders that share a
     /// cluster, and so see the same growth, meet at the same bytes under way.
     pub(super) fn growth_target(&self, now: Time) -> f64 {
-        let target = 1.0 + 4.0 * (512.0 * 1024.0 / self.under_way()).powf(0.3);
+        let target = 1.0 + 4.0 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
         let target = target.clamp(1.5, 6.0);
         // Where a request is over in no time, some more of them disturb nobody and even out servers' swings.
         let unloaded = self.delay.map_or(LATENCY_SECONDS, |delay| delay.unloaded(self.body));
