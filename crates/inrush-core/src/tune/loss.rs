@@ -173,17 +173,18 @@ impl Loss {
 
     /// The part of documents that may be rejected while more is put under way.
     pub(super) fn growth_tolerates(&self, now: Time) -> f64 {
-        (self.tolerated / 2.0).max(1.5 * self.ambient(now))
+        (self.tolerated / 2.0).max(self.ambient(now))
     }
 
     /// The part of documents that may be rejected without an alarm.
     fn usual(&self, now: Time) -> f64 {
-        self.tolerated.max(1.5 * self.ambient(now))
+        self.tolerated.max(self.ambient(now))
     }
 
+    /// Half as much again as does not depend on us.
     fn ambient(&self, now: Time) -> f64 {
         let Some((ratio, seen)) = self.ambient else { return 0.0 };
-        ratio * 0.5_f64.powf(now.since(seen).as_secs_f64() / AMBIENT_HALF_LIFE.as_secs_f64())
+        1.5 * ratio * 0.5_f64.powf(now.since(seen).as_secs_f64() / AMBIENT_HALF_LIFE.as_secs_f64())
     }
 
     /// The rejected part since the first cut.

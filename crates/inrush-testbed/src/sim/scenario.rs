@@ -396,6 +396,8 @@ impl Scenario {
         ensure!(0 < b.in_flight.0 && b.in_flight.0 <= b.in_flight.1, "`bounds.in_flight` has to be [fewest, most]");
         ensure!(self.documents.bytes >= 1.0, "`documents.bytes` has to be at least 1");
         ensure!(self.link.mbit > 0.0 && self.link.delay_ms >= 0.0, "`link` needs a positive `mbit`");
+        let faults = [self.faults.lost, self.faults.refused, self.faults.rejected];
+        ensure!(faults.iter().all(|part| (0.0..=1.0).contains(part)), "`faults` are parts, from 0 to 1");
         ensure!(self.cluster.speeds.iter().all(|&s| s > 0.0), "`cluster.speeds` have to be positive");
         for (at, step) in self.steps.iter().enumerate() {
             let named = step.nodes.iter().flatten().chain(&step.leave).chain(&step.join);
@@ -463,6 +465,7 @@ mod tests {
             ("[[steps]]\nat_seconds = 1\nleave = [3]\n", "node 3"),
             ("[bounds]\nin_flight = [4, 2]\n", "in_flight"),
             ("[documents]\nbytes = 0\n", "documents"),
+            ("[faults]\nrejected = 5\n", "faults"),
         ] {
             let error = Scenario::parse("x", &format!("{LEAST}{line}")).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");

@@ -8,16 +8,14 @@ use crate::time::Time;
 
 /// How many times more than keeps the cluster busy is under way when sizes are compared.
 const BUSY: f64 = 1.6;
-/// Smallest gain of another batch size that counts.
-const WORTH: f64 = 1.02;
-/// The same where the other one has smaller bodies or less under way: between plans that bring the same, the smaller one.
-const WORTH_LESS: f64 = 1.0;
+/// Smallest gain of larger bodies that counts.
+const WORTH_LARGER: f64 = 1.02;
+/// The same of smaller ones: between plans that bring the same, the smaller one.
+const WORTH_SMALLER: f64 = 1.0;
 /// Where the cluster has stalled more than so often lately, a window without a stall proves nothing against one with.
 const STALLS_FEW: f64 = 0.25;
 /// So much less than usual is no matter of chance.
 const HELD_UP: f64 = 0.8;
-/// Less under way than this part is less.
-const LESS: f64 = 0.75;
 
 impl Auto {
     /// Compares bodies of double or half the size, with the same bytes under way: enough of them that fewer and larger requests
@@ -40,9 +38,9 @@ impl Auto {
         let arms = [first, self.knobs.resized(&first, factor, alone)];
         let better = self.knobs.more(&other, (as_busy * factor).max(1.0));
         let why = format!("compare {} with {}", Knobs::words(&arms[1]), Knobs::words(&arms[0]));
-        let less = factor < 1.0 || Knobs::under_way(&arms[1]) < LESS * Knobs::under_way(&arms[0]);
-        let worth = if less { WORTH_LESS } else { WORTH };
-        self.phase = Phase::Trial(Trial::new(self.plan, better, arms, worth, !less));
+        let larger = factor > 1.0;
+        let worth = if larger { WORTH_LARGER } else { WORTH_SMALLER };
+        self.phase = Phase::Trial(Trial::new(self.plan, better, arms, worth, larger));
         self.decide(now, first, why);
     }
 
