@@ -50,6 +50,9 @@ def missed(found):
     yield f"{len(found)} scenarios; mean {statistics.mean(mean(runs['auto'], 'ratio') for runs in found.values()):.3f}"
     yield f"below 0.95 after 10 s: {below('ratio', 0.95)}"
     yield f"below 0.90 over the whole run: {below('whole_run_ratio', 0.9)}"
+    for field, least in (("ratio", 0.95), ("whole_run_ratio", 0.9)):
+        every = sum(min(values(runs["auto"], field)) >= least for runs in found.values())
+        yield f"{field} at least {least} on every seed: {every} of {len(found)}"
     seeds = [f"{name} {min(values(runs['auto'], 'ratio')):.2f}" for name, runs in found.items() if min(values(runs["auto"], "ratio")) < 0.9]
     yield f"a seed below 0.90: {', '.join(seeds) or 'none'}"
     for name, runs in found.items():
@@ -57,8 +60,8 @@ def missed(found):
             yield f"{name}: rejected {100 * mean(runs['auto'], 'rejected_ratio'):.2f} %, fairness {values(runs['auto'], 'fairness')}"
     for other in list(next(iter(found.values())))[1:]:
         better = [name for name, runs in found.items() if mean(runs[other], "ratio") > mean(runs["auto"], "ratio") + BETTER]
-        if better:
-            yield f"{other} is better by more than {BETTER} on {len(better)}: {', '.join(better)}"
+        by_any = sum(mean(runs[other], "ratio") > mean(runs["auto"], "ratio") for runs in found.values())
+        yield f"{other} is better on {by_any}, by more than {BETTER} on {len(better)}: {', '.join(better)}"
     # In a scenario without steps this is how long the start took.
     yield f"longest to 90 %: {sorted(((max(values(runs['auto'], 'settle_seconds')), name) for name, runs in found.items()), reverse=True)[:6]}"
 

@@ -235,6 +235,7 @@ impl Flow {
         });
         let probing = self.pauses.condition.is_some() && self.anything_sent();
         let waiting = if self.pauses.is_held() || probing { None } else { waiting.min() };
+        let waiting = waiting.map(|until| self.pace.as_ref().map_or(until, |pace| pace.next().max(until)));
         let start = match self.may_start_slot() {
             true => self.start_due(),
             false => None,
@@ -336,6 +337,9 @@ impl Flow {
     }
 
     fn start_what_may_start(&mut self, now: Time) {
+        if self.pace.as_ref().is_some_and(|pace| now < pace.next()) {
+            return;
+        }
         loop {
             // One request at a time finds out whether a condition has passed.
             if self.pauses.is_held() || (self.pauses.condition.is_some() && self.anything_sent()) {
@@ -358,10 +362,6 @@ impl Flow {
         let lingered = self.pending.oldest().is_some_and(|oldest| now.since(oldest) >= self.config.linger);
         let flush = self.source_ended || lingered || self.input_room() == 0;
         let full = self.pending.is_full(&plan);
-        let too_early = self.pace.as_ref().is_some_and(|pace| now < pace.next());
-        if too_early {
-            return;
-        }
         let slot = match self.slot_again(now) {
             Some(slot) => slot,
             None if self.pending.is_empty() || !(flush || full) => return,

@@ -225,13 +225,15 @@ impl Flow {
                 let verdict = request_verdict(status, &error, self.config.incremental_bulk);
                 sample.outcome = match verdict {
                     RequestVerdict::Smaller => Outcome::TooLarge,
+                    // A gateway that finds nobody, or a server that broke: not one that has too much to do.
+                    RequestVerdict::Retry { .. } if status >= 500 => Outcome::Lost,
                     RequestVerdict::Retry { .. } | RequestVerdict::RetrySmaller { .. } => Outcome::Refused,
                     RequestVerdict::Bisect { .. } | RequestVerdict::Pause(_) | RequestVerdict::Stop => {
                         tells = false;
                         Outcome::Answered
                     }
                 };
-                if sample.outcome == Outcome::Refused {
+                if matches!(sample.outcome, Outcome::Refused | Outcome::Lost) {
                     sample.rejected = sample.docs;
                     self.tally.counts.rejected_items += u64::from(part.batch.items);
                 }
@@ -439,7 +441,11 @@ impl Flow {
                 sorted.last = last();
                 sorted.smaller.push(items);
             }
-            Verdict::Compare => sorted.compare.push(items),
+            Verdict::Compare => {
+                // To find out that it is there was work.
+                sorted.accepted += items.len();
+                sorted.compare.push(items);
+            }
             Verdict::DeadLetter => {
                 let mut batch = Batch::default();
                 batch.push(items);

@@ -16,7 +16,7 @@ use crate::operation::{Action, Operations};
 use crate::outcome::{Attempt, Condition};
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
 use crate::routing::Routing;
-use crate::tune::{Fixed, Sample};
+use crate::tune::{self, Fixed, Sample};
 
 /// What happens to one request, or to single items of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -173,6 +173,16 @@ fn config() -> FlowConfig {
     }
 }
 
+/// Waits as long as it takes, because all faults of a test may come in a row.
+fn patient() -> FlowConfig {
+    let hour = Duration::from_secs(3600);
+    FlowConfig {
+        pause_max: hour,
+        retry: RetryPolicy { retries: 100, retry_for: hour, ..RetryPolicy::default() },
+        ..config()
+    }
+}
+
 fn flow(config: FlowConfig, batch_bytes: u64, in_flight: u32) -> Flow {
     Flow::new(config, Box::new(Fixed(Plan { batch_bytes, batch_docs: u32::MAX, in_flight })))
 }
@@ -318,10 +328,8 @@ proptest! {
             None => encoder,
         };
         let source = blocks(&ids, &words, per_block);
-        // A pause of any length, because the other faults do not stop while it lasts.
         let wire = Wire { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..Wire::PLAIN };
-        let patient = FlowConfig { pause_max: Duration::from_secs(3600), rate, settlements: true, ..config() };
-        let mut flow = flow(patient, batch_bytes, in_flight);
+        let mut flow = flow(FlowConfig { rate, settlements: true, ..patient() }, batch_bytes, in_flight);
         flow.send_as(WireTuner::new(wire, WireKnobs::default(), ""));
         flow.route_batches(shards.iter().flat_map(|&shards| Routing::new(shards, None, 1).unwrap().values()));
         let out = drive(flow, &encoder, source, &faults, order);
@@ -400,6 +408,40 @@ fn no_more_is_sent_than_the_rate_allows() {
     // What the last request holds is not waited for.
     assert!(out.elapsed >= Duration::from_millis(9500) && out.elapsed < Duration::from_secs(11), "{:?}", out.elapsed);
     assert!(out.samples.iter().all(|s| s.docs <= 5 && s.source_limited), "the rate is the limit, not the cluster");
+}
+
+#[test]
+fn repetitions_keep_to_the_rate_as_well() {
+    let limited = FlowConfig { rate: Some(Rate::Docs(10)), samples: true, ..config() };
+    let out = run(limited, Action::Index, 60, &[Fault::Refused(429); 20]);
+    assert_eq!(out.flow.counts().docs_created, 60);
+    let sent: u32 = out.samples.iter().map(|s| s.docs).sum();
+    assert!(sent > 60);
+    let mut starts: Vec<(Time, u32)> = out.samples.iter().map(|s| (s.sent, s.docs)).collect();
+    starts.sort();
+    // Each request has the time that the documents of the one before take at 10 a second.
+    for pair in starts.windows(2) {
+        let gap = pair[1].0.since(pair[0].0).as_secs_f64();
+        assert!(gap >= f64::from(pair[0].1) / 10.0 - 1e-6, "{pair:?}");
+    }
+}
+
+#[test]
+fn comparing_documents_that_are_there_is_work_that_the_tuner_hears_of() {
+    let encoder = Encoder::new(operations(Action::Create, true));
+    let compared = FlowConfig { on_conflict: OnConflict::Compare, samples: true, ..config() };
+    let out = drive(flow(compared, 200, 1), &encoder, blocks(&[Some(1), Some(1)], &["a", "a"], 5), &[], 1);
+    assert_eq!(out.flow.counts().docs_already_there, 1);
+    assert_eq!(out.samples.iter().map(|s| s.accepted).sum::<u32>(), 2);
+}
+
+#[test]
+fn a_gateway_without_a_server_is_not_a_server_with_too_much_to_do() {
+    for (status, outcome) in [(429, tune::Outcome::Refused), (502, tune::Outcome::Lost), (503, tune::Outcome::Lost)] {
+        let out = run(FlowConfig { samples: true, ..config() }, Action::Index, 5, &[Fault::Refused(status)]);
+        let first = &out.samples[0];
+        assert_eq!((first.outcome, first.rejected), (outcome, first.docs), "{status}");
+    }
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub struct Auto {
     last_end: Time,
     /// Stalls so far, those of long ago counting less, as of the last one.
     stalls: (f64, Time),
+    /// Whether the last answer took as long as a stall.
+    late: bool,
     /// Usual wall time, seconds.
     wall: f64,
     /// Mean body of the last window, bytes.
@@ -87,6 +89,8 @@ enum Cause {
     Due,
     /// The cluster has become slower, or another loader has come.
     Slower,
+    /// The wall time is far above the target.
+    Longer,
     /// Fewer requests under way brought less, so what seemed to queue did not.
     NoQueue,
 }
@@ -147,6 +151,7 @@ impl Auto {
             loss: Loss::new(REJECTED),
             last_end: Time::START,
             stalls: (0.0, Time::START),
+            late: false,
             wall: 0.0,
             body: 0.0,
             rate: None,
@@ -283,8 +288,10 @@ impl Tuner for Auto {
     }
 
     fn handle_sample(&mut self, now: Time, sample: &Sample) {
-        let stalled = self.is_stall(now, sample);
-        self.last_end = now;
+        let late = self.is_late(now, sample);
+        // A second one right after it is no stall any more: with few requests under way, every answer of a cluster that has become slow is late.
+        let stalled = late && !self.late;
+        (self.last_end, self.late) = (now, late);
         if stalled {
             self.stalls = (self.recent_stalls(now) + 1.0, now);
             self.window = Window::new(now);

@@ -162,6 +162,9 @@ impl Considerate {
         let (Some(alone), None) = (self.alone, self.back) else {
             return self.measured(now, wall, self.back.unwrap_or(n));
         };
+        if now >= self.measure_at && n == 1 {
+            return self.measured(now, wall, n);
+        }
         let growth = wall / alone;
         self.why = format!(
             "{} bring {:.1} MB/s; a request takes {:.0} ms, {growth:.2} times as long as one alone, {:.2} is the bound",

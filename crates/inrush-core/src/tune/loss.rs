@@ -50,6 +50,8 @@ pub(super) struct Loss {
     tolerated: f64,
     /// Attempts that were sent earlier belong to what was cut.
     from: Time,
+    /// Whether the cluster has answered anything since then.
+    answered: bool,
     /// Cumulative sum, see [`LIKELY`].
     score: f64,
     /// The part that was rejected lately.
@@ -74,6 +76,7 @@ impl Loss {
         Loss {
             tolerated,
             from: Time::START,
+            answered: true,
             score: 0.0,
             ratio: 0.0,
             samples: 0,
@@ -96,6 +99,11 @@ impl Loss {
         (in_flight, fewest): (u32, bool),
     ) -> Option<Verdict> {
         if sample.sent < self.from {
+            return None;
+        }
+        // While nobody answers at all, less under way cannot help: one cut is enough until somebody does.
+        self.answered |= sample.outcome != Outcome::Lost;
+        if !self.answered && sample.wall < UNANSWERED {
             return None;
         }
         let rejected = match sample.outcome {
@@ -131,7 +139,8 @@ impl Loss {
         if self.cuts == 1 {
             self.since_first = (0.0, 0);
         }
-        (self.from, self.score, self.ratio, self.samples) = (now, 0.0, 0.0, 0);
+        (self.from, self.answered) = (now, false);
+        (self.score, self.ratio, self.samples) = (0.0, 0.0, 0);
         let of_items = sample.outcome == Outcome::Answered;
         let doubted = if of_items { fewest && self.cuts > 1 } else { self.cuts > CUTS_UNTIL_DOUBT };
         if doubted && in_vain && since_first < AMBIENT_MOST {

@@ -39,11 +39,11 @@ pub struct Plan {
 pub enum Outcome {
     /// It was answered item by item; some of the items may have been rejected because of load.
     Answered,
-    /// The whole request was refused because of load: 429, 503, a circuit breaker.
+    /// The whole request was refused because of load: 429, a circuit breaker.
     Refused,
     /// It was too large for the server: 413.
     TooLarge,
-    /// No answer came: a timeout or a broken connection, or nobody to send it to.
+    /// No answer came: a timeout or a broken connection, nobody to send it to, or a gateway or a broken server said so (500 and above).
     Lost,
 }
 

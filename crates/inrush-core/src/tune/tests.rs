@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::knobs::Knobs;
 use super::*;
 use model::{Cluster, Model};
 
@@ -190,6 +191,60 @@ fn stalls_do_not_tear_the_plan_down() {
 }
 
 #[test]
+fn a_cluster_that_becomes_slow_is_no_stall_even_with_one_request() {
+    for in_flight in [1, 2] {
+        let fixed = Bounds { batch_bytes: (4 * MIB, 4 * MIB), in_flight: (in_flight, in_flight), ..bounds() };
+        let cluster = Cluster { threads: 1, noise: 0.0, ..Cluster::default() };
+        let mut model = Model::new(cluster, vec![auto_within(fixed)]);
+        model.run_until(30.0);
+        model.cluster.per_mib *= 8.0;
+        model.run_until(150.0);
+        let why = model.loaders[0].tuner.why();
+        assert!(why.contains(&format!("takes {}", 32 * in_flight)), "{why}");
+    }
+}
+
+#[test]
+fn nobody_there_for_a_while_leaves_the_plan_as_it_was() {
+    let mut model = model(&Cluster::default());
+    model.run_until(30.0);
+    let before = model.loaders[0].tuner.stands();
+    model.cluster.away = true;
+    model.run_until(90.0);
+    model.cluster.away = false;
+    model.run_until(91.0);
+    let after = model.loaders[0].tuner.stands();
+    assert!(Knobs::under_way(&after) > 0.4 * Knobs::under_way(&before), "{before:?}, {after:?}");
+    at_least(model.run_until(100.0)[0] / best_fixed(&Cluster::default()), 0.9);
+}
+
+#[test]
+fn a_request_without_an_answer_is_an_alarm_by_itself() {
+    let mut tuner = auto();
+    let before = tuner.plan();
+    let lost = Sample {
+        sent: Time::START,
+        wall: Duration::from_secs(15),
+        took: None,
+        bytes: MIB,
+        docs: 10,
+        accepted: 0,
+        rejected: 0,
+        outcome: Outcome::Lost,
+        in_flight: 2,
+        source_limited: false,
+        remainder: false,
+        node: 0,
+    };
+    tuner.handle_sample(Time::from_start(lost.wall), &lost);
+    assert!(Knobs::under_way(&tuner.plan()) < Knobs::under_way(&before), "{:?}", tuner.plan());
+    let mut tuner = auto();
+    let broken = Sample { wall: Duration::from_millis(10), ..lost };
+    tuner.handle_sample(Time::from_start(broken.wall), &broken);
+    assert_eq!(tuner.plan(), before, "a connection that breaks may be chance");
+}
+
+#[test]
 fn a_change_is_followed_within_ten_seconds() {
     type Step = (&'static str, fn(&mut Cluster));
     let steps: [Step; 5] = [
@@ -231,6 +286,17 @@ fn gentle_keeps_the_wall_time_low() {
     // Four threads: more than five requests would queue for longer than was allowed.
     let in_flight = model.loaders[0].tuner.plan().in_flight;
     assert!((2..=5).contains(&in_flight), "{}", model.loaders[0].tuner.why());
+}
+
+#[test]
+fn gentle_learns_that_a_cluster_has_become_slower_for_good() {
+    let tuner = Considerate::new(bounds(), Gentle::default());
+    let mut model = Model::new(Cluster { noise: 0.0, ..Cluster::default() }, vec![Box::new(tuner)]);
+    model.run_until(60.0);
+    model.cluster.per_mib *= 4.0;
+    model.run_until(400.0);
+    let in_flight = model.loaders[0].tuner.plan().in_flight;
+    assert!(in_flight >= 2, "{}", model.loaders[0].tuner.why());
 }
 
 #[test]

@@ -260,7 +260,7 @@ proptest! {
             ids.iter().enumerate().map(|(n, id)| id.map_or(format!("u{n}"), |id| format!("i{id}"))).collect();
         let calm = faults.is_empty() && deaths == 0;
         let mut chaos = Chaos {
-            config: FlowConfig { pause_max: Duration::from_secs(3600), memory, ..config() },
+            config: FlowConfig { memory, ..patient() },
             batch_bytes,
             in_flight,
             encoder: &encoder,

@@ -175,7 +175,7 @@ proptest! {
         let words: Vec<&str> = kinds.iter().take(ids.len())
             .map(|k| match k { 0 => "poison", 1 => "reject", 2..5 => "exception", _ => "good" }).collect();
         let encoder = Encoder::new(operations(Action::Index, with_ids));
-        let config = FlowConfig { pause_max: Duration::from_secs(3600), ..config() };
+        let config = patient();
         let wire = Wire { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..Wire::PLAIN };
         let blocks = blocks(&ids, &words, per_block);
         let job = Job { config, batch_bytes, in_flight, encoder: &encoder, blocks, wire };

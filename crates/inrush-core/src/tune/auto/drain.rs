@@ -33,6 +33,7 @@ impl Auto {
         let because = match cause {
             Cause::Due => "",
             Cause::Slower => "the last windows were slower by a quarter or more: ",
+            Cause::Longer => "a request takes much longer than is aimed at: ",
             Cause::NoQueue => "fewer requests cost throughput: ",
         };
         let why = format!("{because}measure how long a request takes with {} under way", little.in_flight);
@@ -60,7 +61,7 @@ impl Auto {
             delay.measured(wall.min(at_most), body);
             self.share = 1.0;
             self.phase = Phase::Start;
-        } else if matches!(cause, Cause::Slower) && wall < OWN_QUEUE * loaded {
+        } else if matches!(cause, Cause::Slower | Cause::Longer) && wall < OWN_QUEUE * loaded {
             delay.measured(wall, body);
             self.share = 1.0;
         } else {

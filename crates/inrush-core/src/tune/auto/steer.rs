@@ -111,7 +111,7 @@ impl Auto {
         self.jumps = if comparable > JUMP * target { self.jumps + 1 } else { 0 };
         // The second time it is known what a request takes alone: the queue is ours.
         if self.jumps == 1 && now.since(self.drained) > Duration::from_secs(2) {
-            return self.begin_drain(now, wall, growth, Cause::Slower);
+            return self.begin_drain(now, wall, growth, Cause::Longer);
         }
         let ratio = target / comparable;
         // What waits for a repetition is in use.
@@ -205,7 +205,7 @@ impl Auto {
 
     /// Nothing came back for much longer than usual although something was under way: a merge, a garbage collection, or a change; the next windows
     /// will tell. A source that pauses and a wait before a repetition are no cluster that stands still.
-    pub(super) fn is_stall(&self, now: Time, sample: &Sample) -> bool {
+    pub(super) fn is_late(&self, now: Time, sample: &Sample) -> bool {
         let waited = now.since(self.last_end.max(sample.sent)).as_secs_f64();
         self.wall > 0.0 && waited > (3.0 * self.wall).max(0.5)
     }

@@ -29,6 +29,8 @@ pub(super) struct Cluster {
     pub(super) unlucky: f64,
     /// A batch every so many seconds, and no faster.
     pub(super) source: f64,
+    /// Connections break at once.
+    pub(super) away: bool,
 }
 
 impl Default for Cluster {
@@ -45,6 +47,7 @@ impl Default for Cluster {
             body_limit: u64::MAX,
             unlucky: 0.0,
             source: 0.0,
+            away: false,
         }
     }
 }
@@ -159,7 +162,11 @@ impl Model {
         let arrives = l.link_free + c.delay / 2.0;
         self.waiting.retain(|&end| end > arrives);
         let mut outcome = Outcome::Answered;
-        let end = if bytes > c.body_limit {
+        let end = if c.away {
+            outcome = Outcome::Lost;
+            // The wait before the repetition, which keeps the permit.
+            arrives + 0.1
+        } else if bytes > c.body_limit {
             outcome = Outcome::TooLarge;
             arrives
         } else if self.waiting.len() >= c.queue {
