@@ -98,6 +98,13 @@ class Bench:
             body["mappings"] = self.mapping.get("mappings", self.mapping)
         request(f"{url}/bench", "PUT", body)
 
+    def our_settings(self):
+        """Elasticsearch flushes later by default than inrush would make it: that stays."""
+        found = request(f"{self.server.url}/bench/_settings?include_defaults=true&flat_settings=true")["bench"]
+        threshold = {**found.get("defaults", {}), **found["settings"]}.get("index.translog.flush_threshold_size", "")
+        later = threshold.endswith("gb") and float(threshold.removesuffix("gb")) >= 1
+        return {name: value for name, value in OUR_SETTINGS.items() if not (later and name == "translog.flush_threshold_size")}
+
     def run(self, phase, number, tool, setting, file, docs):
         key = (self.args.label, phase, number, tool.name, named(setting))
         if key in self.done and phase != "warm-up":
@@ -110,7 +117,7 @@ class Bench:
         setting = {name: value for name, value in setting.items() if name not in WITH_OUR_SETTINGS}
         with_ours = key[4] != named(setting)
         if with_ours:
-            request(f"{self.server.url}/bench/_settings", "PUT", {"index": OUR_SETTINGS})
+            request(f"{self.server.url}/bench/_settings", "PUT", {"index": self.our_settings()})
         proxy = Faults(self.server.url) if self.args.faults else None
         command = tool.command(proxy.url if proxy else self.server.url, "bench", file, setting)
         if self.args.client_cpus:
@@ -130,6 +137,8 @@ class Bench:
         seconds = time.monotonic() - started
         late.cancel()
         if with_ours:
+            # As inrush does: a new copy gets the files of the last commit and indexes what came later.
+            request(f"{self.server.url}/bench/_flush", "POST")
             back = {name: self.settings.get(name) for name in OUR_SETTINGS} | {"number_of_replicas": self.args.replicas}
             request(f"{self.server.url}/bench/_settings", "PUT", {"index": back})
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -156,7 +165,7 @@ class Bench:
             "time": time.strftime("%Y-%m-%dT%H:%M:%S"), "label": self.args.label, "phase": phase, "round": number, "tool": tool.name,
             "setting": named(setting), "docs": docs, "arrived": arrived,
             "reported": report.get("docs_indexed", ""), "seconds": round(seconds, 3), "searchable_s": round(searchable, 3),
-            "green_s": round(green, 3), "client_cpu_s": round(usage.ru_utime + usage.ru_stime, 2), "client_peak_mib": round(int(pathlib.Path(peak.name).read_text().split()[-1]) / 1024),
+            "green_s": round(green, 3), "client_cpu_s": round(usage.ru_utime + usage.ru_stime, 2), "client_peak_mib": peak_mib(peak.name),
             "server_cpu_s": round(self.server.cpu_seconds() - cpu, 2), "exit": child.returncode, "client_anon_mib": anonymous.most(), "build": self.build,
             "said": " ".join(said.replace(f"{pathlib.Path(file).parent}/", "").split())[-200:] if arrived != docs or child.returncode or not report else "",
         }
@@ -231,6 +240,12 @@ def census(url, docs):
         after = {"after": found["after_key"]}
 
 
+def peak_mib(path):
+    """What `time` wrote there, which is nothing where it was killed with its child."""
+    written = pathlib.Path(path).read_text().split()
+    return round(int(written[-1]) / 1024) if written else ""
+
+
 def reported(said):
     """The report that a tool ended with, where it is JSON, or what espipe says."""
     start = said.rfind("\n{") + 1 if not said.startswith("{") else 0
@@ -242,7 +257,8 @@ def reported(said):
 
 
 def count(file):
-    lines = int(subprocess.run(["wc", "-l", file], stdout=subprocess.PIPE, text=True, check=True).stdout.split()[0])
+    # Like `wc -l`, but with a last line that has no end.
+    lines = int(subprocess.run(["grep", "-c", "", file], stdout=subprocess.PIPE, text=True, check=True).stdout)
     return lines - (1 if file.endswith(".csv") else 0)
 
 
@@ -271,6 +287,8 @@ def main():
     args = parser.parse_args()
     product, _, version = args.server.partition(":")
     tools = for_run(product, args.data, args.only, args.faults) + [inrush_with(flag) for flag in args.also]
+    if args.server_cpus and (product == "null" or args.nodes > 1):
+        parser.error("--server-cpus is for one real node")
     docs = args.docs or count(args.data)
     if product == "null":
         server = Null()
