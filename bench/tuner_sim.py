@@ -2,7 +2,7 @@
 """The tables of docs/tuner.md, and what was missed, from `inrush-testbed simulate … --csv FILE`: one file for the scenarios that the tuner was chosen on, one for those
 that it was not.
 
-    bench/tuner_sim.py bench/runs/2026-11-22-tuner-sim.csv bench/runs/2026-11-22-tuner-sim-held-out.csv
+    bench/tuner_sim.py bench/runs/2026-11-23-tuner-sim.csv bench/runs/2026-11-23-tuner-sim-held-out.csv
 """
 
 import csv
