@@ -12,7 +12,7 @@ MORE_SERVER_TESTS := sql_servers database_postgres database_mysql s3 bake_s3
 # plain builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers
+.PHONY: build release demo test check unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers bench-tools
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -80,11 +80,13 @@ fuzz: tools ## each fuzz target for a minute
 bench: ## against the null server; writes bench/runs/
 	bench/null.sh
 
-SERIES := null-lines null-lines-slow null-csv null-20gb opensearch-lines elasticsearch-lines opensearch-faults
+SERIES := null-lines null-lines-slow null-csv null-5gb null-ways null-flights opensearch-lines elasticsearch-lines opensearch-faults
 OUT := bench/runs/$(shell date +%F)-peers.csv
-bench-peers: tools release ## other loaders beside inrush, all SERIES or some of them, into OUT; hours
-	cargo build --locked --release -p inrush-testbed --bins --examples
+bench-peers: bench-tools ## other loaders beside inrush, all SERIES or some of them, into OUT; hours
 	bench/peers/series.sh $(OUT) $(SERIES)
+
+bench-tools: tools release ## what bench/tuner.py and bench/peers/run.py need built
+	cargo build --locked --release -p inrush-testbed --bins --examples
 
 tools:
 	scripts/install-tools.sh

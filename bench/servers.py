@@ -56,6 +56,15 @@ def session(path):
         return None
 
 
+def fetch(product, version, archive):
+    """From Maven Central, as the local node and the tests do."""
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
+        artifact = f"org.{product}.distribution.integ-test-zip:{product}:{version}:zip"
+        subprocess.run(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"], check=True, stdin=subprocess.DEVNULL)
+        (pathlib.Path(folder) / archive.name).rename(archive)
+
+
 class Server:
     """One node, with a heap of `heap_mib`, alone in its cluster unless `peers` gives the name and the transport port of each of its nodes;
     `cpus`, such as "1", pins it to processors; `settings` are further lines of its configuration."""
@@ -63,7 +72,7 @@ class Server:
     def __init__(self, product, version, heap_mib=2048, cpus=None, name=None, peers=None, port=None, settings=()):
         archive = CACHE / "dist" / f"{product}-{version}.zip"
         if not archive.exists():
-            raise SystemExit(f"{archive} is missing; `make servers` fetches it")
+            fetch(product, version, archive)
         self.name = f"{product}-{version}"
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="inrush-bench-", dir="/var/tmp"))
         port = port or free_port()
