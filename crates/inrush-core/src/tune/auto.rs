@@ -39,6 +39,8 @@ pub struct Auto {
     stalls: (f64, Time),
     /// Whether the last answer took as long as a stall.
     late: bool,
+    /// A window was measured with the first bodies.
+    begun: bool,
     /// Usual wall time, seconds.
     wall: f64,
     /// Mean body of the last window, bytes.
@@ -152,6 +154,7 @@ impl Auto {
             last_end: Time::START,
             stalls: (0.0, Time::START),
             late: false,
+            begun: false,
             wall: 0.0,
             body: 0.0,
             rate: None,

@@ -82,6 +82,19 @@ fn a_thin_line_is_not_flooded() {
 }
 
 #[test]
+fn what_the_first_bodies_take_is_not_what_bodies_take() {
+    // As those that bring an index its mapping; a slow link makes all of them slow.
+    let size = |cluster: Cluster, seconds: f64| {
+        let mut model = model(&cluster);
+        model.run_until(seconds);
+        model.loaders[0].tuner.poll_decision().unwrap().to.batch_bytes
+    };
+    let usual = size(Cluster::default(), 3.0);
+    assert_eq!(size(Cluster { cold: (0.1, 0.4), ..Cluster::default() }, 3.0), usual);
+    assert!(size(Cluster { bandwidth: 1.0, ..Cluster::default() }, 5.0) < usual, "at once: it takes seconds");
+}
+
+#[test]
 fn where_requests_are_dear_they_get_larger() {
     let cluster = Cluster { per_request: 0.05, ..Cluster::default() };
     let mut model = model(&cluster);

@@ -24,6 +24,10 @@ const SUMMIT: f64 = 0.94;
 /// So long an unloaded request should take at first, seconds: much shorter ones cost more than they hold, much longer ones make
 /// everything slow to learn.
 const WALL_SECONDS: f64 = 0.05;
+/// The first bodies are measured twice unless they take longer, seconds: on a new index they bring its mapping, on a new node they meet a cold JVM.
+const COLD_SECONDS: f64 = 1.0;
+/// Fewer requests under way that brought less by this part (of logarithms) shortened no queue. Windows of half a second differ by as much by chance.
+const LESS: f64 = 0.12;
 /// Below it the wall time may grow more than otherwise, seconds.
 const LATENCY_SECONDS: f64 = 0.075;
 /// After so long a stall counts half.
@@ -36,6 +40,9 @@ impl Auto {
     pub(super) fn start(&mut self, now: Time, window: &Window, wall: f64) {
         let body = window.body();
         if !window.accepted() {
+            return self.restart(now);
+        }
+        if !std::mem::replace(&mut self.begun, true) && wall < COLD_SECONDS {
             return self.restart(now);
         }
         let Some(delay) = &mut self.delay else {
@@ -97,7 +104,7 @@ impl Auto {
         }
         if let Some((under_way, before)) = self.lessened.take() {
             let step = (under_way / self.under_way()).ln();
-            if (before / rate).ln() > (0.6 * step).max(0.05) {
+            if (before / rate).ln() > (0.6 * step).max(LESS) {
                 return self.begin_drain(now, wall, growth, Cause::NoQueue);
             }
         }

@@ -29,6 +29,8 @@ pub(super) struct Cluster {
     pub(super) unlucky: f64,
     /// A batch every so many seconds, and no faster.
     pub(super) source: f64,
+    /// What is sent until then takes longer by so many seconds.
+    pub(super) cold: (f64, f64),
     /// Connections break at once.
     pub(super) away: bool,
 }
@@ -47,6 +49,7 @@ impl Default for Cluster {
             body_limit: u64::MAX,
             unlucky: 0.0,
             source: 0.0,
+            cold: (0.0, 0.0),
             away: false,
         }
     }
@@ -175,7 +178,8 @@ impl Model {
             arrives + 0.1
         } else {
             let swing = 1.0 + c.noise * (2.0 * self.jitter.unit() - 1.0);
-            let service = (c.per_request + c.per_mib * mib) * swing;
+            let cold = if self.now < c.cold.0 { c.cold.1 } else { 0.0 };
+            let service = (c.per_request + c.per_mib * mib) * swing + cold;
             let first = self.threads.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
             let mut start = first.max(arrives);
             if let Some((every, at, long)) = c.stall
