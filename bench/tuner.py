@@ -164,7 +164,7 @@ def main():
     parser.add_argument("--traces", help="a folder for the traces of what chose by itself")
     parser.add_argument("--client-cpus")
     parser.add_argument("--server-cpus")
-    parser.add_argument("--proxy", nargs="*", help="options of the testbed's proxy between client and server")
+    parser.add_argument("--proxy", help='options of the testbed\'s proxy between client and server, as in --proxy="--delay-ms 100 --mbit 100"')
     args = parser.parse_args()
     product, version = args.server.split(":")
     with Server(product, version, args.heap_mib, args.server_cpus) as server:
@@ -175,7 +175,7 @@ def main():
                 bench.load("2MiBx4", files)
         proxy = None
         if args.proxy is not None:
-            command = [binary("inrush-testbed"), "proxy", "--to", server.url, *args.proxy]
+            command = [binary("inrush-testbed"), "proxy", "--to", server.url, *args.proxy.split()]
             proxy = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             bench.to = proxy.stdout.readline().strip()
         cells = [f"{size}x{n}" for size, n in itertools.product(BYTES, IN_FLIGHT)]
