@@ -173,7 +173,7 @@ impl WireTuner {
         let untried = |knob: &Knob| knob.evidence.is_none() && knob.next <= now;
         let slow = self.stands.compression == Compression::None
             && !sample.source_limited
-            && self.watch.waits_for_link()
+            && self.watch.waits_for_link(settled)
             && self.gzip.as_ref().is_some_and(untried);
         let lasted = now.since(began);
         let may = lasted >= FIRST_MIN && (settled || lasted >= FIRST_MAX) && !sample.source_limited;

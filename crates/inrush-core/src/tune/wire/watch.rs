@@ -11,6 +11,9 @@ use crate::time::Time;
 const CHANGED: f64 = 1.7;
 /// A request that is longer than this under way outside of the server, seconds, and for most of its time, waits for the link.
 const SLOW_LINK_SECONDS: f64 = 0.2;
+/// The same while the batch tuner has not settled: a way that is only long delays its few small requests of the start as much in any form, and it holds
+/// still while forms are compared.
+const SLOW_LINK_SECONDS_AT_START: f64 = 1.0;
 const SLOW_LINK_PART: f64 = 0.7;
 
 /// Rates and times of requests since the last comparison.
@@ -76,9 +79,10 @@ impl Watch {
     }
 
     /// Whether requests spend nearly all of their time on the way to the server.
-    pub(super) fn waits_for_link(&self) -> bool {
+    pub(super) fn waits_for_link(&self, settled: bool) -> bool {
+        let least = if settled { SLOW_LINK_SECONDS } else { SLOW_LINK_SECONDS_AT_START };
         let requests = f64::from(self.requests.max(1));
-        self.requests >= 2 && self.outside / requests > SLOW_LINK_SECONDS && self.outside > SLOW_LINK_PART * self.wall
+        self.requests >= 2 && self.outside / requests > least && self.outside > SLOW_LINK_PART * self.wall
     }
 
     /// Nothing was sent for a while.
@@ -91,31 +95,48 @@ impl Watch {
 mod tests {
     use super::*;
 
+    /// A request that ended at `second` and took `wall` seconds.
+    fn sample(second: u64, wall: f64) -> Sample {
+        let end = Time::from_start(Duration::from_secs(second));
+        let wall = Duration::from_secs_f64(wall);
+        Sample {
+            sent: end - wall,
+            wall,
+            took: Some(Duration::from_millis(10)),
+            bytes: 1 << 20,
+            docs: 7000,
+            accepted: 7000,
+            rejected: 0,
+            outcome: Outcome::Answered,
+            in_flight: 1,
+            source_limited: false,
+            remainder: false,
+            node: 0,
+        }
+    }
+
     #[test]
     fn a_window_that_just_began_is_not_the_rate() {
         let mut watch = Watch::new(Time::START);
         assert_eq!(watch.rate(Time::START), None);
         for second in 1..=12 {
             let now = Time::from_start(Duration::from_secs(second));
-            let sample = Sample {
-                sent: Time::from_start(Duration::from_secs(second - 1)),
-                wall: Duration::from_secs(1),
-                took: Some(Duration::from_millis(10)),
-                bytes: 1 << 20,
-                docs: 7000,
-                accepted: 7000,
-                rejected: 0,
-                outcome: Outcome::Answered,
-                in_flight: 1,
-                source_limited: false,
-                remainder: false,
-                node: 0,
-            };
-            assert!(!watch.has_changed(now, &sample));
+            assert!(!watch.has_changed(now, &sample(second, 1.0)));
             if second >= 2 {
                 let (rate, _) = watch.rate(now).unwrap();
                 assert!((0.5..=2.0).contains(&(rate / f64::from(1 << 20))), "{second}: {rate}");
             }
+        }
+    }
+
+    #[test]
+    fn a_way_that_is_only_long_waits_until_the_batches_are_settled() {
+        for (wall, at_start, settled) in [(0.15, false, false), (0.5, false, true), (1.5, true, true)] {
+            let mut watch = Watch::new(Time::START);
+            for second in [2, 4] {
+                watch.has_changed(Time::from_start(Duration::from_secs(second)), &sample(second, wall));
+            }
+            assert_eq!((watch.waits_for_link(false), watch.waits_for_link(true)), (at_start, settled), "{wall}");
         }
     }
 }
