@@ -235,7 +235,7 @@ impl Flow {
         });
         let probing = self.pauses.condition.is_some() && self.anything_sent();
         let waiting = if self.pauses.is_held() || probing { None } else { waiting.min() };
-        let waiting = waiting.map(|until| self.pace.as_ref().map_or(until, |pace| pace.next().max(until)));
+        let waiting = waiting.map(|until| self.paced(until));
         let start = match self.may_start_slot() {
             true => self.start_due(),
             false => None,
@@ -322,14 +322,19 @@ impl Flow {
     /// When the next batch may start by what is pending and by the rate, if nothing else happens.
     fn start_due(&self) -> Option<Time> {
         if self.durable.as_ref().is_some_and(Durable::has_again) {
-            return Some(self.pace.as_ref().map_or(Time::START, |pace| pace.next()));
+            return Some(self.paced(Time::START));
         }
         let oldest = self.pending.oldest()?;
         let ready = match self.pending.is_full(&self.plan()) || self.source_ended {
             true => oldest,
             false => oldest + self.config.linger,
         };
-        Some(self.pace.as_ref().map_or(ready, |pace| pace.next().max(ready)))
+        Some(self.paced(ready))
+    }
+
+    /// At that moment, or later where the rate asks for it.
+    fn paced(&self, at: Time) -> Time {
+        self.pace.as_ref().map_or(at, |pace| pace.next().max(at))
     }
 
     fn anything_sent(&self) -> bool {
@@ -337,7 +342,7 @@ impl Flow {
     }
 
     fn start_what_may_start(&mut self, now: Time) {
-        if self.pace.as_ref().is_some_and(|pace| now < pace.next()) {
+        if self.paced(now) > now {
             return;
         }
         loop {

@@ -201,7 +201,7 @@ impl Flow {
             source_limited: part.source_limited
                 || self.pauses.is_held()
                 || !self.pending.has_plenty(&self.plan())
-                || self.pace.as_ref().is_some_and(|pace| pace.next() > now),
+                || self.paced(now) > now,
             remainder: part.remainder,
             node,
         };
