@@ -79,11 +79,11 @@ class Bench:
         settle(self.server.url)
         size, _, in_flight = cell.partition("x")
         fixed = [] if cell.startswith("auto") else ["--batch-bytes", size, "--in-flight", in_flight]
-        flags = fixed if cell == "auto" else [*fixed, *PLAIN]
+        flags = fixed if cell in ("auto", "auto-beside") else [*fixed, *PLAIN]
         # The largest cells of the grid need more than the default, which is what `auto` has.
         memory = [] if cell.startswith("auto") else ["--memory", "1GiB"]
         cpu = self.server.cpu_seconds()
-        command = [binary("inrush"), "load", *files, "--index", "bench", "--mapping", self.args.mapping, "--shards", str(self.args.shards),
+        command = [self.args.beside if cell == "auto-beside" else binary("inrush"), "load", *files, "--index", "bench", "--mapping", self.args.mapping, "--shards", str(self.args.shards),
                    "--replicas", "0", "--to", self.to, "--quiet", "--json", "--no-verify", *memory, *flags]
         if trace and self.args.traces and cell.startswith("auto"):
             command += ["--trace", f"{self.args.traces}/{trace}.ndjson"]
@@ -160,6 +160,7 @@ def main():
     parser.add_argument("--skip", type=float, default=10.0, help="seconds before the steady state")
     parser.add_argument("--lock", help="a file to lock during each round, for machines that others use too")
     parser.add_argument("--auto-plain", action="store_true", help="also compare `auto` without its choice of encoding and compression")
+    parser.add_argument("--beside", metavar="BINARY", help="another build of inrush, of which `auto` is compared as well")
     parser.add_argument("--cells", help="compare these cells instead of the best three of the grid, as in 2MiBx4,8MiBx4")
     parser.add_argument("--traces", help="a folder for the traces of what chose by itself")
     parser.add_argument("--client-cpus")
@@ -186,7 +187,7 @@ def main():
                     bench.run("screen", 0, cell, [args.screen_data or args.data])
         rate = lambda row: float(row["mb_per_s"])
         best = args.cells.split(",") if args.cells else sorted(cells, key=lambda cell: -rate(bench.done["screen", 0, cell]))[:3]
-        autos = ["auto", "auto-plain"] if args.auto_plain else ["auto"]
+        autos = ["auto"] + ["auto-plain"] * args.auto_plain + ["auto-beside"] * bool(args.beside)
         for number in range(args.rounds):
             order = [*best, *autos]
             random.Random(number).shuffle(order)
