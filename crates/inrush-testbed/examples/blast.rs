@@ -1,14 +1,16 @@
 //! Sends bulk requests to a null server as fast as blocking sockets can, and prints what the server spent on them. With a file of NDJSON it is the
 //! least that a loader can be: the file is mapped, its line ends are found, the action lines are woven in, and that is sent; nothing is retried and
-//! no reply is looked at.
+//! no reply is looked at. The way says what else could be done: `blocks` reads the file into memory of its own instead of mapping it, `vectored` weaves
+//! nothing but hands the lines to the kernel one by one, 1,024 at a time.
 //!
-//! `blast URL [GIGABYTES] [CONNECTIONS] [items|summary] [FILE]`
+//! `blast URL [GIGABYTES] [CONNECTIONS] [items|summary] [FILE] [mapped|blocks|vectored]`
 
 #![allow(clippy::print_stdout, unsafe_code)]
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, IoSlice, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
@@ -21,18 +23,29 @@ const ACTION: &[u8] = b"{\"index\":{}}\n";
 const LINE: &[u8] = b"{\"@timestamp\":\"2024-01-02T03:04:05Z\",\"level\":\"info\",\"service\":\"checkout\",\"message\":\"request handled\",\"status\":200,\"ms\":12}\n";
 /// Bytes of the file that become one request.
 const PIECE: usize = 2 << 20;
+/// No line is longer.
+const LINE_MAX: usize = 64 << 10;
+/// Slices that one call takes (IOV_MAX).
+const SLICES_MAX: usize = 1024;
 
 /// What is sent.
 enum Bodies {
     /// The same one again and again.
     Same { body: Vec<u8>, times: usize },
     /// The lines of a file, again and again.
-    File { text: Mmap, times: usize },
+    File { file: File, text: Mmap, way: Way, times: usize },
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Mapped,
+    Blocks,
+    Vectored,
 }
 
 fn main() -> io::Result<()> {
     let mut args = std::env::args().skip(1);
-    let usage = "usage: blast URL [GIGABYTES] [CONNECTIONS] [items|summary] [FILE]";
+    let usage = "usage: blast URL [GIGABYTES] [CONNECTIONS] [items|summary] [FILE] [mapped|blocks|vectored]";
     let url = args.next().ok_or_else(|| io::Error::other(usage))?;
     let gigabytes: f64 = args.next().and_then(|text| text.parse().ok()).unwrap_or(4.0);
     let connections: usize = args.next().and_then(|text| text.parse().ok()).unwrap_or(2);
@@ -43,9 +56,16 @@ fn main() -> io::Result<()> {
     let times = |bytes: usize| ((gigabytes * 1e9) / bytes as f64).ceil() as usize;
     let bodies = match args.next() {
         Some(file) => {
+            let file = File::open(file)?;
             // SAFETY: nobody shortens or writes the file meanwhile.
-            let text = unsafe { Mmap::map(&File::open(file)?)? };
-            Bodies::File { times: times(text.len()), text }
+            let text = unsafe { Mmap::map(&file)? };
+            let way = match args.next().as_deref() {
+                None | Some("mapped") => Way::Mapped,
+                Some("blocks") => Way::Blocks,
+                Some("vectored") => Way::Vectored,
+                Some(_) => return Err(io::Error::other(usage)),
+            };
+            Bodies::File { times: times(text.len()), file, text, way }
         }
         None => {
             let body = [ACTION, LINE].concat().repeat((5 << 20) / (ACTION.len() + LINE.len()));
@@ -80,28 +100,92 @@ fn main() -> io::Result<()> {
 }
 
 impl Bodies {
-    /// Makes the body of that number; false if there are no more.
-    fn make(&self, number: usize, body: &mut Vec<u8>) -> bool {
+    /// Sends the body of that number; its bytes, or none if there are no more. `body` and `block` are memory to use again.
+    fn send(
+        &self,
+        number: usize,
+        head: &Head<'_>,
+        stream: &mut TcpStream,
+        body: &mut Vec<u8>,
+        block: &mut Vec<u8>,
+    ) -> io::Result<Option<usize>> {
         match self {
             Bodies::Same { body: same, times } => {
+                if number >= *times {
+                    return Ok(None);
+                }
                 if body.is_empty() {
                     body.extend_from_slice(same);
                 }
-                number < *times
             }
-            Bodies::File { text, times } => {
+            Bodies::File { file, text, way, times } => {
                 let pieces = text.len().div_ceil(PIECE);
+                if number >= pieces * times {
+                    return Ok(None);
+                }
                 let start = number % pieces * PIECE;
+                let lines = match way {
+                    Way::Mapped | Way::Vectored => &text[line_start(text, start)..line_start(text, start + PIECE)],
+                    Way::Blocks => {
+                        // From the byte before, which may be the end of a line, to where the last line must have ended.
+                        let first = start.saturating_sub(1);
+                        block.resize((start + PIECE + LINE_MAX).min(text.len()) - first, 0);
+                        file.read_exact_at(block, first as u64)?;
+                        &block[line_start(block, start - first)..line_start(block, start - first + PIECE)]
+                    }
+                };
+                if *way == Way::Vectored {
+                    return send_slices(lines, head, stream).map(Some);
+                }
                 body.clear();
-                let mut rest = &text[line_start(text, start)..line_start(text, start + PIECE)];
+                let mut rest = lines;
                 while let Some(end) = memchr(b'\n', rest) {
                     body.extend_from_slice(ACTION);
                     body.extend_from_slice(&rest[..=end]);
                     rest = &rest[end + 1..];
                 }
-                number < pieces * times
             }
         }
+        stream.write_all(head.of(body.len()).as_bytes())?;
+        stream.write_all(body)?;
+        Ok(Some(body.len()))
+    }
+}
+
+/// Sends lines where they are, with action lines between them.
+fn send_slices(lines: &[u8], head: &Head<'_>, stream: &mut TcpStream) -> io::Result<usize> {
+    let (mut slices, mut rest, mut bytes) = (vec![IoSlice::new(&[])], lines, 0);
+    while let Some(end) = memchr(b'\n', rest) {
+        slices.extend([IoSlice::new(ACTION), IoSlice::new(&rest[..=end])]);
+        bytes += ACTION.len() + end + 1;
+        rest = &rest[end + 1..];
+    }
+    let head = head.of(bytes);
+    slices[0] = IoSlice::new(head.as_bytes());
+    let mut left = slices.as_mut_slice();
+    while !left.is_empty() {
+        let some = left.len().min(SLICES_MAX);
+        let written = stream.write_vectored(&left[..some])?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        IoSlice::advance_slices(&mut left, written);
+    }
+    Ok(bytes)
+}
+
+/// What stands before a body.
+struct Head<'a> {
+    address: &'a str,
+    filter: &'a str,
+}
+
+impl Head<'_> {
+    fn of(&self, bytes: usize) -> String {
+        let Head { address, filter } = self;
+        format!(
+            "POST /blast/_bulk?filter_path={filter} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/x-ndjson\r\ncontent-length: {bytes}\r\n\r\n"
+        )
     }
 }
 
@@ -118,17 +202,14 @@ fn line_start(text: &[u8], place: usize) -> usize {
 fn send(address: &str, filter: &str, bodies: &Bodies, next: &AtomicUsize) -> io::Result<usize> {
     let mut stream = TcpStream::connect(address)?;
     let mut replies = BufReader::with_capacity(256 << 10, stream.try_clone()?);
-    let (mut body, mut sent) = (Vec::new(), 0);
-    while bodies.make(next.fetch_add(1, Ordering::Relaxed), &mut body) {
-        let head = format!(
-            "POST /blast/_bulk?filter_path={filter} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        stream.write_all(head.as_bytes())?;
-        stream.write_all(&body)?;
+    let head = Head { address, filter };
+    let (mut body, mut block, mut sent) = (Vec::new(), Vec::new(), 0);
+    while let Some(bytes) =
+        bodies.send(next.fetch_add(1, Ordering::Relaxed), &head, &mut stream, &mut body, &mut block)?
+    {
         let length = read_head(&mut replies)?;
         io::copy(&mut (&mut replies).take(length), &mut io::sink())?;
-        sent += body.len();
+        sent += bytes;
     }
     Ok(sent)
 }
