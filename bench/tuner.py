@@ -146,6 +146,26 @@ def interval(ratios, draws=10000):
     return statistics.median(ratios), medians[int(draws * 0.025)], medians[int(draws * 0.975)]
 
 
+def ratios(rows, field, auto, top=None):
+    """The fixed cell that is best on the even rounds, or `top`, and what `auto` brought as a part of it in each round: (round, ratio). `rows` by round and cell; none where
+    the field is not there."""
+    values = {key: float(row[field]) for key, row in rows.items() if row[field] not in ("", None)}
+    fixed = sorted({cell for _, cell in values if not cell.startswith("auto")})
+    on_even = {cell: [value for (n, other), value in values.items() if other == cell and n % 2 == 0] for cell in fixed}
+    top = top or max((cell for cell in fixed if on_even[cell]), key=lambda cell: statistics.median(on_even[cell]), default=None)
+    return top, [(n, values[n, auto] / values[n, top]) for n in sorted({n for n, _ in values}) if (n, auto) in values and (n, top) in values]
+
+
+def said(pairs):
+    """Of all rounds and of the odd ones: how many, the median, its interval. Of four and fewer: lowest and highest."""
+    def one(values):
+        low, high = interval(values)[1:] if len(values) > 4 else (min(values), max(values))
+        return "%.3f (%.3f to %.3f)" % (statistics.median(values), low, high)
+
+    odd = [ratio for n, ratio in pairs if n % 2]
+    return f"{len(pairs)} rounds {one([ratio for _, ratio in pairs])}" + (f", odd ones {one(odd)}" if odd else "")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", required=True, help="product:version")
@@ -198,17 +218,13 @@ def main():
             proxy.stdin.close()
             proxy.wait()
 
+    compared = {(n, cell): row for (phase, n, cell), row in bench.done.items() if phase == "compare" and n < args.rounds and cell in [*best, *autos]}
+
     def report(field, what):
-        rows = {cell: [bench.done["compare", n, cell] for n in range(args.rounds)] for cell in [*best, *autos]}
-        if any(row[field] in ("", None) for cell in rows for row in rows[cell]):
-            return
-        even, odd = range(0, args.rounds, 2), range(1, args.rounds, 2)
-        top = max(best, key=lambda cell: statistics.median(float(rows[cell][n][field]) for n in even))
         for auto in autos:
-            ratios = [float(rows[auto][n][field]) / float(rows[top][n][field]) for n in range(args.rounds)]
-            on_odd = "%.3f (%.3f to %.3f)" % interval([ratios[n] for n in odd])
-            print(f"{what}: best fixed cell (by even rounds) {top}; {auto} / best on {len(odd)} odd rounds: {on_odd}")
-            print(f"{what}: the same on all {args.rounds} rounds: %.3f (%.3f to %.3f)" % interval(ratios))
+            top, pairs = ratios(compared, field, auto)
+            if pairs:
+                print(f"{what}: best fixed cell (by even rounds) {top}; {auto} / best: {said(pairs)}")
 
     report("mb_per_s", "whole run")
     report("searchable_mb_per_s", "until all is searchable")

@@ -1,48 +1,42 @@
 #!/usr/bin/env python3
-"""What several series of bench/tuner.py say together: `auto` as a part of the best fixed cell, round by round.
+"""What series of bench/tuner.py say, each and together: what chose by itself as a part of the best fixed cell, round by round.
 
-Each file's best cell is chosen on its own even rounds. Prints the median of each group of files (those that differ in nothing but `-again`) and of all,
-with the 95 % interval, and the same of the odd rounds alone.
+Each file's best cell is chosen on its own even rounds, for each column. Files that differ in nothing but `-again` are one group. Of a group and of all: the median of the
+rounds and its 95 % interval, and the same of the odd rounds alone.
 
     bench/tuner_pool.py bench/runs/2026-11-23-tuner-opensearch-lines.csv …
 """
 
 import csv
 import pathlib
-import statistics
 import sys
 
-from tuner import interval
+from tuner import ratios, said
 
 
-def ratios(path, field, cell="auto"):
-    rows = {}
-    for row in csv.DictReader(open(path)):
-        if row["phase"] == "compare":
-            rows[int(row["round"]), row["cell"]] = float(row[field])
-    cells = {cell for _, cell in rows}
-    rounds = [n for n in sorted({n for n, _ in rows}) if all((n, cell) in rows for cell in cells)]
-    fixed = sorted(cell for cell in cells if not cell.startswith("auto"))
-    top = max(fixed, key=lambda cell: statistics.median(rows[n, cell] for n in rounds if n % 2 == 0))
-    return [(n, rows[n, cell] / rows[n, top]) for n in rounds]
-
-
-def said(pairs):
-    odd = [ratio for n, ratio in pairs if n % 2]
-    return "%d rounds %.3f (%.3f to %.3f)" % (len(pairs), *interval([ratio for _, ratio in pairs])) + ", odd ones %.3f (%.3f to %.3f)" % interval(odd)
+def compared(path):
+    with open(path) as file:
+        return {(int(row["round"]), row["cell"]): row for row in csv.DictReader(file) if row["phase"] == "compare"}
 
 
 def main(paths):
     groups = {}
     for path in paths:
-        groups.setdefault(pathlib.Path(path).stem.removesuffix("-again"), []).append(path)
+        groups.setdefault(pathlib.Path(path).stem.removesuffix("-again"), []).append(compared(path))
+    autos = sorted({cell for files in groups.values() for rows in files for _, cell in rows if cell.startswith("auto")})
+    # Another build is also told as a part of this one.
+    against = [(auto, None) for auto in autos] + [("auto-beside", "auto")] * ("auto-beside" in autos)
     for field in ["mb_per_s", "searchable_mb_per_s", "steady_mb_per_s"]:
-        together = []
-        for name, files in groups.items():
-            pairs = [pair for path in files for pair in ratios(path, field)]
-            together += pairs
-            print(f"{field} {name}: {said(pairs)}")
-        print(f"{field} together: {said(together)}")
+        for auto, given in against:
+            together = []
+            for name, files in groups.items():
+                found = [ratios(rows, field, auto, given) for rows in files]
+                pairs = [pair for _, pairs in found for pair in pairs]
+                together += pairs
+                if pairs:
+                    print(f"{field} {name}: {auto} / {', then '.join(top for top, pairs in found if pairs)}: {said(pairs)}")
+            if len(groups) > 1 and together:
+                print(f"{field} together: {auto} / {given or 'the best'}: {said(together)}")
 
 
 if __name__ == "__main__":
