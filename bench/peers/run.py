@@ -283,6 +283,7 @@ def main():
     parser.add_argument("--server-cpus")
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--our-settings", action="store_true", help="the others' best once more, with the index settings of inrush for the time of the load")
+    parser.add_argument("--best-only", action="store_true", help="no rounds with the defaults of the others, where another of their settings was faster")
     parser.add_argument("--timeout", type=float, default=900, help="seconds after which a run is ended")
     args = parser.parse_args()
     product, _, version = args.server.partition(":")
@@ -328,6 +329,8 @@ def main():
             if others and not args.faults:
                 best = min(short[tool.name], key=lambda setting: took(tool, setting, 3))
                 others = [best] if best in others else []
+            if others and args.best_only and not args.faults:
+                runs.pop()
             runs += [(tool, setting) for setting in others]
             if args.our_settings and tool.name != "inrush":
                 runs.append((tool, {**runs[-1][1], **WITH_OUR_SETTINGS}))
