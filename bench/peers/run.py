@@ -16,6 +16,7 @@ import argparse
 import csv
 import hashlib
 import json
+import mmap
 import os
 import pathlib
 import random
@@ -39,6 +40,8 @@ FIELDS = ["time", "label", "phase", "round", "tool", "setting", "docs", "arrived
           "server_cpu_s", "exit", "said", "client_anon_mib", "build", "missing", "twice", "items_rejected", "resets"]
 # What inrush sets for the time of a load of 1 GiB and more into an empty index, for the others, too.
 OUR_SETTINGS = {"number_of_replicas": 0, "refresh_interval": "60s", "translog.flush_threshold_size": "1gb", "merge.scheduler.auto_throttle": False}
+# Of Linux; Python has no name for it.
+MAP_LOCKED = 0x2000
 # A pseudo setting: the index is set so before the tool starts, and back when it has ended.
 WITH_OUR_SETTINGS = {"index_settings": "inrush's"}
 
@@ -106,16 +109,18 @@ class Bench:
         return {name: value for name, value in OUR_SETTINGS.items() if not (later and name == "translog.flush_threshold_size")}
 
     def run(self, phase, number, tool, setting, file, docs):
-        key = (self.args.label, phase, number, tool.name, named(setting))
+        name = named(setting)
+        key = (self.args.label, phase, number, tool.name, name)
         if key in self.done and phase != "warm-up":
             return self.done[key]
         null = isinstance(self.server, Null)
         # So that it is in the page cache for everybody.
-        subprocess.run(["cat", file], stdout=subprocess.DEVNULL, check=True)
+        if not self.args.hold:
+            subprocess.run(["cat", file], stdout=subprocess.DEVNULL, check=True)
         if not null:
             self.fresh()
         setting = {name: value for name, value in setting.items() if name not in WITH_OUR_SETTINGS}
-        with_ours = key[4] != named(setting)
+        with_ours = name != named(setting)
         if with_ours:
             request(f"{self.server.url}/bench/_settings", "PUT", {"index": self.our_settings()})
         proxy = Faults(self.server.url) if self.args.faults else None
@@ -163,7 +168,7 @@ class Bench:
             settle(self.server.url)
         row = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S"), "label": self.args.label, "phase": phase, "round": number, "tool": tool.name,
-            "setting": named(setting), "docs": docs, "arrived": arrived,
+            "setting": name, "docs": docs, "arrived": arrived,
             "reported": report.get("docs_indexed", ""), "seconds": round(seconds, 3), "searchable_s": round(searchable, 3),
             "green_s": round(green, 3), "client_cpu_s": round(usage.ru_utime + usage.ru_stime, 2), "client_peak_mib": peak_mib(peak.name),
             "server_cpu_s": round(self.server.cpu_seconds() - cpu, 2), "exit": child.returncode, "client_anon_mib": anonymous.most(), "build": self.build,
@@ -176,8 +181,14 @@ class Bench:
             return row
         with self.out.open("a") as out:
             csv.DictWriter(out, FIELDS).writerow(row)
-        print(phase, number, tool.name, named(setting), f"{docs / searchable:,.0f} docs/s to searchable,", arrived, "arrived", flush=True)
+        print(phase, number, tool.name, name, f"{docs / searchable:,.0f} docs/s to searchable,", arrived, "arrived", flush=True)
         return row
+
+
+def held(file):
+    """The file, locked in memory as long as what is returned is kept."""
+    with open(file, "rb") as opened:
+        return mmap.mmap(opened.fileno(), 0, flags=mmap.MAP_SHARED | MAP_LOCKED, prot=mmap.PROT_READ)
 
 
 class Anonymous:
@@ -281,6 +292,7 @@ def main():
     parser.add_argument("--heap-mib", type=int, default=2048)
     parser.add_argument("--client-cpus")
     parser.add_argument("--server-cpus")
+    parser.add_argument("--hold", action="store_true", help="lock --data in memory: for a file that takes most of it; as root")
     parser.add_argument("--faults", action="store_true")
     parser.add_argument("--our-settings", action="store_true", help="the others' best once more, with the index settings of inrush for the time of the load")
     parser.add_argument("--best-only", action="store_true", help="no rounds with the defaults of the others, where another of their settings was faster")
@@ -297,6 +309,7 @@ def main():
         server = Cluster(product, version, args.nodes, args.heap_mib)
     else:
         server = Server(product, version, args.heap_mib, args.server_cpus)
+    locked = [held(args.data)] if args.hold else []  # Until the end.
     with server:
         bench = Bench(args, server)
         for number in range(2):

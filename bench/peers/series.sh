@@ -6,8 +6,9 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 data=${BENCH_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/bench/peers}
 opensearch=${BENCH_OPENSEARCH:-opensearch:3.6.0}
-flags=${BENCH_FLAGS:-}
 elasticsearch=${BENCH_ELASTICSEARCH:-elasticsearch:8.19.21}
+flags=${BENCH_FLAGS:-}
+inrush=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}/release/inrush
 
 usage() {
   sed -n '2,4p' "$0"
@@ -30,6 +31,13 @@ flights() {
   folder=$(mktemp -d)
   (cd "$folder" && npm pack --silent vega-datasets@3 >/dev/null && tar xzf vega-datasets-*.tgz)
   cat "$folder/package/data/flights-3m.parquet"
+  rm -r "$folder"
+}
+flights_as_json() {
+  local folder
+  folder=$(mktemp -d)
+  "$inrush" convert "$(made flights-3m.parquet flights)" "$folder/flights.ndjson" >&2
+  cat "$folder/flights.ndjson"
   rm -r "$folder"
 }
 repeated() { # TIMES FILE
@@ -57,9 +65,14 @@ series_null_lines_slow() { compare --label null-lines-slow --server null --data 
 series_null_java() { compare --label null-java --server null --data "$(lines 1000000)" --screen-data "$(lines 300000)" --rounds 3 --only 'inrush|java'; }
 series_null_csv() { compare --label null-csv --server null --data "$(made lines-2000000.csv python3 bench/data.py lines-csv 2000000)" --only 'inrush|espipe'; }
 # As long as it takes to see what is steady: the same lines again and again, with the fastest of the others.
-steady() { compare --label "$1" --server null --data "$(again "$2")" --screen-data "$(lines 1000000)" --rounds 3 --only 'inrush|prototype|espipe 0.4'; }
+steady() { # NAME TIMES [MORE…]
+  local name=$1 times=$2
+  shift 2
+  compare --label "$name" --server null --data "$(again "$times")" --screen-data "$(lines 1000000)" --rounds 3 --only 'inrush|prototype|espipe 0.4' "$@"
+}
 series_null_5gb() { steady null-5gb 20; }
-series_null_20gb() { steady null-20gb 76; }
+# Needs a memory of 24 GiB, and the right to lock most of it.
+series_null_20gb() { steady null-20gb 76 --hold --best-only; }
 # 3,000,000 flights of 5 columns; no other loader here reads Parquet.
 series_null_flights() { compare --label null-flights --server null --data "$(made flights-3m.parquet flights)" --docs 3000000; }
 
@@ -77,6 +90,10 @@ series_elasticsearch_lines() { on_one_node elasticsearch-lines "$elasticsearch";
 series_elasticsearch_lines_slow() { slow_ones elasticsearch-lines-slow "$elasticsearch"; }
 # Client and server on a processor of their own each.
 series_opensearch_pinned() { on_one_node opensearch-pinned "$opensearch" --client-cpus 0 --server-cpus 1; }
+series_opensearch_flights() {
+  compare --label opensearch-flights --server "$opensearch" --mapping bench/flights.mapping.json --data "$(made flights-3m.ndjson flights_as_json)" --only "$fast" \
+    --screen-data "$(made flights-500000.ndjson head -n 500000 "$(made flights-3m.ndjson flights_as_json)")"
+}
 series_opensearch_dvf() {
   compare --label opensearch-dvf --server "$opensearch" --mapping bench/dvf.mapping.json --only 'inrush|espipe' \
     --data "$(made dvf-1000000.csv python3 bench/data.py dvf 1000000)" --screen-data "$(made dvf-100000.csv python3 bench/data.py dvf 100000)"
@@ -110,7 +127,7 @@ bench/peers/install.sh
 # What a run says, with the machine and its commands, beside its figures.
 {
   python3 bench/machine.py
-  echo "inrush of commit $(git describe --always --dirty), $("${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}/release/inrush" --version); $(go version); $(java -version 2>&1 | head -n 1); node $(node --version)"
+  echo "inrush of commit $(git describe --always --dirty), $("$inrush" --version); $(go version); $(java -version 2>&1 | head -n 1); node $(node --version)"
   for name in "$@"; do
     echo "series $name"
     "series_${name//-/_}"
