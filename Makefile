@@ -80,7 +80,8 @@ fuzz: tools ## each fuzz target for a minute
 bench: ## against the null server; writes bench/runs/
 	bench/null.sh
 
-SERIES := null-lines null-lines-slow null-csv null-5gb null-ways null-flights opensearch-lines elasticsearch-lines opensearch-faults
+SERIES := null-lines null-lines-slow null-java null-csv null-5gb null-ways null-flights opensearch-lines opensearch-lines-slow opensearch-limit opensearch-pinned \
+  opensearch-flights opensearch-dvf elasticsearch-lines elasticsearch-lines-slow two-nodes opensearch-faults
 OUT := bench/runs/$(shell date +%F)-peers.csv
 bench-peers: bench-tools ## other loaders beside inrush, all SERIES or some of them, into OUT; hours
 	bench/peers/series.sh $(OUT) $(SERIES)

@@ -2,7 +2,7 @@
 """What options of the binary's allocator (mimalloc) bring and cost: loads into the null server with each set of options in turn, the order shuffled for
 each round. Prints a row for each load, then medians: seconds, processor time, resident memory without pages of files (the largest of samples each 20 ms).
 
-    bench/allocator.py FILE.ndjson [--kinds '' PURGE_DELAY=100 'PURGE_DELAY=10 ALLOW_THP=0'] [--rounds 9] [-- FLAGS OF inrush load…]
+    bench/allocator.py FILE.ndjson [--kinds '' PURGE_DELAY=100 'PURGE_DELAY=10 ALLOW_THP=0'] [--rounds 9] [--flags='--batch-bytes 2MiB']
 """
 
 import argparse
@@ -22,7 +22,7 @@ from tools import release
 
 
 def load(url, file, kind, flags):
-    options = dict(option.split("=") for option in kind.split())
+    options = dict(option.split("=", 1) for option in kind.split())
     binary = options.pop("BINARY", release("inrush"))
     environment = os.environ | {f"MIMALLOC_{name}": value for name, value in options.items()}
     started = time.monotonic()
@@ -53,7 +53,7 @@ def main():
     parser.add_argument("file")
     parser.add_argument("--kinds", nargs="+", default=["", "PURGE_DELAY=100", "PURGE_DELAY=10"], help="options of mimalloc without MIMALLOC_, '' for none; BINARY=PATH for another build")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("flags", nargs="*", help="for inrush load, after --")
+    parser.add_argument("--flags", type=str.split, default=[], help="for inrush load")
     args = parser.parse_args()
     found = {kind: [] for kind in args.kinds}
     with Null() as null:

