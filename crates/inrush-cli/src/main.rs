@@ -39,7 +39,11 @@ mod tests {
         if std::env::vars_os().any(|(name, _)| name.to_string_lossy().to_ascii_lowercase().starts_with("mimalloc_")) {
             return;
         }
-        assert_eq!((value(15), value(neighbour)), (1000, 0), "mimalloc's default delay, 1000 ms, and the option beside it");
+        assert_eq!(
+            (value(15), value(neighbour)),
+            (1000, 0),
+            "mimalloc's default delay, 1000 ms, and the option beside it"
+        );
         super::give_back_after(10);
         assert_eq!((value(15), value(neighbour)), (10, 0));
     }
