@@ -190,9 +190,9 @@ def held(file):
     with open(file, "rb") as opened:
         pages = mmap.mmap(opened.fileno(), 0, flags=mmap.MAP_SHARED | MAP_LOCKED, prot=mmap.PROT_READ)
     # It does not fail where there is no room.
-    locked = int(re.search(r"VmLck:\s+(\d+)", pathlib.Path("/proc/self/status").read_text())[1]) * 1024
-    if locked < len(pages):
-        raise SystemExit(f"only {locked:,} bytes of {file} could be locked in memory")
+    resident = int(re.search(r"RssFile:\s+(\d+)", pathlib.Path("/proc/self/status").read_text())[1]) * 1024
+    if resident < len(pages):
+        raise SystemExit(f"not more than {resident:,} bytes of {file} fit into memory")
     return pages
 
 
@@ -314,7 +314,7 @@ def main():
         server = Cluster(product, version, args.nodes, args.heap_mib)
     else:
         server = Server(product, version, args.heap_mib, args.server_cpus)
-    locked = [held(args.data)] if args.hold else []  # Until the end.
+    kept = held(args.data) if args.hold else None  # Until the end.
     with server:
         bench = Bench(args, server)
         for number in range(2):

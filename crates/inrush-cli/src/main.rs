@@ -11,6 +11,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// (`bench/runs/2026-11-23-allocator.txt`).
 const KEEP_FREED_MS: std::ffi::c_long = 10;
 
+/// The place of `mi_option_purge_delay` in `mi_option_t` of mimalloc.h, versions 2 and 3; the crate has no name for it.
+const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
+
 fn main() -> ExitCode {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
         give_back_after(KEEP_FREED_MS);
@@ -20,14 +23,14 @@ fn main() -> ExitCode {
 
 #[allow(unsafe_code)]
 fn give_back_after(ms: std::ffi::c_long) {
-    /// The place of `mi_option_purge_delay` in `mi_option_t` of mimalloc.h, versions 2 and 3; the crate has no name for it.
-    const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
     // SAFETY: it only stores a number, in a table that has this place; no other thread has been started.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, ms) }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[allow(unsafe_code)]
     #[test]
     fn the_allocator_s_option_is_the_delay() {
@@ -40,11 +43,11 @@ mod tests {
             return;
         }
         assert_eq!(
-            (value(15), value(neighbour)),
+            (value(PURGE_DELAY), value(neighbour)),
             (1000, 0),
             "mimalloc's default delay, 1000 ms, and the option beside it"
         );
-        super::give_back_after(10);
-        assert_eq!((value(15), value(neighbour)), (10, 0));
+        give_back_after(KEEP_FREED_MS);
+        assert_eq!((value(PURGE_DELAY), value(neighbour)), (KEEP_FREED_MS, 0));
     }
 }
