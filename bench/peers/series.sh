@@ -94,20 +94,27 @@ series_elasticsearch_lines() { on_one_node elasticsearch-lines "$elasticsearch";
 series_elasticsearch_lines_slow() { slow_ones elasticsearch-lines-slow "$elasticsearch"; }
 # Client and server on a processor of their own each.
 series_opensearch_pinned() { on_one_node opensearch-pinned "$opensearch" --client-cpus 0 --server-cpus 1; }
-series_opensearch_flights() {
-  compare --label opensearch-flights --server "$opensearch" --mapping bench/flights.mapping.json --data "$(made flights-3m.ndjson flights_as_json)" --only "$fast" \
-    --screen-data "$(made flights-500000.ndjson head -n 500000 "$(made flights-3m.ndjson flights_as_json)")"
-}
-series_opensearch_dvf() {
-  compare --label opensearch-dvf --server "$opensearch" --mapping bench/dvf.mapping.json --only 'inrush|espipe' \
+# A million sales of 40 columns as CSV, 3,000,000 flights of 5 columns as NDJSON.
+sales() { # NAME SERVER
+  compare --label "$1" --server "$2" --mapping bench/dvf.mapping.json --only 'inrush|espipe' \
     --data "$(made dvf-1000000.csv python3 bench/data.py dvf 1000000)" --screen-data "$(made dvf-100000.csv python3 bench/data.py dvf 100000)"
 }
+series_opensearch_dvf() { sales opensearch-dvf "$opensearch"; }
+series_elasticsearch_dvf() { sales elasticsearch-dvf "$elasticsearch"; }
+many_flights() { # NAME SERVER
+  compare --label "$1" --server "$2" --mapping bench/flights.mapping.json --only "$fast" --data "$(made flights-3m.ndjson flights_as_json)" \
+    --screen-data "$(made flights-500000.ndjson head -n 500000 "$(made flights-3m.ndjson flights_as_json)")"
+}
+series_opensearch_flights() { many_flights opensearch-flights "$opensearch"; }
+series_elasticsearch_flights() { many_flights elasticsearch-flights "$elasticsearch"; }
 # Any NDJSON, such as the collection of Tate: BENCH_ARTWORKS is that file, BENCH_ARTWORKS_MAPPING its mapping. Five times over, for half a minute.
-series_opensearch_artworks() {
+artworks() { # NAME SERVER
   local file=${BENCH_ARTWORKS:?names an NDJSON file}
-  compare --label opensearch-artworks --server "$opensearch" --data "$(made "$(basename "$file")-x5.ndjson" repeated 5 "$file")" --screen-data "$file" --only "$fast" \
+  compare --label "$1" --server "$2" --only "$fast" --data "$(made "$(basename "$file")-x5.ndjson" repeated 5 "$file")" --screen-data "$file" \
     --mapping "${BENCH_ARTWORKS_MAPPING:-bench/artworks.mapping.json}"
 }
+series_opensearch_artworks() { artworks opensearch-artworks "$opensearch"; }
+series_elasticsearch_artworks() { artworks elasticsearch-artworks "$elasticsearch"; }
 # From empty to green with the replica in place; two nodes share the processors with the client.
 series_two_nodes() {
   compare --label two-nodes --server "$opensearch" --nodes 2 --shards 2 --replicas 1 --heap-mib 1024 --rounds 3 --our-settings --mapping bench/lines.mapping.json \
