@@ -328,7 +328,8 @@ def main():
 
         def took(tool, setting, rounds):
             rows = [bench.done[args.label, "screen", number, tool.name, named(setting)] for number in range(rounds)]
-            return statistics.median(float(row["seconds"]) for row in rows) if all(map(whole, rows)) else float("inf")
+            wanted = taken(row for (label, phase, *_), row in bench.done.items() if (label, phase) == (args.label, "screen"))
+            return statistics.median(float(row["seconds"]) for row in rows) if all(whole(row, wanted) for row in rows) else float("inf")
 
         # By the time to their end: what the last refresh takes is a matter of chance. One run each would be one, too.
         short = {}

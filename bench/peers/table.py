@@ -48,12 +48,18 @@ def rates(rows, field="searchable_s"):
     return [min(int(row["arrived"]), int(row["docs"])) / float(row[field]) for row in rows]
 
 
-def whole(row):
-    """Whether all documents arrived, and the tool thinks so."""
-    return int(row["arrived"]) >= int(row["docs"]) and not int(row.get("missing") or 0) and row["exit"] in ("0", 0)
+def taken(rows):
+    """How many documents of a file the server takes, the others are refused by its mapping: the most that arrived in any run."""
+    return max(min(int(row["arrived"]), int(row["docs"])) for row in rows)
 
 
-def off(row):
+def whole(row, wanted):
+    """Whether the `wanted` documents arrived, and the tool thinks so; one that says by its end that some were refused is right where some were."""
+    ended = row["exit"] in ("0", 0) or wanted < int(row["docs"])
+    return int(row["arrived"]) >= wanted and not int(row.get("missing") or 0) and ended
+
+
+def off(row, wanted):
     """Documents missing or there twice, what the tool said where that is another number than what arrived, and how it ended where it did not end well."""
     arrived, reported = int(row["arrived"]), row["reported"]
     said = [f"said {int(reported):,} of {arrived:,}"] if reported and int(reported) != arrived else []
@@ -61,13 +67,15 @@ def off(row):
     more = f" ({', '.join(said)})" if said else ""
     if row.get("missing"):
         return f"-{int(row['missing']):,} +{int(row['twice']):,}{more}" if any(map(int, (row["missing"], row["twice"]))) or said else ""
-    return f"{arrived - int(row['docs']):+,}{more}" if arrived != int(row["docs"]) or said else ""
+    return f"{arrived - wanted:+,}{more}" if arrived != wanted else ", ".join(said)
 
 
 def table(runs):
     first = next(iter(runs.values()))
     builds = {row.get("build") for rows in runs.values() for row in rows}
-    yield f"{int(first[0]['docs']):,} documents, {len(first)} rounds{f', {len(builds)} builds of inrush' if len(builds) > 1 else ''}\n"
+    docs, wanted = int(first[0]["docs"]), taken(row for rows in runs.values() for row in rows)
+    refused = f", {docs - wanted:,} of which the server refuses" if wanted < docs else ""
+    yield f"{docs:,} documents{refused}, {len(first)} rounds{f', {len(builds)} builds of inrush' if len(builds) > 1 else ''}\n"
     ends = {"seconds": "docs/s to its end", "searchable_s": "to searchable", "green_s": "to green"}
     end = last(runs)
     ends = dict(list(ends.items())[: list(ends).index(end) + 1])
@@ -77,8 +85,9 @@ def table(runs):
     yield "| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|"
     for (tool, setting), rows in runs.items():
         ratios = [float(row[end]) / float(base[end]) for row, base in zip(rows, first)]
-        ratio = "" if rows is first or not all(map(whole, rows)) else "%.2f" % ratios[0] if len(ratios) == 1 else "%.2f (%.2f to %.2f)" % interval(ratios)
-        wrong = ", ".join(off(row) or "0" for row in rows) if any(map(off, rows)) else "none"
+        ratio = "" if rows is first or not all(whole(row, wanted) for row in rows) else "%.2f" % ratios[0] if len(ratios) == 1 else "%.2f (%.2f to %.2f)" % interval(ratios)
+        wrong = [off(row, wanted) or "0" for row in rows]
+        wrong = "none" if set(wrong) == {"0"} else f"{wrong[0]} in each" if len(set(wrong)) == 1 else ", ".join(wrong)
         speeds = [f"{statistics.median(rates(rows, field)):,.0f}" for field in ends]
         used = [f"{middle(rows, field):.{0 if field.endswith('_mib') else 1}f}" for field in costs]
         yield "| " + " | ".join([tool, setting, *speeds, *used, wrong, ratio]) + " |"
