@@ -31,7 +31,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from servers import Cluster, Server, request, stat
-from table import series, table, whole
+from table import series, table, taken, whole
 from tools import for_run, inrush_with, named, release
 from tuner import settle
 

@@ -51,7 +51,7 @@ compare() {
   local more
   read -ra more <<<"$flags"
   set -- "$@" "${more[@]}"
-  echo "bench/peers/run.py --out $(basename "$out") ${*//"$data/"/}"
+  echo "bench/peers/run.py --out $(basename "$out")$(sed 's| /[^ ]*/| |g' <<<" $*")"
   bench/peers/run.py --out "$out" "$@"
 }
 
