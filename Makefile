@@ -81,7 +81,7 @@ bench: ## against the null server; writes bench/runs/
 	bench/null.sh
 
 SERIES := null-lines null-lines-slow null-java null-csv null-5gb null-ways null-flights opensearch-lines opensearch-lines-slow opensearch-limit opensearch-pinned \
-  opensearch-flights opensearch-dvf elasticsearch-lines elasticsearch-lines-slow elasticsearch-flights elasticsearch-dvf two-nodes opensearch-faults
+  opensearch-flights opensearch-dvf elasticsearch-lines elasticsearch-lines-slow elasticsearch-flights elasticsearch-dvf two-nodes opensearch-faults opensearch-faults-slow
 OUT := bench/runs/$(shell date +%F)-peers.csv
 bench-peers: bench-tools ## other loaders beside inrush, all SERIES or some of them, into OUT; hours
 	bench/peers/series.sh $(OUT) $(SERIES)

@@ -121,10 +121,12 @@ series_two_nodes() {
     --data "$(lines 10000000)" --screen-data "$(lines 1000000)" --only "$fast"
 }
 # 5 % of the items are answered with 429, and one reply in a hundred is lost after the request was carried out.
-series_opensearch_faults() {
-  compare --label opensearch-faults --server "$opensearch" --mapping bench/lines-numbered.mapping.json --rounds 3 --faults \
-    --data "$(made lines-numbered-1000000.ndjson python3 bench/data.py lines-numbered 1000000)" --only 'inrush|espipe|^go|java'
+with_faults() { # NAME LINES ONLY
+  compare --label "$1" --server "$opensearch" --mapping bench/lines-numbered.mapping.json --rounds 3 --faults \
+    --data "$(made "lines-numbered-$2.ndjson" python3 bench/data.py lines-numbered "$2")" --only "$3"
 }
+series_opensearch_faults() { with_faults opensearch-faults 1000000 'inrush|espipe|^go|java'; }
+series_opensearch_faults_slow() { with_faults opensearch-faults-slow 300000 '^inrush|elasticdump|-py'; }
 # The limit that no client can pass, and the fastest of the others: fewer loaders, more rounds.
 series_opensearch_limit() { compare --label opensearch-limit --server "$opensearch" --mapping bench/lines.mapping.json --data "$(lines 5000000)" --screen-data "$(lines 2000000)" --rounds 8 --only '^inrush|replay|espipe 0.4'; }
 
