@@ -32,7 +32,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from servers import Cluster, Server, request, stat
 from table import series, table, taken, whole
-from tools import for_run, inrush_with, named, release
+from tools import PEERS, for_run, inrush_with, named, release
 from tuner import settle
 
 # `client_anon_mib`: the largest resident memory without pages of files that was seen, every 0.1 s. `build`: of inrush. The last four only with faults.
@@ -172,7 +172,7 @@ class Bench:
             "reported": report.get("docs_indexed", ""), "seconds": round(seconds, 3), "searchable_s": round(searchable, 3),
             "green_s": round(green, 3), "client_cpu_s": round(usage.ru_utime + usage.ru_stime, 2), "client_peak_mib": peak_mib(peak.name),
             "server_cpu_s": round(self.server.cpu_seconds() - cpu, 2), "exit": child.returncode, "client_anon_mib": anonymous.most(), "build": self.build,
-            "said": " ".join(said.replace(f"{pathlib.Path(file).parent}/", "").split())[-200:] if arrived != docs or child.returncode or not report else "",
+            "said": " ".join(said.replace(f"{pathlib.Path(file).parent}/", "").replace(f"{PEERS}/", "").split())[-200:] if arrived != docs or child.returncode or not report else "",
         }
         if proxy:
             row |= proxy.stop() | census(self.server.url, docs)
