@@ -12,7 +12,7 @@ MORE_SERVER_TESTS := sql_servers database_postgres database_mysql s3 bake_s3
 # plain builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers bench-tools
+.PHONY: build release demo test check odd-files unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers bench-tools
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -45,6 +45,9 @@ purity:
 
 unit: ## units, properties, the engine and the command line against the fake cluster
 	cargo test $(FULL) --quiet
+
+odd-files: ## odd files of every format, made and fetched: the documents against what reference readers say
+	scripts/odd-files.sh
 
 servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
 	cargo test $(FULL),real-servers $(addprefix --test ,$(SERVER_TESTS) $(MORE_SERVER_TESTS)) -- --nocapture --test-threads 1

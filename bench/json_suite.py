@@ -60,7 +60,7 @@ def taken_by_us(url, body):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "one.json"
         path.write_bytes(b"[" + body + b"]")
-        command = [TARGET / "inrush", "load", path, "--format", "json-array", "--validate", "--index", "json", "--to", url, "--no-verify", "--json"]
+        command = [TARGET / "inrush", "load", path, "--format", "json", "--validate", "--index", "json", "--to", url, "--no-verify", "--json"]
         done = subprocess.run(command, cwd=folder, capture_output=True)
         if done.returncode not in (0, 1, 3):
             raise SystemExit(f"{path.name}: {done.returncode}: {done.stderr.decode()}")

@@ -9,7 +9,7 @@ mkdir -p "$data"
 inrush=${CARGO_TARGET_DIR:-$cache/target}/release/inrush
 scripts/flights.sh "$data"
 
-"$inrush" load "$data/flights.csv" --index flights --recreate --yes --shards 1 --replicas 0
+"$inrush" load "$data/flights.csv" --index flights --to local --recreate --yes --shards 1 --replicas 0
 url=$("$inrush" node start 2>/dev/null)
 echo
 echo "the five airlines with the most flights, and their mean distance in miles:"

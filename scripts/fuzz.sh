@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 seconds=${1:-60}
 targets=("${@:2}")
-[ ${#targets[@]} -gt 0 ] || targets=(reply lines dead_letters smile)
+[ ${#targets[@]} -gt 0 ] || targets=(reply lines dead_letters smile types)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush
 tool=$cache/tools/bin/cargo-fuzz
 [ -x "$tool" ] || cargo install --locked --quiet --root "$cache/tools" --version 0.13.2 cargo-fuzz

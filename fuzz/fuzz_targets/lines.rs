@@ -2,9 +2,8 @@
 #![no_main]
 
 use std::io::Write;
-use std::sync::Arc;
 
-use inrush::source::{Chunk, Format, FormatOptions, Source, SourceSpec, Warnings, open};
+use inrush::source::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: (u8, &[u8])| {
@@ -19,13 +18,7 @@ fuzz_target!(|data: (u8, &[u8])| {
     let mut source = open(&[SourceSpec::new(file.path())], options, &Warnings::default()).expect("it can be opened");
     let mut lines: Vec<Vec<u8>> = Vec::new();
     while let Ok(Some(chunk)) = source.next_chunk(usize::from(chunk) + 1) {
-        let block = match chunk {
-            Chunk::Raw(raw) => {
-                let decoder = Arc::clone(&raw.decoder);
-                decoder.decode(raw)
-            }
-            Chunk::Docs(block) => block,
-        };
+        let block = chunk.into_block();
         lines.extend((0..block.records.len()).map(|i| block.record(i).to_vec()));
     }
     let naive: Vec<Vec<u8>> = text

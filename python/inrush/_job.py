@@ -30,6 +30,7 @@ _REFUSED = {
     "durability": "each part would have to wait for flushes of the others",
     "id_from": "documents of one part know nothing of the others'; name the field that holds the id with id",
     "resume": "what is to be done again is the framework's to know; give ids, and run the job again",
+    "once": "what is to be done again is the framework's to know; give ids, and run the job again",
     "from_dead_letters": "dead letters are few; load them with inrush.load",
     "map": "no part sees all documents; give a mapping",
     "max_rate": "each part would have a rate of its own; limit the requests with in_flight",
@@ -82,7 +83,8 @@ def check(options: Options) -> Options:
 
 def part_options(options: Options, tasks: int | None, with_job: bool) -> Options:
     """The options of a part of which `tasks` run at once."""
-    changes: dict[str, Any] = {"leave_settings": True, "no_verify": True, "dead_letters": None}
+    # A part may be empty where the whole is not.
+    changes: dict[str, Any] = {"leave_settings": True, "no_verify": True, "dead_letters": None, "allow_empty": True}
     if with_job:
         changes.update(dict.fromkeys(_ONCE))
     in_flight = options.table.get("in_flight")
@@ -206,9 +208,19 @@ def merged(parts: Iterable[Part]) -> Report:
     if not total:
         raise UsageError("there was nothing to load: no part sent a report")
     not_in = total["docs_dead_lettered"] + total["docs_redirected"] + total["docs_unknown"]
+    if total.get("tolerance"):
+        total["tolerance"] = _tolerance(total["tolerance"]["limit"], total)
+        not_in = not_in and not total["tolerance"]["holds"]
     total["status"] = "incomplete" if not_in else "complete"
     total["dead_letters"] = None
     return Report(total)
+
+
+def _tolerance(limit: str, total: Mapping[str, Any]) -> dict[str, Any]:
+    """What a tolerance says of all parts together, as a load says it of itself."""
+    docs, unknown = total["docs_dead_lettered"] + total["docs_redirected"], total["docs_unknown"]
+    enough = docs * 100 <= float(limit[:-1]) * total["docs_read"] if limit.endswith("%") else docs <= int(limit)
+    return {"limit": limit, "docs": docs, "docs_unknown": unknown, "holds": enough and not unknown}
 
 
 def _add(total: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

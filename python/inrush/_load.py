@@ -34,8 +34,8 @@ def load(
       such record batches. The values are not copied through Python objects.
 
     `options` are the long flags of `inrush load` with underscores: `id="customer_no"`, `batch_bytes="4MiB"`, `in_flight=8`, `recreate=True,
-    yes=True`. `mapping` and `settings` may be dicts; `password`, `api_key` and `bearer` secrets. Without `to` the local OpenSearch node is used, which
-    is started if it does not run.
+    yes=True`. `mapping` and `settings` may be dicts; `password`, `api_key` and `bearer` secrets. Without `to` the local OpenSearch node
+    is used where it runs; `to="local"` starts it.
 
     `progress`: True, False, a function that is called with a dict five times a second, or None, the default: in terminals and
     notebooks. `name` is what reports call documents that are not files. `expected_bytes`: about how many bytes such documents have; the

@@ -72,7 +72,7 @@ class Report:
             return self._data[name]
         except KeyError:
             # Left out of the JSON where there is nothing to say.
-            if name in ("failure", "checkpoint", "this_run", "swap"):
+            if name in ("failure", "checkpoint", "this_run", "swap", "tolerance", "ended_before"):
                 return None
             raise AttributeError(f"a report has no {name!r}; it has {', '.join(sorted(self._data))}") from None
 
@@ -81,7 +81,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether all documents are in (or left out as configured), verified, and settings put back."""
+        """Whether all documents are in (left out as configured, or missing as `tolerate` allows), verified, and settings put back."""
         return self.status == "complete"
 
     @property
@@ -104,7 +104,8 @@ class Report:
             not_in = sum(self._data[name] for name in ("docs_dead_lettered", "docs_redirected", "docs_unknown"))
             where = f"; see {self.dead_letters}" if self.dead_letters else ""
             worst = "".join(f"; most frequent: {e['status']} {e['type']}: {e['reason']}" for e in self.errors[:1])
-            return f"{not_in:,} of {self.docs_read:,} documents are not in{worst}{where}"
+            more = f", more than tolerate={self.tolerance['limit']!r} allows" if self.tolerance else ""
+            return f"{not_in:,} of {self.docs_read:,} documents are not in{more}{worst}{where}"
         if self.status == "check_failed":
             parts = [self.finish.get("failure")]
             parts += [self.verified["detail"]] if self.verified["state"] == "no" else []
@@ -140,7 +141,10 @@ class Report:
         return json.dumps(self._data)
 
     def _rows(self) -> list[tuple[str, str]]:
-        rows = [("result", _RESULTS[self.status])]
+        result = _RESULTS[self.status]
+        if self.ok and self.tolerance and self.tolerance["docs"]:
+            result += f" but {self.tolerance['docs']:,} of {self.docs_read:,}, which tolerate={self.tolerance['limit']!r} allows"
+        rows = [("result", result)]
         if self.problem and self.status != "interrupted":
             rows.append(("why", self.problem))
         for name, key in _BUCKETS:

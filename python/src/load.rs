@@ -226,7 +226,7 @@ impl Load {
         version: Option<u64>,
     ) -> PyResult<bool> {
         let action = action.map(str::parse).transpose().map_err(|error: String| PyValueError::new_err(error))?;
-        let meta = inrush::DocMeta { action, index, id, routing, version };
+        let meta = inrush::DocMeta { action, index, id, routing, version, ..inrush::DocMeta::default() };
         crate::push::one(self, document, meta)
     }
 }

@@ -26,7 +26,8 @@ pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
 pub(crate) use format::{Format, FormatArgs, Quote, Timestamps};
 pub(crate) use from::{FromArgs, FromAuthArgs};
 pub(crate) use load::{
-    CompressionArg, DatabaseArgs, EncodingArg, IndexArgs, LoadArgs, ReplyDetail, Shards, SizeArgs, SourceArgs,
+    CompressionArg, DatabaseArgs, EncodingArg, ErrorArgs, IndexArgs, LoadArgs, MixedArg, ReplyDetail, ResumeArgs,
+    Shards, SizeArgs, SourceArgs,
 };
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
@@ -92,7 +93,7 @@ pub(crate) struct LogArgs {
     /// Log one JSON object a line instead of text; there is no progress line then
     #[arg(long)]
     pub(crate) log_json: bool,
-    /// Log more: -v is --log-level info, -vv debug, -vvv trace
+    /// Log more: -v is --log-level info (what was found and decided), -vv debug (a line a request), -vvv trace
     #[arg(long, short, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }

@@ -6,14 +6,14 @@ use anyhow::Result;
 use inrush::source::{DatabaseAddress, DatabaseOptions, DatabaseRows, Source};
 use inrush::transport::Secret;
 
-use crate::args::{DatabaseArgs, SourceArgs};
+use crate::args::SourceArgs;
 use crate::auth;
 use crate::failure::UsageError;
 
 /// Connects to the database that is the source, if it is one. Waits for it.
 pub(crate) fn open(args: &SourceArgs, document_bytes_max: usize) -> Result<Option<Box<dyn Source>>> {
     let Some(address) = address(&args.sources)? else {
-        return match given(&args.database) {
+        return match args.database.given() {
             None => Ok(None),
             Some(flag) => Err(UsageError::new(format!("{flag} is for databases, and no SOURCE is one"))
                 .hint("name it as in postgres://user@host/database, or leave the flag out")
@@ -75,18 +75,6 @@ fn query_text(given: &str) -> Result<String, UsageError> {
         Some(path) => std::fs::read_to_string(path)
             .map_err(|error| UsageError::new(format!("--db-query: cannot read {path}: {error}"))),
     }
-}
-
-/// The first flag that only means something for a database.
-fn given(args: &DatabaseArgs) -> Option<&'static str> {
-    let flags = [
-        ("--db-table", args.db_table.is_some()),
-        ("--db-query", args.db_query.is_some()),
-        ("--split-by", args.split_by.is_some()),
-        ("--db-readers", args.db_readers.is_some()),
-        ("--source-password-file", args.source_password_file.is_some()),
-    ];
-    flags.iter().find(|(_, given)| *given).map(|(flag, _)| *flag)
 }
 
 #[cfg(test)]

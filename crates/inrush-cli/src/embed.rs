@@ -17,6 +17,7 @@ use crate::failure::{self, UsageError};
 use crate::job::{self, Job};
 use crate::logging::Stderr;
 use crate::options;
+use crate::plain::inline;
 use crate::progress::{RateWindow, line};
 
 /// Bytes of documents that wait to be read, at most; a load with less memory takes a quarter of that.
@@ -129,6 +130,7 @@ impl Load {
     pub async fn start(mut self) -> Result<RunningLoad, Error> {
         let Opened { source, model } = commands::source::open(&self.job.args, &mut self.config).await?;
         commands::mapping::of_load(&self.job.args.source, &self.job.args.index, &mut self.config).await?;
+        commands::node::confirm_local(&self.job.args.index.to, false).await?;
         let (to, stderr) = (&self.job.args, Stderr::new());
         let (bytes, ids) = (source.bytes_total(), source.has_ids());
         commands::shards::of_load(&to.source, &to.index, bytes, ids, &mut self.config, false, &stderr).await?;
@@ -166,6 +168,7 @@ impl Load {
             name: name.to_owned(),
             timestamps: options::timestamps(&source.reading),
         });
+        commands::node::confirm_local(&self.job.args.index.to, false).await?;
         let source = Box::new(source.with_bytes_total(bytes));
         let load = commands::load::start(self.config, source, None, false, &Stderr::new()).await?;
         Ok((feed, load))
@@ -182,7 +185,7 @@ impl ProgressLine {
     /// The line for a moment; to be asked a few times a second, because rates are those of the last seconds.
     pub fn text(&mut self, now: &Progress) -> String {
         self.rates.see(now);
-        line(now, &self.rates)
+        inline(&line(now, &self.rates)).into_owned()
     }
 }
 

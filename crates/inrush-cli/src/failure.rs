@@ -3,15 +3,25 @@
 use std::fmt;
 use std::io::Write;
 
+use inrush::bake::BakeError;
+use inrush::cluster::ClusterError;
+use inrush::node::NodeError;
+use inrush::source::SourceError;
+
+use crate::plain;
+
 /// The exit statuses of a command that did not get as far as a report; [`inrush::Status::exit_code`] has the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
     /// It failed.
     Failed,
-    /// A flag, the job file or their combination is wrong; nothing was done.
+    /// It was refused before it began: a flag, the job file or what they name cannot be used;
+    /// nothing was done.
     Usage,
     /// It ran, and what it looked at is not as it should be.
     CheckFailed,
+    /// Another process does the same now; the command may be given again later.
+    Busy,
     /// A signal came before there was anything to report.
     Interrupted,
 }
@@ -22,6 +32,8 @@ impl ExitStatus {
         match self {
             ExitStatus::Failed => 1,
             ExitStatus::Usage => 2,
+            // EX_TEMPFAIL of sysexits.h.
+            ExitStatus::Busy => 75,
             // 128 + SIGINT, as shells count; SIGTERM ends a load in the same way.
             ExitStatus::CheckFailed => 4,
             ExitStatus::Interrupted => 130,
@@ -56,6 +68,18 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
+/// Another process does the same now. Exit status 75.
+#[derive(Debug)]
+pub(crate) struct Busy(pub(crate) String);
+
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Busy {}
+
 /// A hint put around an error of the engine by whoever knows what the user can do about it.
 #[derive(Debug)]
 pub(crate) struct Hint(pub(crate) String);
@@ -66,9 +90,66 @@ impl fmt::Display for Hint {
     }
 }
 
-/// The exit status an error ends in.
+/// The exit status of an error without a report. What has begun either ends with a report or wraps
+/// its error, so an error of one of these types is a refusal.
 pub(crate) fn status_of(error: &anyhow::Error) -> ExitStatus {
-    if error.is::<UsageError>() { ExitStatus::Usage } else { ExitStatus::Failed }
+    let refused = error.is::<UsageError>()
+        || error.is::<SourceError>()
+        || error.downcast_ref().is_some_and(is_refused_bake)
+        || error.downcast_ref().is_some_and(is_refused_node)
+        || error.downcast_ref().is_some_and(is_refusal);
+    if refused {
+        ExitStatus::Usage
+    } else if error.is::<Busy>() {
+        ExitStatus::Busy
+    } else {
+        ExitStatus::Failed
+    }
+}
+
+/// Whether a bake has not begun because of what was named. One that has begun is
+/// [`BakeError::Unfinished`].
+fn is_refused_bake(error: &BakeError) -> bool {
+    match error {
+        BakeError::Refused(_) => true,
+        BakeError::Node(error) => is_refused_node(error),
+        BakeError::Load(_) | BakeError::Interrupted | BakeError::Unfinished { .. } | BakeError::NotLoaded(_) => false,
+    }
+}
+
+/// Whether a node cannot be what it was asked to be, whatever the machine is like.
+fn is_refused_node(error: &NodeError) -> bool {
+    match error {
+        NodeError::PortTaken(_)
+        | NodeError::NotHome { .. }
+        | NodeError::OtherVersion { .. }
+        | NodeError::NoVersion
+        | NodeError::NotData(_)
+        | NodeError::Spaces(_)
+        | NodeError::Name(_) => true,
+        NodeError::NoJava { .. }
+        | NodeError::NoDistribution { .. }
+        | NodeError::NoDisk { .. }
+        | NodeError::Died { .. }
+        | NodeError::TimedOut { .. }
+        | NodeError::NoUser(_)
+        | NodeError::Io { .. } => false,
+    }
+}
+
+/// Whether the cluster answered, and what was asked for does not fit it.
+fn is_refusal(error: &ClusterError) -> bool {
+    match error {
+        ClusterError::Target { .. } | ClusterError::NoPipeline { .. } | ClusterError::Disk(_) => true,
+        // Of a mapping, settings or a query that the server does not take, or of an index that is
+        // not there.
+        ClusterError::Refused { status, .. } => matches!(status, 400 | 404),
+        ClusterError::Http(_)
+        | ClusterError::LogIn { .. }
+        | ClusterError::Forbidden { .. }
+        | ClusterError::Reply { .. }
+        | ClusterError::Stored { .. } => false,
+    }
 }
 
 /// Prints `error: …` with its causes, and a `hint: …` where there is one, to `out`. Failure to print is ignored:
@@ -76,6 +157,15 @@ pub(crate) fn status_of(error: &anyhow::Error) -> ExitStatus {
 pub(crate) fn print(error: &anyhow::Error, out: &mut impl Write) {
     let _ = out.write_all(render(error).as_bytes());
     let _ = out.flush();
+}
+
+/// The same error as a failure of what has begun, whatever it was of its part.
+pub(crate) fn failed(error: &anyhow::Error) -> anyhow::Error {
+    let failed = anyhow::anyhow!(causes(error).join(": "));
+    match hint_of(error) {
+        Some(hint) => failed.context(Hint(hint.to_owned())),
+        None => failed,
+    }
 }
 
 /// The hint that goes with an error.
@@ -102,10 +192,10 @@ fn render(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for (depth, cause) in causes(error).iter().enumerate() {
         let label = if depth == 0 { "error" } else { "  caused by" };
-        text.push_str(&format!("{label}: {cause}\n"));
+        text.push_str(&plain::message(&format!("{label}: {cause}\n")));
     }
     if let Some(hint) = hint_of(error) {
-        text.push_str(&format!("hint: {hint}\n"));
+        text.push_str(&plain::message(&format!("hint: {hint}\n")));
     }
     text
 }
@@ -129,8 +219,28 @@ mod tests {
         for (status, code) in reports {
             assert_eq!(status.exit_code(), code, "{status:?}");
         }
-        let others = [ExitStatus::Failed, ExitStatus::Usage, ExitStatus::CheckFailed, ExitStatus::Interrupted];
-        assert_eq!(others.map(ExitStatus::code), [1, 2, 4, 130]);
+        let others =
+            [ExitStatus::Failed, ExitStatus::Usage, ExitStatus::CheckFailed, ExitStatus::Busy, ExitStatus::Interrupted];
+        assert_eq!(others.map(ExitStatus::code), [1, 2, 4, 75, 130]);
+    }
+
+    #[test]
+    fn what_is_refused_ends_with_2_and_what_fails_with_1() {
+        let status = |error: ClusterError| status_of(&anyhow::Error::new(error).context(Hint("look".into())));
+        let refused = |status| ClusterError::Refused { what: "w".into(), status, reason: String::new() };
+        assert_eq!(status(ClusterError::Target { name: "x".into(), problem: "closed".into() }), ExitStatus::Usage);
+        assert_eq!(status(ClusterError::Disk("full".into())), ExitStatus::Usage);
+        assert_eq!([400, 404, 500, 503].map(|code| status(refused(code)).code()), [2, 2, 1, 1]);
+        assert_eq!(status(ClusterError::LogIn { what: "w".into(), reason: String::new() }), ExitStatus::Failed);
+        let source = SourceError { source_id: None, name: "a".into(), message: "b".into(), cause: None };
+        assert_eq!(status_of(&source.into()), ExitStatus::Usage);
+        let begun = BakeError::Refused("no".into());
+        let begun = BakeError::Unfinished { cause: Box::new(begun), left: Vec::new(), resumable: false };
+        assert_eq!(status_of(&BakeError::Refused("no".into()).into()), ExitStatus::Usage);
+        assert_eq!(status_of(&begun.into()), ExitStatus::Failed);
+        let usage = anyhow::Error::new(UsageError::new("odd").hint("make it even"));
+        assert_eq!(status_of(&failed(&usage)), ExitStatus::Failed);
+        assert_eq!(render(&failed(&usage)), "error: odd\nhint: make it even\n");
     }
 
     #[test]

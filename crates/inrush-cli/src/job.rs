@@ -21,10 +21,11 @@ use crate::args::{BakeFlags, LoadArgs};
 use crate::failure::UsageError;
 
 /// Flags that are one choice: where the command line makes it, the file's part of it does not count.
-const CHOICES: [&[&str]; 9] = [
+const CHOICES: [&[&str]; 10] = [
     &["sources", "from_dead_letters"],
     &["id", "id_from"],
     &["recreate", "resume"],
+    &["resume", "once"],
     &["sql", "sql_file"],
     &[
         "user",

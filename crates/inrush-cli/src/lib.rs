@@ -11,7 +11,10 @@ mod job;
 mod json_file;
 mod keys;
 mod logging;
+mod no_threads;
 mod options;
+mod overwrites;
+mod plain;
 mod progress;
 mod sql;
 mod state;
@@ -20,6 +23,7 @@ mod sweep;
 mod units;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
 use clap::Parser;
 
@@ -31,12 +35,17 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // Nobody is left to tell if this cannot be printed. Help and the version come this way, too.
-            let _ = error.print();
+            // Nobody is left to tell if this cannot be printed.
+            let _ = match error.use_stderr() {
+                true => write!(std::io::stderr(), "{}", plain::plain(&error.to_string())),
+                // Help and the version.
+                false => error.print(),
+            };
             return u8::try_from(error.exit_code()).unwrap_or(failure::ExitStatus::Usage.code());
         }
     };
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(4);
+    no_threads::tell_instead_of_panicking();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
     let result = match runtime {
         Err(error) => Err(anyhow::Error::new(error).context("cannot start the runtime")),

@@ -1,6 +1,7 @@
-//! stderr, shared between the log and the progress line.
+//! stderr, shared between the log and the progress line. What is written is a message at a time,
+//! without what drives a terminal.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use indicatif::ProgressBar;
@@ -8,6 +9,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::args::{LogArgs, LogLevel};
+use crate::plain;
 
 /// stderr, with the progress line out of the way while something is written. A clone writes to the same place.
 #[derive(Clone)]
@@ -52,11 +54,17 @@ impl Write for Stderr {
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let text = plain::message(&String::from_utf8_lossy(bytes));
         let mut inner = self.lock();
         match inner.bar.clone() {
-            Some(bar) => bar.suspend(|| inner.out.write_all(bytes)),
-            None => inner.out.write_all(bytes),
+            Some(bar) => bar.suspend(|| inner.out.write_all(text.as_bytes())),
+            None => inner.out.write_all(text.as_bytes()),
         }
+    }
+
+    /// As one message, not as the pieces of the format.
+    fn write_fmt(&mut self, message: std::fmt::Arguments<'_>) -> std::io::Result<()> {
+        self.write_all(message.to_string().as_bytes())
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -79,8 +87,8 @@ pub(crate) fn start(log: &LogArgs, quiet: bool, stderr: &Stderr) {
     let result = if log.log_json {
         subscriber.json().try_init()
     } else {
-        let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-        subscriber.with_ansi(colours).with_target(false).compact().try_init()
+        // Without colours: they could not be told from those of a document.
+        subscriber.with_ansi(false).with_target(false).compact().try_init()
     };
     // Fails only where a log is already set up, which nobody else does in this process.
     debug_assert!(result.is_ok(), "the log is set up once");
@@ -145,5 +153,12 @@ mod tests {
         stderr.detach();
         writeln!(stderr.clone(), "after").unwrap();
         assert_eq!(text(), "above\nafter\n");
+    }
+
+    #[test]
+    fn a_message_cannot_drive_the_terminal_or_forge_another_one() {
+        let (stderr, text) = testing::capture();
+        writeln!(stderr.clone(), "warning: a\u{1b}[2J\nerror: forged").unwrap();
+        assert_eq!(text(), "warning: a\\u001b[2J\n    error: forged\n");
     }
 }

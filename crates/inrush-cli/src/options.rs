@@ -21,6 +21,7 @@ use crate::args::{
 use crate::auth::{self, Surroundings};
 use crate::failure::UsageError;
 use crate::job::Job;
+use crate::overwrites::Inputs;
 use crate::{json_file, state, units};
 
 /// What stands for the local node in `--to`.
@@ -29,6 +30,8 @@ const LOCAL: &str = "local";
 /// The engine's configuration, without an address where the local node is meant. `recreate` is not confirmed yet.
 pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadConfig> {
     let LoadArgs { source, index: to, auth, sizes, errors, resume, .. } = &job.args;
+    let outputs = [("--trace", sizes.trace.as_ref()), ("--dead-letters", errors.dead_letters.as_ref())];
+    Inputs::of_load(&job.args).check(outputs)?;
     let finish = finish::finish(&job.args)?;
     let alias = finish.swap.as_ref().map(|swap| swap.alias.parse()).transpose();
     let Some(index) = to.index.clone().or(alias.map_err(UsageError::new)?) else {
@@ -52,6 +55,8 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.on_conflict = errors.on_conflict.unwrap_or(config.on_conflict);
     config.max_errors =
         if errors.strict { MaxErrors::Count(0) } else { errors.max_errors.unwrap_or(config.max_errors) };
+    config.tolerate = errors.tolerate;
+    config.allow_empty = errors.allow_empty;
     config.verify = !errors.no_verify;
     config.trace = sizes.trace.clone();
     config.durability = to.durability.unwrap_or_default();
@@ -76,6 +81,7 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
     config.compression = sizes.compression.and_then(|given| given.0);
     config.finish = finish;
     config.resume = resume.resume;
+    config.once = resume.once;
     config.state = state::folder(resume.state.as_deref(), |name| std::env::var_os(name));
     limits(&mut config, sizes)?;
     if to.recreate && config.index.fixed().is_none() {
@@ -211,6 +217,7 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
     let for_columns = [
         ("--separator", args.separator.is_some()),
         ("--quote", args.quote.is_some()),
+        ("--escape", args.escape.is_some()),
         ("--no-header", args.no_header),
         ("--columns", !args.columns.is_empty()),
         ("--schema", !args.schema.is_empty()),
@@ -232,7 +239,11 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             UsageError::new(format!("--field means nothing with {flag}, which names the fields")).hint("leave it out")
         );
     }
-    let for_sheets = [("--sheet", args.sheet.is_some()), ("--header-row", args.header_row.is_some())];
+    let for_sheets = [
+        ("--sheet", args.sheet.is_some()),
+        ("--header-row", args.header_row.is_some()),
+        ("--workbook-bytes", args.workbook_bytes.is_some()),
+    ];
     if let Some(format) = args.format.filter(|format| *format != args::Format::Excel)
         && let Some((flag, _)) = for_sheets.iter().find(|(_, given)| *given)
     {
@@ -264,7 +275,8 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             args::Format::Csv => Format::Csv,
             args::Format::Tsv => Format::Tsv,
             args::Format::Text => Format::Text,
-            args::Format::JsonArray => Format::JsonArray,
+            args::Format::Json => Format::Json,
+            args::Format::Hits => Format::Hits,
             args::Format::Parquet => Format::Parquet,
             args::Format::Arrow => Format::Arrow,
             args::Format::Avro => Format::Avro,
@@ -272,6 +284,7 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             args::Format::Smile => Format::Smile,
             args::Format::Bulk => Format::Bulk,
         }),
+        records: args.records.clone(),
         charset: args.charset.as_deref().map(str::parse::<Charset>).transpose().map_err(UsageError::new)?,
         text_field: args.field.clone().unwrap_or_else(|| "message".to_owned()),
         parse: parse(args),
@@ -282,6 +295,7 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
                 Some(Quote::Character(quote)) => Some(quote),
                 Some(Quote::None) => None,
             },
+            escape: args.escape,
             header: match (args.columns.is_empty(), args.no_header) {
                 (false, _) => Header::Names(args.columns.clone()),
                 (true, true) => Header::Numbered,
@@ -293,7 +307,11 @@ pub(crate) fn format(args: &FormatArgs, document_bytes_max: usize) -> Result<For
             ..CsvOptions::default()
         },
         document_bytes_max,
-        sheet: SheetOptions { sheet: args.sheet.clone(), header_row: args.header_row },
+        sheet: SheetOptions {
+            sheet: args.sheet.clone(),
+            header_row: args.header_row,
+            bytes_max: args.workbook_bytes.unwrap_or(SheetOptions::default().bytes_max),
+        },
         validate: args.validate,
         hive_partitions: !args.no_hive_partitions,
         only_columns: None,
@@ -356,7 +374,7 @@ pub(crate) fn check_dead_letters(args: &SourceArgs) -> Result<(), UsageError> {
 #[cfg(test)]
 mod tests {
     use clap::{Args, Command, FromArgMatches};
-    use inrush::config::{Compression, GzipLevel, OldWrites, WaitFor};
+    use inrush::config::{Compression, GzipLevel, OldWrites, Tolerance, WaitFor};
 
     use super::*;
 
@@ -416,6 +434,9 @@ mod tests {
         assert_eq!((finish.wait_for, finish.wait_timeout.as_secs()), (Some(WaitFor::Replicated), 300));
         let swap = finish.swap.unwrap();
         assert_eq!((swap.alias.as_str(), swap.delete_old, swap.old_writes), ("t", true, OldWrites::CatchUp));
+        let config = try_config("a --alias t --allow-shrink 80% --tolerate 0.1% --allow-empty").unwrap();
+        assert_eq!((config.tolerate, config.allow_empty), (Some(Tolerance::Percent(0.1)), true));
+        assert_eq!(config.finish.swap.unwrap().shrink_max.to_string(), "80");
         assert_eq!(try_config("a --index t-2 --alias t").unwrap().index.as_str(), "t-2");
         assert!(try_config("a --index t").unwrap().to.is_empty());
     }
@@ -440,6 +461,7 @@ mod tests {
             ("a --index t --id i --action delete --id-from content", "an id has one origin"),
             ("a --index t --resume --recreate --yes", "give one of them"),
             ("a --index t --delete-old", "--delete-old means nothing without --alias"),
+            ("a --index t --allow-shrink 80%", "--allow-shrink means nothing without --alias"),
             ("a --index t --old-writes block", "--old-writes means nothing without --alias"),
             ("a --index t --warm w", "--warm means nothing without --alias"),
             ("a --index t --alias t", "leave --index out"),

@@ -10,6 +10,7 @@ use inrush::{Phase, Progress};
 use tokio::sync::watch;
 
 use crate::logging::Stderr;
+use crate::plain::inline;
 pub(crate) use format::{RateWindow, line};
 use format::{finishing, phase_name};
 
@@ -66,7 +67,7 @@ async fn terminal(progress: &mut watch::Receiver<Progress>, stderr: &Stderr) {
         ticks.tick().await;
         let now = progress.borrow_and_update().clone();
         rates.see(&now);
-        bar.set_message(line(&now, &rates));
+        bar.set_message(inline(&line(&now, &rates)).into_owned());
         bar.tick();
         if now.phase == Phase::Done || progress.has_changed().is_err() {
             break;
@@ -81,7 +82,7 @@ async fn plain(progress: &mut watch::Receiver<Progress>, stderr: &Stderr) {
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + LINE_EVERY, LINE_EVERY);
     loop {
         let text = tokio::select! {
-            _ = ticks.tick() => Some(lines.on_tick(&progress.borrow())),
+            _ = ticks.tick() => lines.on_tick(&progress.borrow()),
             changed = progress.changed() => {
                 let now = progress.borrow_and_update().clone();
                 if changed.is_err() || now.phase == Phase::Done {
@@ -102,29 +103,53 @@ async fn plain(progress: &mut watch::Receiver<Progress>, stderr: &Stderr) {
 struct Lines {
     rates: RateWindow,
     phase: Phase,
+    /// The last line about a step of a bake.
+    told: String,
 }
 
 impl Lines {
-    fn on_tick(&mut self, now: &Progress) -> String {
+    /// How far a load is, each time; how far a step of a bake is, where that has changed.
+    fn on_tick(&mut self, now: &Progress) -> Option<String> {
         self.rates.see(now);
-        line(now, &self.rates)
+        let text = line(now, &self.rates);
+        match &now.phase {
+            Phase::Baking(_) if self.told == text => None,
+            Phase::Baking(_) => {
+                self.told.clone_from(&text);
+                Some(text)
+            }
+            _ => Some(text),
+        }
     }
 
     /// Why a load stands still is worth a line at once.
     fn on_change(&mut self, now: &Progress) -> Option<String> {
-        let same_step = matches!((&now.phase, &self.phase),
-            (Phase::Finishing { step: now, .. }, Phase::Finishing { step: before, .. }) if now == before);
-        if now.phase == self.phase || same_step {
+        let same_step = match (&now.phase, &self.phase) {
+            (Phase::Finishing { step: now, .. }, Phase::Finishing { step: before, .. }) => now == before,
+            (Phase::Baking(now), Phase::Baking(before)) => step_of_bake(now) == step_of_bake(before),
+            (now, before) => now == before,
+        };
+        if same_step {
             return None;
         }
         self.phase = now.phase.clone();
         match &now.phase {
             Phase::Paused(why) | Phase::Draining(why) => Some(format!("{}: {why}", phase_name(&now.phase))),
             Phase::Finishing { .. } => Some(format!("at the end: {}", finishing(&now.phase))),
-            Phase::Baking(step) => Some(format!("bake: {step}")),
+            Phase::Baking(_) => {
+                self.told = line(now, &self.rates);
+                Some(self.told.clone())
+            }
             Phase::Starting | Phase::Loading | Phase::PuttingBack | Phase::Verifying | Phase::Done => None,
         }
     }
+}
+
+/// The step without how far it is, as in `restore: 3 of 10 files`; `part 1: restore` is one of
+/// several parts.
+fn step_of_bake(text: &str) -> &str {
+    let begins = if text.starts_with("part ") { text.find(": ").map_or(0, |at| at + 2) } else { 0 };
+    text[begins..].find(": ").map_or(text, |at| &text[..begins + at])
 }
 
 #[cfg(test)]
@@ -142,7 +167,7 @@ mod tests {
         now.phase = Phase::Paused("index logs is write-blocked".into());
         assert_eq!(lines.on_change(&now).as_deref(), Some("paused: index logs is write-blocked"));
         assert_eq!(lines.on_change(&now), None);
-        assert!(lines.on_tick(&now).starts_with("paused: index logs"));
+        assert!(lines.on_tick(&now).unwrap().starts_with("paused: index logs"));
         now.phase = Phase::Loading;
         assert_eq!(lines.on_change(&now), None);
     }
@@ -157,8 +182,23 @@ mod tests {
         assert_eq!(lines.on_change(&at(Step::Green, "")).as_deref(), Some("at the end: green"));
         let waits = at(Step::Green, "1 of 2 shard copies");
         assert_eq!(lines.on_change(&waits), None);
-        assert!(lines.on_tick(&waits).starts_with("green: 1 of 2 shard copies  0 docs"));
+        assert!(lines.on_tick(&waits).unwrap().starts_with("green: 1 of 2 shard copies  0 docs"));
         assert_eq!(lines.on_change(&at(Step::Swap, "a to b")).as_deref(), Some("at the end: swap: a to b"));
+    }
+
+    #[test]
+    fn a_step_of_a_bake_is_told_when_it_changes() {
+        let mut lines = Lines::default();
+        let at = |step: &str| Progress { phase: Phase::Baking(step.into()), ..Progress::default() };
+        assert_eq!(lines.on_change(&at("builder")).as_deref(), Some("bake: builder"));
+        assert_eq!(lines.on_tick(&at("builder")), None);
+        assert_eq!(lines.on_change(&at("restore: 1 of 9 files")).as_deref(), Some("bake: restore: 1 of 9 files"));
+        // How far it is comes with the ticks.
+        assert_eq!(lines.on_change(&at("restore: 2 of 9 files")), None);
+        assert_eq!(lines.on_tick(&at("restore: 2 of 9 files")).as_deref(), Some("bake: restore: 2 of 9 files"));
+        assert_eq!(lines.on_tick(&at("restore: 2 of 9 files")), None);
+        assert_eq!(lines.on_change(&at("part 1: load")).as_deref(), Some("bake: part 1: load"));
+        assert_eq!(lines.on_change(&at("part 2: load")).as_deref(), Some("bake: part 2: load"));
     }
 
     #[tokio::test]

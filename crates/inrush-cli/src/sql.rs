@@ -37,7 +37,7 @@ pub(crate) struct Tables<'a> {
 #[cfg(feature = "sql")]
 mod built {
     use inrush::FieldPath;
-    use inrush::sql::{Database, DatabaseOptions, QueryOptions, SqlError, TableSpec};
+    use inrush::sql::{Database, DatabaseOptions, QueryError, QueryOptions, SqlError, TableSpec};
 
     use super::{FormatOptions, Result, Source, SourceSpec, Tables, UsageError};
 
@@ -87,7 +87,10 @@ mod built {
 
     /// Nothing was sent yet, and the command line can be mended.
     fn usage(error: SqlError) -> anyhow::Error {
-        UsageError::new(error.to_string()).into()
+        match error {
+            SqlError::Query(QueryError { message, hint: Some(hint) }) => UsageError::new(message).hint(hint).into(),
+            other => UsageError::new(other.to_string()).into(),
+        }
     }
 }
 

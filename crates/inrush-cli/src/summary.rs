@@ -4,8 +4,9 @@ mod bake;
 mod finish;
 
 use inrush::cluster::stats::IndexStats;
-use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, VerifiedState};
+use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, ToleranceReport, VerifiedState};
 
+use crate::plain::inline;
 use crate::units::{bytes, bytes_exact, count, counted, seconds};
 
 /// How many kinds of errors are told; the JSON report has them all.
@@ -33,7 +34,8 @@ pub(crate) fn problem(report: &Report) -> Option<String> {
             let whereto = report.dead_letters.as_ref().map(|path| format!("; see {}", path.display()));
             let not_in = counted(counts.docs_not_in(), "document");
             let are = if counts.docs_not_in() == 1 { "is" } else { "are" };
-            Some(format!("{not_in} {are} not in{}", whereto.unwrap_or_default()))
+            let tolerance = report.tolerance.as_ref().map(ToleranceReport::problem).unwrap_or_default();
+            Some(format!("{not_in} {are} not in{tolerance}{}", whereto.unwrap_or_default()))
         }
         Status::CheckFailed => {
             let detail = match (&report.finish.failure, report.verified.state) {
@@ -41,7 +43,7 @@ pub(crate) fn problem(report: &Report) -> Option<String> {
                 (None, VerifiedState::No) => &report.verified.detail,
                 (None, VerifiedState::Yes | VerifiedState::NotProvable | VerifiedState::Off) => &report.settings.detail,
             };
-            Some(format!("all documents are in, but a check failed: {detail}"))
+            Some(format!("{}, but a check failed: {detail}", are_in(report)))
         }
         Status::Failed => Some(report.failure.clone().unwrap_or_else(|| "the load failed".to_owned())),
         Status::Interrupted => Some(format!("interrupted after {}", counted(counts.docs_read, "document"))),
@@ -58,11 +60,12 @@ impl Rows {
     }
 
     pub(crate) fn text(self) -> String {
-        let width = self.0.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        let width = self.0.iter().map(|(name, _)| inline(name).chars().count()).max().unwrap_or(0);
         let mut text = String::new();
         for (name, value) in self.0 {
-            // A reason of a server may have several lines.
-            let value = value.replace('\n', " ");
+            // A reason of a server may have several lines, and so may a name.
+            let (name, value) = (name.replace('\n', " "), value.replace('\n', " "));
+            let (name, value) = (inline(&name), inline(&value));
             text.push_str(format!("{name:<width$}  {value}").trim_end());
             text.push('\n');
         }
@@ -72,15 +75,42 @@ impl Rows {
 
 fn outcome(report: &Report, rows: &mut Rows) {
     let result = match report.status {
-        Status::Complete => "all documents are in",
-        Status::Incomplete => "some documents are not in",
-        Status::CheckFailed => "all documents are in, but a check failed",
-        Status::Failed => "the load failed",
-        Status::Interrupted => "interrupted",
+        Status::Complete => are_in(report),
+        Status::Incomplete => "some documents are not in".to_owned(),
+        Status::CheckFailed => format!("{}, but a check failed", are_in(report)),
+        Status::Failed => "the load failed".to_owned(),
+        Status::Interrupted => "interrupted".to_owned(),
     };
     rows.add("result", result);
+    if let (Status::Incomplete, Some(tolerance)) = (report.status, &report.tolerance) {
+        rows.add("why", format!("{} not in{}", counted(report.counts.docs_not_in(), "document"), tolerance.problem()));
+    }
+    if let Some(at) = &report.ended_before {
+        rows.add(
+            "loaded before",
+            format!("by run {}, which ended at {at}; nothing was read or sent now", report.run_id),
+        );
+    }
     if let Some(failure) = &report.failure {
         rows.add("why", failure);
+    }
+}
+
+/// What is in, of a load that came to its end.
+fn are_in(report: &Report) -> String {
+    let all = match report.tolerance.as_ref().filter(|tolerance| tolerance.docs > 0) {
+        None => String::from("all documents are in"),
+        Some(tolerance) => format!(
+            "all documents are in but {} of {}, which --tolerate {} allows",
+            count(tolerance.docs),
+            count(report.counts.docs_read),
+            tolerance.limit
+        ),
+    };
+    match report.verified.duplicates {
+        0 => all,
+        1 => format!("{all}, and 1 copy too many"),
+        more => format!("{all}, and {} copies too many", count(more)),
     }
 }
 
@@ -102,16 +132,26 @@ fn documents(report: &Report, rows: &mut Rows) {
         ("dead letters", c.docs_dead_lettered),
         ("unknown", c.docs_unknown),
         ("read, not settled", c.docs_given_back),
-        ("possible duplicates", c.possible_duplicates),
     ] {
         if number > 0 {
             rows.add(name, count(number));
         }
     }
+    if c.possible_duplicates > 0 {
+        rows.add("possible duplicates", possible_duplicates(c.possible_duplicates, c.docs_read));
+    }
     if report.indices.len() > 1 {
         for (index, counts) in &report.indices {
             rows.add(format!("  {index}"), parts(counts.created, counts.updated, counts.deleted));
         }
+    }
+}
+
+/// Documents that may be there more than once are no more than there are; how often they may be is another number.
+fn possible_duplicates(copies: u64, docs: u64) -> String {
+    match copies > docs && docs > 0 {
+        true => format!("{}, sent again up to {} times in all", count(docs), count(copies)),
+        false => count(copies),
     }
 }
 
@@ -234,6 +274,13 @@ fn what_next(report: &Report) -> Vec<String> {
             });
         }
     }
+    if report.verified.duplicates > 0 {
+        next.push(
+            "requests without an answer were carried out and sent again: load into a new index with --id FIELD, or with \
+             --id-from content or position, and no document is there twice"
+                .to_owned(),
+        );
+    }
     next.extend(report.swap.iter().filter_map(|swap| swap.what_next.clone()));
     let moved = report.swap.as_ref().is_none_or(|swap| swap.swapped);
     if report.status == Status::CheckFailed && moved && report.finish.failure.is_some() && report.checkpoint.is_some() {
@@ -303,13 +350,19 @@ mod tests {
                 compression: "none".into(),
                 wire_why: "as given".into(),
             },
-            verified: Verified { state: VerifiedState::Yes, detail: "0 before + 1500 created = 1500".into() },
+            verified: Verified {
+                state: VerifiedState::Yes,
+                detail: "0 before + 1500 created = 1500".into(),
+                duplicates: 0,
+            },
+            tolerance: None,
             settings: SettingsReport::new(SettingsRestored::Unchanged, "left as they are".into()),
             sizes: BTreeMap::new(),
             pauses: Vec::new(),
             finish: FinishReport::default(),
             swap: None,
             bake: None,
+            ended_before: None,
             indices: [("a".to_owned(), IndexCounts { created: 1_500, ..IndexCounts::default() })].into(),
             errors: Vec::new(),
             dead_letters: None,
@@ -317,6 +370,17 @@ mod tests {
             sources: Vec::new(),
             run_id: "r".into(),
         }
+    }
+
+    #[test]
+    fn copies_that_are_proven_stand_in_the_first_line() {
+        let mut report = report(Status::Complete);
+        report.verified.duplicates = 3000;
+        report.counts.possible_duplicates = 3000;
+        let text = text(&report);
+        assert!(text.starts_with("result               all documents are in, and 3,000 copies too many\n"), "{text}");
+        assert!(text.contains("possible duplicates  1,500, sent again up to 3,000 times in all"), "{text}");
+        assert!(text.contains("what next            requests without an answer were carried out"), "{text}");
     }
 
     #[test]
@@ -337,6 +401,24 @@ verified        yes: 0 before + 1500 created = 1500
 "
         );
         assert_eq!(problem(&report), None);
+    }
+
+    #[test]
+    fn a_tolerance_is_told_with_its_numbers() {
+        let mut report = report(Status::Complete);
+        report.counts.docs_dead_lettered = 15;
+        let tolerance = ToleranceReport { limit: "1%".into(), docs: 15, docs_unknown: 0, holds: true };
+        report.tolerance = Some(tolerance.clone());
+        let all = text(&report);
+        assert!(
+            all.starts_with("result          all documents are in but 15 of 1,500, which --tolerate 1% allows\n"),
+            "{all}"
+        );
+        assert_eq!(problem(&report), None);
+        report.status = Status::Incomplete;
+        report.tolerance = Some(ToleranceReport { limit: "10".into(), holds: false, ..tolerance });
+        assert_eq!(problem(&report).unwrap(), "15 documents are not in, more than the 10 of --tolerate");
+        assert!(text(&report).contains("15 documents not in, more than the 10"), "{}", text(&report));
     }
 
     #[test]

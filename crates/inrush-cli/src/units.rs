@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use inrush::config::MaxErrors;
+use inrush::config::{MaxErrors, Tolerance};
 
 /// Units of a size, longest first where one is the end of another. Single letters are powers of 1024, as in Java's
 /// `-Xmx1g`; `kB` and its kin are powers of 1000, `KiB` and its kin powers of 1024 (IEC 80000-13). Case does not matter.
@@ -69,13 +69,32 @@ pub(crate) fn parse_duration_positive(text: &str) -> Result<Duration, String> {
 
 /// Reads a number of dead letters (`100`) or a share of the documents (`1%`, `0.5%`).
 pub(crate) fn parse_max_errors(text: &str) -> Result<MaxErrors, String> {
+    count_or_percent(text).map(|found| found.map_or_else(MaxErrors::Count, MaxErrors::Percent))
+}
+
+/// The same of documents that may be missing.
+pub(crate) fn parse_tolerance(text: &str) -> Result<Tolerance, String> {
+    count_or_percent(text).map(|found| found.map_or_else(Tolerance::Count, Tolerance::Percent))
+}
+
+/// Reads by how many percent an index may shrink; `any` is 100.
+pub(crate) fn parse_shrink(text: &str) -> Result<f64, String> {
+    match count_or_percent(text) {
+        Ok(Ok(percent)) => Ok(percent),
+        _ if text == "any" => Ok(100.0),
+        _ => Err("expected a percentage from 0% to 100%, as in 20%, or any".to_owned()),
+    }
+}
+
+/// `Ok` of a percentage, `Err` of a plain number.
+fn count_or_percent(text: &str) -> Result<Result<f64, u64>, String> {
     let expected = "expected a whole number, as in 100, or a percentage from 0% to 100%, as in 1%";
     match text.strip_suffix('%') {
         Some(percent) => match percent.trim_end().parse::<f64>() {
-            Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(MaxErrors::Percent(percent)),
+            Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(Ok(percent)),
             _ => Err(expected.to_owned()),
         },
-        None => text.parse().map(MaxErrors::Count).map_err(|_| expected.to_owned()),
+        None => text.parse().map(Err).map_err(|_| expected.to_owned()),
     }
 }
 
@@ -212,6 +231,10 @@ mod tests {
         assert_eq!(parse_max_errors("0"), Ok(MaxErrors::Count(0)));
         assert_eq!(parse_max_errors("100"), Ok(MaxErrors::Count(100)));
         assert_eq!(parse_max_errors("0.5%"), Ok(MaxErrors::Percent(0.5)));
+        assert_eq!(parse_tolerance("15"), Ok(Tolerance::Count(15)));
+        assert_eq!(parse_tolerance("0.1%"), Ok(Tolerance::Percent(0.1)));
+        assert_eq!((parse_shrink("20%"), parse_shrink("any")), (Ok(20.0), Ok(100.0)));
+        assert!(parse_shrink("20").unwrap_err().contains("or any") && parse_tolerance("all").is_err());
         for bad in ["", "%", "101%", "-1%", "1.5", "many", "NaN%"] {
             assert!(parse_max_errors(bad).is_err(), "{bad}");
         }

@@ -42,12 +42,17 @@ impl Scene {
     }
 
     fn bake(&self, flags: &[&str]) -> Child {
+        let url = self.target.url();
+        let bake = ["bake", "documents.ndjson", "--index", "docs", "--to", &url];
+        let builder = ["--repository-path", "shared", "--builder-home", "home", "--java-home", "java"];
+        self.inrush(&[&bake[..], &builder, flags].concat())
+    }
+
+    fn inrush(&self, arguments: &[&str]) -> Child {
         let folder = self.folder.path();
         let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
         command.current_dir(folder).env("XDG_STATE_HOME", folder.join("state"));
-        command.env("INRUSH_NODE_ROOT", folder.join("root"));
-        command.args(["bake", "documents.ndjson", "--index", "docs", "--to", &self.target.url()]);
-        command.args(["--repository-path", "shared", "--builder-home", "home", "--java-home", "java"]).args(flags);
+        command.env("INRUSH_NODE_ROOT", folder.join("root")).args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         command.spawn().unwrap()
     }
@@ -116,4 +121,63 @@ async fn what_a_killed_estimate_leaves_goes_with_the_next_run_and_is_never_resum
         assert!(!is_alive(left));
         scene.stop(bake, builder).await;
     }
+}
+
+#[tokio::test]
+async fn a_dry_run_writes_nothing_and_starts_no_builder() {
+    let scene = Scene::new().await;
+    let job = format!(
+        "mode = 'bake'\nsources = ['documents.ndjson']\nindex = 'docs'\nto = '{}'\nrepository_path = 'shared'\nbuilder_home = 'home'\n",
+        scene.target.url()
+    );
+    fs::write(scene.folder.path().join("job.toml"), job).unwrap();
+    let flags = ["--shards", "auto", "--dry-run"];
+    let by_job = scene.inrush(&["load", "--job", "job.toml", "--dry-run"]);
+    for bake in [scene.bake(&flags), by_job, scene.bake(&["--alias", "docs-alias", "--dry-run"])] {
+        let output = bake.wait_with_output().await.unwrap();
+        check(&output, 0);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("nothing was written") && text.contains("built with OpenSearch 3.6.0"), "{text}");
+    }
+    // What would stop the bake is a problem.
+    scene.target.cluster().create_index("docs", &serde_json::json!({})).unwrap();
+    let output = scene.bake(&["--dry-run", "--json"]).wait_with_output().await.unwrap();
+    check(&output, 4);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(found["problems"].to_string().contains("docs exists on the target"), "{found}");
+    let writes = |request: &&inrush_testbed::RequestLog| {
+        let reads = ["_simulate_index", "_refresh", "_has_privileges"];
+        request.method != "GET" && !reads.iter().any(|read| request.path.contains(read))
+    };
+    let requests = scene.target.requests();
+    assert_eq!(requests.iter().filter(writes).map(|request| &request.path).collect::<Vec<_>>(), [""; 0]);
+    for folder in ["root", "state"] {
+        assert!(!scene.folder.path().join(folder).exists(), "{folder}");
+    }
+    assert_eq!(fs::read_dir(scene.folder.path().join("shared")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn flags_that_a_bake_has_no_use_for_are_refused() {
+    let scene = Scene::new().await;
+    for flags in [
+        &["--query", "{}"][..],
+        &["--copy-mapping"],
+        &["--copy-settings"],
+        &["--keep-versions"],
+        &["--catch-up"],
+        &["--from-user", "u"],
+        &["--from-insecure"],
+        &["--db-table", "t"],
+        &["--split-by", "c"],
+        &["--sql", "SELECT 1"],
+        &["--explain"],
+        &["--under-policy"],
+        &["--replicas-off"],
+        &["--estimate", "--dry-run"],
+    ] {
+        let text = check(&scene.bake(flags).wait_with_output().await.unwrap(), 2);
+        assert!(text.contains(flags[0]), "{text}");
+    }
+    assert_eq!(scene.target.requests().len(), 0);
 }

@@ -11,11 +11,18 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
+mod exit_statuses;
+#[path = "cli/hostile.rs"]
+mod hostile;
+mod keeping;
+#[path = "cli/unattended.rs"]
+mod unattended;
+
 /// The binary in a folder of its own, without what this machine's environment would tell it.
 fn inrush(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
     command.current_dir(folder).args(arguments).stdin(Stdio::null()).kill_on_drop(true);
-    command.env("XDG_STATE_HOME", folder.join("state"));
+    command.env("XDG_STATE_HOME", folder.join("state")).env("INRUSH_NODE_ROOT", folder.join("nodes"));
     for variable in ["INRUSH_PASSWORD", "INRUSH_API_KEY", "INRUSH_BEARER"] {
         command.env_remove(variable);
     }
@@ -259,9 +266,64 @@ async fn a_file_on_stdin_has_a_size() {
     let mut load = inrush(folder.path(), &["load", "-", "--index", "docs", "--to", &to]);
     load.stdin(std::fs::File::open(path).unwrap());
     let output = load.output().await.unwrap();
-    check(&output, 1);
+    check(&output, 2);
     assert!(stderr(&output).contains("disk"), "{}", stderr(&output));
     assert_eq!(fake.documents("docs").len(), 0);
+}
+
+#[tokio::test]
+async fn an_output_that_is_read_is_refused_and_left_as_it_is() {
+    let fake = fake([]).await;
+    let (folder, path) = folder_with("a.ndjson", &lines(10));
+    std::os::unix::fs::symlink(&path, folder.path().join("link")).unwrap();
+    let to = fake.url();
+    for (arguments, flag) in [
+        (&["load", "a.ndjson", "--index", "docs", "--to", &to, "--trace", "a.ndjson"][..], "--trace"),
+        (&["load", "a.ndjson", "--index", "docs", "--to", &to, "--dead-letters", "link"], "--dead-letters"),
+        (&["mapping", "a.ndjson", "--out", "link"], "--out"),
+        (&["verify", "a.ndjson", "--index", "docs", "--id", "id", "--to", &to, "--missing", "a.ndjson"], "--missing"),
+        (&["convert", "a.ndjson", "link", "--out-format", "csv"], "OUT"),
+    ] {
+        let output = run(folder.path(), arguments).await;
+        check(&output, 2);
+        let expected = format!("error: {flag} would write over ");
+        assert!(stderr(&output).starts_with(&expected), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), lines(10), "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_no_utf_8_is_no_obstacle() {
+    use std::os::unix::ffi::OsStrExt;
+    let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["i3"])]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join(std::ffi::OsStr::from_bytes(b"\xFE"));
+    std::fs::create_dir(&inner).unwrap();
+    let name = std::ffi::OsStr::from_bytes(b"\xFF.ndjson");
+    std::fs::write(inner.join(name), lines(10)).unwrap();
+    let to = fake.url();
+    let arguments = ["--index", "docs", "--id", "id", "--json", "--to", &to];
+    let output = inrush(&inner, &["load"]).arg(name).args(arguments).output().await.unwrap();
+    check(&output, 3);
+    let report = report(&output);
+    assert_eq!(report["sources"][0]["name"], "\\xFF.ndjson");
+    assert_eq!(fake.documents("docs").len(), 9);
+    let letters = std::fs::read_dir(&inner).unwrap().flatten().map(|entry| entry.path());
+    let letters = letters.into_iter().find(|path| path.to_string_lossy().contains("dead-letters")).unwrap();
+    let letter: Value = serde_json::from_str(&std::fs::read_to_string(letters).unwrap()).unwrap();
+    assert_eq!(letter["position"]["source"], "\\xFF.ndjson");
+}
+
+#[tokio::test]
+async fn ids_of_positions_in_a_stream_are_warned_of() {
+    let fake = fake([]).await;
+    let (folder, path) = folder_with("a.ndjson", &lines(10));
+    let to = fake.url();
+    let arguments = ["load", "-", "--format", "ndjson", "--index", "docs", "--id-from", "position", "--to", &to];
+    let mut load = inrush(folder.path(), &arguments);
+    let output = load.stdin(std::fs::File::open(path).unwrap()).output().await.unwrap();
+    check(&output, 0);
+    assert!(stderr(&output).contains("--id-from content"), "{}", stderr(&output));
 }
 
 #[tokio::test]

@@ -200,3 +200,38 @@ async fn of_stdin_no_number_of_shards_can_be_told() {
     assert!(stderr.contains("the size of the source is not known"), "{stderr}");
     assert_eq!(to.setting("t", "index.number_of_shards").as_deref(), Some("1"));
 }
+
+#[tokio::test]
+async fn an_index_is_not_copied_onto_itself() {
+    let (from, _to) = clusters(None).await;
+    let client = Client::new(&from.url()).unwrap();
+    send(&client, "PUT", "/old/_alias/other-name", json!({})).await;
+    let uuid = || from.cluster().indices["old"].uuid.clone();
+    let before = uuid();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // Another address of the same node.
+    let elsewhere = from.url().replace("127.0.0.1", "localhost");
+    for (source, index, flags) in [
+        ("old", "old", &["--recreate", "--yes"][..]),
+        ("old", "old", &[]),
+        ("other-name", "old", &["--recreate", "--yes"]),
+        ("old", "other-name", &[]),
+        ("o*", "old", &["--recreate", "--yes", "--query", "{\"match_all\":{}}"]),
+    ] {
+        let source = format!("{}/{source}", from.url());
+        let load = [&["load", &source, "--index", index, "--to", &elsewhere][..], flags].concat();
+        let (_, stderr) = check(&run(folder, &load).await, 2);
+        assert!(
+            stderr.contains("the documents are read from this index") && stderr.contains("_update_by_query"),
+            "{stderr}"
+        );
+        let (stdout, _) = check(&run(folder, &[&load[..], &["--dry-run"]].concat()).await, 4);
+        assert!(stdout.contains("problem: old: the documents are read from this index"), "{stdout}");
+        assert_eq!((uuid(), from.documents("old").len()), (before.clone(), 500), "{load:?}");
+    }
+    // A new index behind an alias of the source is another one.
+    let source = format!("{}/old", from.url());
+    check(&run(folder, &["load", &source, "--alias", "other-name", "--to", &elsewhere]).await, 0);
+    assert_eq!((from.documents("old").len(), from.documents("other-name").len()), (500, 500));
+}

@@ -248,3 +248,19 @@ async fn a_dead_letter_file_that_may_not_grow_any_more_ends_the_load_and_it_can_
     numbers.sort_unstable();
     assert_eq!(numbers, (0..DOCS).filter(|n| n % 10 == 7).collect::<Vec<_>>());
 }
+
+/// A person who names `-` is told what is waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_is_typed_is_asked_for() {
+    let fake = fake([]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let terminal = Terminal::new();
+    let arguments = ["load", "-", "--format", "ndjson", "--index", "docs", "--to", &fake.url()].map(str::to_owned);
+    let mut child = terminal.start(folder.path(), &arguments);
+    while !terminal.drawn.lock().unwrap().contains("Ctrl-D") {
+        tokio::task::yield_now().await;
+    }
+    terminal.press(b"{\"n\":1}\n\x04");
+    assert_eq!(child.wait().await.unwrap().code(), Some(0));
+    assert_eq!(fake.documents("docs").len(), 1);
+}

@@ -114,7 +114,7 @@ mod built {
         for (arguments, expected) in [
             (&["works.csv", "--table", "a=artists.ndjson"][..], "--table means nothing without a query"),
             (&["works.csv", "--explain"], "--explain means nothing without a query"),
-            (&["works.csv", "--sql", "SELECT titel FROM input"], "No field named titel"),
+            (&["works.csv", "--sql", "SELECT titel FROM input"], "hint: did you mean title?"),
             (&["works.csv", "--sql", "SELECT 1", "--table", "b=none.csv"], "table b: none.csv"),
             (&["works.csv", "--sql-file", "none.sql"], "cannot read the query in none.sql"),
             (&["works.csv", "--sql", "SELECT 1", "--table", "b"], "expected a name and a path"),
@@ -122,6 +122,35 @@ mod built {
             let (_, stderr) = check(&run(folder.path(), &[&["load"], arguments, &nowhere].concat()).await, 2);
             assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_wrong_query_is_a_usage_error_and_a_value_it_fails_at_is_not() {
+        let (folder, fake) = (folder(), fake().await);
+        let to = fake.urls().join(",");
+        let more: &[&[&str]] = &[&["load", "--index", "t", "--to", &to], &["mapping"]];
+        for &command in more {
+            for (sql, status, expected) in [
+                ("SELECT sum(title) FROM input", 2, "\nhint: write try_cast(title AS DOUBLE)"),
+                (
+                    "SELECT work,\n  nope\nFROM input",
+                    2,
+                    "error: line 2, column 3: there is no column nope\n      nope\n      ^^^^\n",
+                ),
+                (
+                    "SELECT CAST(artist AS INT) AS n FROM input",
+                    1,
+                    "\"a\" is not a whole number: column artist in works.csv, line 2",
+                ),
+            ] {
+                let (stdout, stderr) =
+                    check(&run(folder.path(), &[command, &["works.csv", "--sql", sql][..]].concat()).await, status);
+                let told = stdout + &stderr;
+                assert!(told.contains(expected), "{command:?} {sql}: {told}");
+            }
+        }
+        let explain = ["load", "works.csv", "--explain", "--sql", "SELECT titel FROM input"];
+        assert!(check(&run(folder.path(), &explain).await, 2).1.contains("did you mean title?"));
     }
 
     fn write_job(folder: &Path, to: &str, more: &str) {
@@ -166,6 +195,27 @@ mod built {
 
         let (stdout, _) = check(&run(folder.path(), &["load", "--job", "job.toml"]).await, 0);
         assert!(stdout.starts_with("works\nresult") && stdout.contains("\n\nartists\nresult"), "{stdout}");
+    }
+
+    #[tokio::test]
+    async fn no_output_deletes_its_index_where_another_could_not_be_made_anew() {
+        let (folder, fake) = (folder(), fake().await);
+        write_job(folder.path(), &fake.urls().join(","), "recreate = true\nyes = true\ntolerate = 1\nshards = 'auto'");
+        let load = ["load", "--job", "job.toml"];
+        check(&run(folder.path(), &load).await, 0);
+        check(&run(folder.path(), &load).await, 0);
+        std::fs::write(folder.path().join("settings.json"), r#"{"no_such_setting": 1}"#).unwrap();
+        let uuid = || fake.cluster().indices["works"].uuid.clone();
+        let before = uuid();
+        let (_, stderr) = check(&run(folder.path(), &load).await, 2);
+        assert!(stderr.contains("artists: it is kept"), "{stderr}");
+        assert_eq!((uuid(), documents(&fake, "works").len(), documents(&fake, "artists").len()), (before, 3, 2));
+        // A row that is none is tolerated in the output that tells of it.
+        std::fs::write(folder.path().join("settings.json"), "{}").unwrap();
+        let ragged = std::fs::read_to_string(folder.path().join("works.csv")).unwrap() + "ragged\n";
+        std::fs::write(folder.path().join("works.csv"), ragged).unwrap();
+        let (stdout, _) = check(&run(folder.path(), &load).await, 0);
+        assert!(stdout.contains("all documents are in but 1 of 4, which --tolerate 1 allows"), "{stdout}");
     }
 
     #[tokio::test]

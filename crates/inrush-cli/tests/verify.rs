@@ -108,7 +108,7 @@ async fn what_cannot_be_compared_says_why() {
             2,
             "--null is for CSV",
         ),
-        (&["verify", "a.ndjson", "--index", "t", "--id", "id", "--to", &url], 1, "t: there is no such index"),
+        (&["verify", "a.ndjson", "--index", "t", "--id", "id", "--to", &url], 2, "t: there is no such index"),
         (&["verify", "a.ndjson", "--index", "t", "--to", "http://127.0.0.1:1"], 1, "check that the cluster runs"),
     ] {
         let (stdout, stderr) = check(&run(folder.path(), arguments).await, code);

@@ -119,6 +119,11 @@ impl Batch {
             && (encoding == Encoding::Json || first.has_smile() == segment.has_smile())
     }
 
+    /// Whether any of its items may have an id.
+    pub(crate) fn has_ids(&self) -> bool {
+        self.segments.iter().any(|segment| !segment.block.items.keys.is_empty())
+    }
+
     /// How many of its items have no id.
     pub(crate) fn without_id(&self) -> u64 {
         self.segments.iter().map(Segment::without_id).sum()

@@ -1,9 +1,11 @@
 //! A block of documents as a source hands it over, and where each of them came from.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::operation::Action;
+use crate::operation::{Action, FieldPath};
 
 /// Which of the job's sources a document came from: its place in the job's list of sources, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,6 +73,33 @@ pub struct DocMeta {
     pub routing: Option<String>,
     /// The external version.
     pub version: Option<u64>,
+    /// Fields that ids and the like are made of, with the text that the source has for them where the document may write
+    /// another: a cell `1` that is the number `1.0`.
+    pub texts: Vec<(Arc<str>, String)>,
+    /// Where the job does not name fields for these, and the source knows them.
+    pub fields: Option<Arc<MetaFields>>,
+}
+
+impl DocMeta {
+    /// The text that the source has for the field at `path`, where that is known.
+    #[inline]
+    pub fn text_at(&self, path: &FieldPath) -> Option<&str> {
+        if self.texts.is_empty() {
+            return None;
+        }
+        self.texts.iter().find(|(name, _)| **name == *path.as_str()).map(|(_, text)| text.as_str())
+    }
+}
+
+/// The fields that hold what a document is sent with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MetaFields {
+    /// Of the id.
+    pub id: Option<FieldPath>,
+    /// Of the routing value.
+    pub routing: Option<FieldPath>,
+    /// Of the external version.
+    pub version: Option<FieldPath>,
 }
 
 /// Why a record never became a document that could be sent.

@@ -5,6 +5,7 @@
 mod command;
 mod durable;
 mod give_up;
+mod pair;
 mod pause;
 mod resume;
 mod slot;
@@ -62,6 +63,8 @@ pub struct FlowConfig {
     pub incremental_bulk: bool,
     /// Replies have no entries unless they have errors.
     pub summary_replies: bool,
+    /// An ingest pipeline is in force, so that entries of replies are told apart by their ids.
+    pub pipelines: bool,
     /// When to give up.
     pub max_errors: MaxErrors,
     /// Where the jitter of waits begins.
@@ -90,6 +93,8 @@ pub struct Flow {
     routing_values: VecDeque<Arc<str>>,
     source_ended: bool,
     stop: Option<(Stop, Time)>,
+    /// The stop is because of dead letters.
+    too_many: bool,
     pauses: Pauses,
     /// When a document was last taken by the cluster.
     last_progress: Time,
@@ -125,6 +130,7 @@ impl Flow {
             routing_values: VecDeque::new(),
             source_ended: false,
             stop: None,
+            too_many: false,
             pauses: Pauses::default(),
             last_progress: Time::START,
             body_limit: u64::MAX,
@@ -257,6 +263,16 @@ impl Flow {
     /// Why the run ended early.
     pub fn stopped(&self) -> Option<&Stop> {
         self.stop.as_ref().map(|(why, _)| why)
+    }
+
+    /// Whether it ended early because of dead letters; how many they are in the end is not known before what is under way has come back.
+    pub fn stopped_by_errors(&self) -> bool {
+        self.too_many
+    }
+
+    /// How long requests under way are waited for after a stop.
+    pub fn drain_max(&self) -> Duration {
+        self.config.drain_max
     }
 
     /// Closes the books: what is not settled was given back.
@@ -447,6 +463,7 @@ impl Flow {
             routing: part.routing.clone(),
             shard: part.batch.shard,
             item_replies: part.item_replies || !self.config.summary_replies,
+            item_ids: self.config.pipelines && part.batch.has_ids(),
         });
         self.requests.insert(request, slot_id);
         self.commands.push_back(command);

@@ -32,7 +32,7 @@ pub mod trace;
 pub mod tune;
 pub mod wire;
 
-pub use block::{DocBlock, DocMeta, Origin, Position, Reject, SourceId};
+pub use block::{DocBlock, DocMeta, MetaFields, Origin, Position, Reject, SourceId};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
 pub use flow::{
     Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Settlement, Stop,

@@ -152,6 +152,12 @@ impl FromStr for IndexTemplate {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
+        if s.starts_with('<') && s.ends_with('>') {
+            return Err(format!(
+                "index {s:?} is date math, which is not resolved here; write the name out, as in `logs-2026.01.31`, or \
+                 take it from a field, as in `logs-{{day}}`"
+            ));
+        }
         let mut parts = Vec::new();
         let mut rest = s;
         while let Some(open) = rest.find('{') {
@@ -234,6 +240,18 @@ pub struct Operations {
     pub drop: Vec<FieldPath>,
 }
 
+impl Operations {
+    /// The fields that ids, routing values, versions and names of indices are made of.
+    pub fn fields(&self) -> Vec<String> {
+        let Operations { index, id, routing, version, .. } = self;
+        let parts = index.parts().iter().filter_map(|part| match part {
+            IndexPart::Field(path) => Some(path),
+            IndexPart::Text(_) => None,
+        });
+        [id, routing, version].into_iter().flatten().chain(parts).map(|path| path.as_str().to_owned()).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,6 +270,7 @@ mod tests {
         );
         assert_eq!("logs".parse::<IndexTemplate>().unwrap().fixed(), Some("logs"));
         assert!("logs-{x".parse::<IndexTemplate>().unwrap_err().contains("without `}`"));
+        assert!("<logs-{now/d}>".parse::<IndexTemplate>().unwrap_err().contains("date math"));
         assert!("Logs".parse::<IndexTemplate>().unwrap_err().contains("lower case"));
         assert!("".parse::<IndexTemplate>().unwrap_err().contains("empty"));
     }

@@ -165,11 +165,14 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
             "cluster_block_exception" if error.reason.contains("read-only / allow delete") => {
                 Pause(Condition::FloodStage)
             }
+            "cluster_block_exception" if is_closing(error) => Pause(Condition::IndexClosed),
             "cluster_block_exception" => Pause(Condition::WriteBlock),
             // security_exception: the privilege is missing for every document of the index.
             _ => Stop,
         },
         404 => match kind {
+            // The alias was taken away. Without the flag the server would make an index of its name.
+            "index_not_found_exception" if error.reason.contains("[require_alias]") => Stop,
             "index_not_found_exception" => Pause(Condition::IndexMissing),
             // document_missing_exception of an update, and what else is not found for this item.
             _ => DeadLetter,
@@ -189,6 +192,11 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
         // No server sends another one with an error; a person has to look at it.
         _ => DeadLetter,
     }
+}
+
+/// Whether the block is the one of an index that is closed, or is being closed.
+fn is_closing(error: &ItemError) -> bool {
+    error.reason.contains("index closed") || error.reason.contains("index preparing to close")
 }
 
 fn success(reply: &ItemReply) -> Verdict {
@@ -269,6 +277,8 @@ pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -
         (403 | 429, "cluster_block_exception") => {
             if status == 429 || error.reason.contains("read-only / allow delete") {
                 Pause(Condition::FloodStage)
+            } else if is_closing(error) {
+                Pause(Condition::IndexClosed)
             } else {
                 Pause(Condition::WriteBlock)
             }
@@ -344,6 +354,14 @@ mod tests {
             Verdict::Pause(Condition::IndexMissing),
         );
         check(&item(Index, 400, None, Some(("index_closed_exception", ""))), Verdict::Pause(Condition::IndexClosed));
+        for block in ["[FORBIDDEN/4/index closed];", "[FORBIDDEN/4/index preparing to close. Reopen the index to …];"]
+        {
+            let reason = format!("index [x] blocked by: {block}");
+            let closing = item(Index, 403, None, Some(("cluster_block_exception", &reason)));
+            check(&closing, Verdict::Pause(Condition::IndexClosed));
+        }
+        let no_alias = "no such index [x] and [require_alias] request flag is [true] and [x] is not an alias";
+        check(&item(Index, 404, None, Some(("index_not_found_exception", no_alias))), Verdict::Stop);
         check(&item(Index, 403, None, Some(("security_exception", ""))), Verdict::Stop);
         check(
             &item(Index, 400, None, Some(("illegal_argument_exception", "pipeline with id [p] does not exist"))),

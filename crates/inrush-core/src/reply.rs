@@ -13,6 +13,10 @@ use serde::Deserialize;
 pub const FILTER_PATH: &str =
     "took,errors,items.*.status,items.*.error,items.*.result,items.*._index,items.*.failure_store";
 
+/// The same with the ids, for replies whose entries cannot be told apart by their position alone.
+pub const FILTER_PATH_IDS: &str =
+    "took,errors,items.*._id,items.*.status,items.*.error,items.*.result,items.*._index,items.*.failure_store";
+
 /// The `filter_path` that leaves only the verdict on the request as a whole.
 pub const FILTER_PATH_SUMMARY: &str = "took,errors";
 
@@ -25,6 +29,8 @@ pub struct BulkReply {
     pub errors: bool,
     /// The entries in the order of the request's items, equal neighbours counted.
     pub runs: Vec<ItemRun>,
+    /// The id of each entry, where ids were asked for; empty otherwise.
+    pub ids: Vec<Option<Box<str>>>,
 }
 
 /// Neighbouring entries of a reply that say the same.
@@ -96,6 +102,9 @@ pub struct ItemError {
     pub permanent: bool,
 }
 
+/// A server's words are kept up to so many bytes: they stand in every dead letter.
+const REASON_BYTES_MAX: usize = 4096;
+
 /// Why a reply cannot be used. The request may have been applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the reply is not a bulk reply: {0}")]
@@ -103,9 +112,24 @@ pub struct ReplyError(String);
 
 impl BulkReply {
     /// Reads a reply.
+    ///
+    /// # Errors
+    /// The text is no reply to a bulk request.
     pub fn parse(text: &[u8]) -> Result<Self, ReplyError> {
+        Self::read(text, None)
+    }
+
+    /// Reads a reply with the id of each entry.
+    ///
+    /// # Errors
+    /// The text is no reply to a bulk request.
+    pub fn parse_with_ids(text: &[u8]) -> Result<Self, ReplyError> {
+        Self::read(text, Some(Vec::new()))
+    }
+
+    fn read(text: &[u8], ids: Option<Vec<Option<Box<str>>>>) -> Result<Self, ReplyError> {
         let mut reply = BulkReply::default();
-        let mut cursor = Cursor { text, at: 0 };
+        let mut cursor = Cursor { text, at: 0, ids };
         let mut saw_errors = false;
         cursor.expect(b'{')?;
         while !cursor.take(b'}') {
@@ -134,6 +158,7 @@ impl BulkReply {
         if !saw_errors {
             return Err(ReplyError("it has no `errors`".to_owned()));
         }
+        reply.ids = cursor.ids.unwrap_or_default();
         Ok(reply)
     }
 
@@ -146,6 +171,8 @@ impl BulkReply {
 struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
+    /// The ids of the entries so far, where they are wanted.
+    ids: Option<Vec<Option<Box<str>>>>,
 }
 
 impl<'a> Cursor<'a> {
@@ -183,6 +210,17 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
+    /// Keeps the id of the entry that begins at byte `start`.
+    fn keep_id(&mut self, start: usize) -> Result<(), ReplyError> {
+        self.at = start;
+        let (WireId::Index(body) | WireId::Create(body) | WireId::Update(body) | WireId::Delete(body)) =
+            self.value()?;
+        if let Some(ids) = &mut self.ids {
+            ids.push(body.id.as_deref().map(Box::from));
+        }
+        Ok(())
+    }
+
     fn items(&mut self) -> Result<Vec<ItemRun>, ReplyError> {
         let mut runs: Vec<ItemRun> = Vec::new();
         self.expect(b'[')?;
@@ -195,14 +233,22 @@ impl<'a> Cursor<'a> {
             if !before.is_empty()
                 && let Some(run) = runs.last_mut()
             {
+                let first = run.count;
                 while self.text[self.at..].starts_with(before) {
                     self.at += before.len();
                     run.count += 1;
+                }
+                if let Some(ids) = &mut self.ids {
+                    let same = ids.last().cloned().flatten();
+                    ids.resize(ids.len() + (run.count - first) as usize, same);
                 }
             }
             self.space();
             let start = self.at;
             let item = ItemReply::from(self.value::<Wire<'_>>()?);
+            if self.ids.is_some() {
+                self.keep_id(start)?;
+            }
             match runs.last_mut() {
                 Some(run) if run.item == item => run.count += 1,
                 _ => runs.push(ItemRun { count: 1, item }),
@@ -227,6 +273,26 @@ enum Wire<'a> {
     Update(WireBody<'a>),
     #[serde(borrow)]
     Delete(WireBody<'a>),
+}
+
+/// The id of an entry. It is read by itself, so that replies without ids do not pay for it.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WireId<'a> {
+    #[serde(borrow)]
+    Index(IdBody<'a>),
+    #[serde(borrow)]
+    Create(IdBody<'a>),
+    #[serde(borrow)]
+    Update(IdBody<'a>),
+    #[serde(borrow)]
+    Delete(IdBody<'a>),
+}
+
+#[derive(Deserialize)]
+struct IdBody<'a> {
+    #[serde(rename = "_id", borrow, default)]
+    id: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -279,10 +345,10 @@ impl ItemError {
         let text =
             |v: &serde_json::Value, key: &str| v.get(key).and_then(|v| v.as_str()).unwrap_or_default().to_owned();
         if let Some(reason) = value.as_str() {
-            return ItemError { reason: reason.to_owned(), ..ItemError::default() };
+            return ItemError { reason: cut(reason.to_owned()), ..ItemError::default() };
         }
         let mut error = ItemError {
-            kind: text(value, "type"),
+            kind: cut(text(value, "type")),
             reason: text(value, "reason"),
             permanent: text(value, "durability") == "PERMANENT",
         };
@@ -294,8 +360,20 @@ impl ItemError {
             error.reason.push_str(&text(c, "reason"));
             cause = c.get("caused_by");
         }
-        error
+        ItemError { reason: cut(error.reason), ..error }
     }
+}
+
+/// The beginning of a text that is too long, and how much was left out.
+fn cut(mut text: String) -> String {
+    let left = text.floor_char_boundary(REASON_BYTES_MAX);
+    if left < text.len() {
+        let more = format!("… ({} bytes more)", text.len() - left);
+        text.truncate(left);
+        text.push_str(&more);
+        text.shrink_to_fit();
+    }
+    text
 }
 
 #[cfg(test)]
@@ -331,6 +409,19 @@ mod tests {
     }
 
     #[test]
+    fn ids_stand_beside_the_entries() {
+        let entry = |id: &str| format!(r#"{{"index":{{"_id":{id},"status":200,"result":"noop"}}}}"#);
+        let same = r#""auto-generated""#;
+        let items = [entry(r#""a""#), entry(same), entry(same), entry(same), entry("null")].join(",");
+        let text = format!(r#"{{"errors":false,"items":[{items}]}}"#);
+        let reply = BulkReply::parse_with_ids(text.as_bytes()).unwrap();
+        let ids: Vec<_> = reply.ids.iter().map(|id| id.as_deref().unwrap_or("-")).collect();
+        assert_eq!(ids, ["a", "auto-generated", "auto-generated", "auto-generated", "-"]);
+        assert_eq!((reply.runs.len(), reply.items()), (1, 5));
+        assert!(BulkReply::parse(text.as_bytes()).unwrap().ids.is_empty());
+    }
+
+    #[test]
     fn errors_carry_their_causes() {
         let text = br#"{"errors":true,"took":1,"items":[{"create":{"_index":"x","_id":"1","status":400,"error":{"type":"mapper_parsing_exception",
             "reason":"failed to parse","caused_by":{"type":"number_format_exception","reason":"For input string: \"a\""}}}},
@@ -342,6 +433,17 @@ mod tests {
         assert_eq!(error.reason, "failed to parse; caused by number_format_exception: For input string: \"a\"");
         assert_eq!(reply.runs[1].item.result, Some(ItemResult::NotFound));
         assert!(reply.runs[2].item.failure_store_used);
+    }
+
+    #[test]
+    fn a_reason_without_end_is_cut() {
+        let long = "ä".repeat(1 << 20);
+        let body =
+            serde_json::json!({"error": {"type": "x", "reason": "no", "caused_by": {"type": "y", "reason": long}}});
+        let error = ItemError::from_body(body.to_string().as_bytes());
+        assert!(error.reason.len() < REASON_BYTES_MAX + 64, "{}", error.reason.len());
+        assert!(error.reason.starts_with("no; caused by y: ää"), "{error:?}");
+        assert!(error.reason.ends_with(" bytes more)"), "{error:?}");
     }
 
     #[test]

@@ -199,10 +199,16 @@ impl Tally {
     }
 }
 
-/// What errors of the same kind have in common. Servers put the document's id and a preview of the value into the reason; what
-/// comes before is the same for all.
+/// What errors of the same kind have in common. Servers put the document's id and a preview of the
+/// value into the reason, and Elasticsearch the place in the document before it; what comes between
+/// is the same for all.
 fn error_key(status: u16, kind: &str, reason: &str) -> (u16, String, String) {
     let stem = reason.split(" in document with id").next().unwrap_or(reason);
+    let place = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
+    let stem = match stem.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
+        Some((inside, rest)) if place(inside) => rest,
+        _ => stem,
+    };
     (status, kind.to_owned(), stem[..stem.floor_char_boundary(160)].to_owned())
 }
 
@@ -298,7 +304,8 @@ mod tests {
     fn errors_are_grouped_by_what_they_have_in_common() {
         let mut tally = Tally::default();
         for id in ["1", "2"] {
-            let reason = format!("failed to parse field [a] of type [long] in document with id '{id}'. Preview: 'x'");
+            let reason =
+                format!("[1:{id}] failed to parse field [a] of type [long] in document with id '{id}'. Preview: 'x'");
             tally.dead_letter(400, "mapper_parsing_exception", &reason);
         }
         tally.dead_letter(0, "missing_id", "no id");

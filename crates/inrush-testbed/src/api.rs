@@ -191,7 +191,7 @@ fn route(cluster: &mut Cluster, request: &ApiRequest, around: &Surroundings) -> 
         ("GET", [index, "_alias", alias]) => indices::aliases(cluster, index, Some(alias)),
         ("PUT" | "POST", [index, "_alias" | "_aliases", alias]) => indices::put_alias(cluster, index, alias, request),
         ("DELETE", [index, "_alias" | "_aliases", alias]) => indices::delete_alias(cluster, index, alias),
-        ("POST", ["_index_template", "_simulate_index", name]) => Ok(indices::simulate_index(cluster, name)),
+        ("POST", ["_index_template", "_simulate_index", name]) => indices::simulate_index(cluster, name, request),
         (_, ["_index_template", name]) => indices::template(cluster, method, name, request),
         ("GET", ["_data_stream"]) => indices::data_streams(cluster, "*"),
         ("GET", ["_data_stream", name]) => indices::data_streams(cluster, name),

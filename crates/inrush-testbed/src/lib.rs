@@ -27,6 +27,6 @@ pub mod sim;
 pub use error::EsError;
 pub use fake::{Auth, FakeCluster, FakeConfig, FakeNode, RequestLog};
 pub use faults::{Fault, Faults, Rule};
-pub use model::{Action, Cluster, Index, Op, StoredDocument, VersionType};
+pub use model::{Action, Cluster, Index, Op, Reached, StoredDocument, VersionType};
 pub use product::{Flavor, Product};
 pub use proxy::{Proxy, ProxyConfig, ProxyStats};

@@ -7,6 +7,7 @@ mod translog;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,6 +18,7 @@ pub use self::index::{Index, StoredDocument};
 use self::names::{check_index_name, date_now};
 pub(crate) use self::names::{millis_now, mix};
 pub use self::op::{Action, Op, VersionType};
+pub use self::write::Reached;
 use crate::error::EsError;
 use crate::mapping::Mapping;
 use crate::pattern;
@@ -24,6 +26,9 @@ use crate::pipeline::Pipeline;
 use crate::product::Flavor;
 use crate::routing::shard_of;
 use crate::settings::Settings;
+
+/// How many clusters there were in this process.
+static CLUSTERS: AtomicU64 = AtomicU64::new(0);
 
 /// A data stream and its backing indices.
 #[derive(Clone, Debug)]
@@ -110,6 +115,8 @@ impl Cluster {
             counter: 0,
         };
         cluster.uuid = cluster.new_uuid();
+        // Two that begin in the same millisecond are two.
+        cluster.uuid.replace_range(..4, &format!("{:04x}", CLUSTERS.fetch_add(1, Ordering::Relaxed) % 0x1_0000));
         cluster
     }
 

@@ -277,12 +277,16 @@ fn check_name(flavor: &Flavor, name: &str) -> Result<(), EsError> {
     ))
 }
 
+/// The servers' limit of shards of one index.
+const SHARDS_MAX: u32 = 1024;
+
 fn check_value(name: &str, value: &Value) -> Result<(), EsError> {
     let Some(text) = value.as_str() else {
         return Ok(());
     };
     let fits = match name {
         "index.number_of_replicas" => text.parse::<u32>().is_ok(),
+        "index.number_of_shards" => text.parse::<u32>().is_ok_and(|shards| shards <= SHARDS_MAX),
         "index.refresh_interval" | "index.translog.sync_interval" => is_duration(text),
         "index.translog.durability" => {
             matches!(text.to_ascii_lowercase().as_str(), "request" | "async")

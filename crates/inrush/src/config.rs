@@ -7,12 +7,14 @@ use std::time::Duration;
 pub use inrush_core::rate::Rate;
 pub use inrush_core::tune::Gentle;
 use inrush_core::tune::{Auto, Bounds, Considerate, Fixed, Plan, Tuner};
-use inrush_core::{Action, FieldPath, IndexTemplate};
+use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
 pub use inrush_core::{Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
 
 pub use crate::finish::{FinishConfig, OldWrites, SwapConfig, WaitFor};
+use crate::reader::CHUNK_BYTES;
 use crate::source::{Repeats, Source};
+pub use crate::tolerance::Tolerance;
 use crate::transport::{Credentials, TlsOptions};
 
 /// What to load where, and how.
@@ -50,6 +52,12 @@ pub struct LoadConfig {
     pub dead_letters: DeadLetters,
     /// When to give up because of dead letters. Default: when all of the first 10,000 documents are.
     pub max_errors: MaxErrors,
+    /// How many documents may be missing from a load that counts as complete: for its status and
+    /// for the swap of an alias. Default: none.
+    pub tolerate: Option<Tolerance>,
+    /// A source without a document is as it should be: an index may be deleted for it, and an alias
+    /// moved to an index without documents. Default: no.
+    pub allow_empty: bool,
     /// A file for what the tuner saw and decided, which `inrush-testbed replay` reads. Default: none.
     pub trace: Option<PathBuf>,
     /// Tell what becomes of each document ([`crate::RunningLoad::settlements`]). Default off: it costs a message for each few documents.
@@ -78,9 +86,24 @@ pub struct LoadConfig {
     pub state: Option<StateFolder>,
     /// Go on with the load that was cut off. Needs `state`, a checkpoint there, and the same options and sources. Default: no.
     pub resume: bool,
+    /// Load these sources once, however often the same load is started: begin, go on with one that
+    /// was cut off, or give the report of the one that came to its end. Needs `state`. Default: no.
+    pub once: bool,
 }
 
 impl LoadConfig {
+    /// What is done with every document.
+    pub(crate) fn operations(&self, action: Action) -> Operations {
+        Operations {
+            action,
+            index: self.index.clone(),
+            id: self.id.clone(),
+            routing: self.routing.clone(),
+            version: self.version.clone(),
+            drop: self.drop.clone(),
+        }
+    }
+
     /// The defaults for loading into `index` of the cluster whose nodes are `to`.
     pub fn new(to: Vec<String>, index: IndexTemplate) -> Self {
         LoadConfig {
@@ -100,6 +123,8 @@ impl LoadConfig {
             limits: Limits::default(),
             dead_letters: DeadLetters::default(),
             max_errors: MaxErrors::default(),
+            tolerate: None,
+            allow_empty: false,
             trace: None,
             settlements: false,
             verify: true,
@@ -113,6 +138,7 @@ impl LoadConfig {
             under_policy: false,
             state: None,
             resume: false,
+            once: false,
         }
     }
 
@@ -178,6 +204,14 @@ impl LoadConfig {
         }
         if self.resume && self.state.is_none() {
             return Err("--resume needs the folder that holds the checkpoint; name it with --state".to_owned());
+        }
+        if self.once && self.resume {
+            return Err(
+                "--once goes on where that is possible, and --resume insists on it; give one of them".to_owned()
+            );
+        }
+        if self.once && self.state.is_none() {
+            return Err("--once needs a folder for what it has done; name it with --state".to_owned());
         }
         if self.version.is_some() && self.id.is_none() {
             return Err("an external version needs an id; name its field with --id".to_owned());
@@ -247,6 +281,11 @@ impl LoadConfig {
     pub(crate) fn check_source(&self, source: &dyn Source) -> Result<(), String> {
         if self.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
             return Err("--id-from position needs documents that come in the same order each time, which these do not; give --id-from content".to_owned());
+        }
+        if self.id_from == Some(IdFrom::Position) && source.names().iter().any(|name| is_stream(name)) {
+            tracing::warn!(
+                "--id-from position makes ids of the source's name, and every stream has the same one: another stream replaces the documents of this one; give --id-from content, or load files"
+            );
         }
         if let (Some(from), true) = (self.id_from, source.has_own_numbers()) {
             return Err(format!(
@@ -450,6 +489,11 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Bytes that are read at a time.
+    pub(crate) fn chunk_bytes(&self) -> usize {
+        CHUNK_BYTES.min(self.batch_bytes.unwrap_or(CHUNK_BYTES))
+    }
+
     /// Within what the tuner may choose, on a cluster that takes requests up to `body_bytes_max`.
     pub(crate) fn bounds(&self, body_bytes_max: Option<u64>) -> Bounds {
         let batch = self.batch_bytes.map(|bytes| bytes as u64);
@@ -532,12 +576,20 @@ pub struct StateFolder {
     /// A checkpoint is written at least so often while documents settle; after a crash about as much is sent again. Each costs a few
     /// milliseconds of the disk, beside the load. Default 1 s.
     pub every: Duration,
+    /// How often a load of `--once` shows in the cluster that it lives. A run that finds one that
+    /// has not ended waits for three of them. Default 10 s.
+    pub sign_of_life: Duration,
 }
 
 impl StateFolder {
     /// A folder that has to be usable, with a checkpoint every second.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        StateFolder { path: path.into(), required: true, every: Duration::from_secs(1) }
+        StateFolder {
+            path: path.into(),
+            required: true,
+            every: Duration::from_secs(1),
+            sign_of_life: Duration::from_secs(10),
+        }
     }
 }
 
@@ -563,4 +615,10 @@ pub enum Replies {
     /// that documents without ids may be there twice (counted). Refused where a success can be something else:
     /// updates, deletes, `index` with ids, pipelines, placeholders.
     Summary,
+}
+
+/// Whether a source of this name may be another one each time: stdin, or what a shell puts in its
+/// place.
+fn is_stream(name: &str) -> bool {
+    name == "-" || name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/")
 }

@@ -2,7 +2,9 @@
 //! again (`inrush load --from-dead-letters FILE`, [`crate::source::Format::DeadLetters`]).
 //!
 //! One JSON object a line: `error` (`status`, `type`, `reason`), `position` (`source`, `partition`, `doc`, `line`, `byte`), `action` (the
-//! action line, absent where the record never became an item), and the document as `document` (JSON), `text` (no JSON) or
+//! action line, absent where the record never became an item; then `sent_with` has the fields that
+//! its id, routing value and version were to come from, and the action), and the document as
+//! `document` (JSON), `text` (no JSON) or
 //! `base64` (no UTF-8). An upsert has `doc_as_upsert: true`.
 
 use std::fs::File;
@@ -10,15 +12,16 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
-use inrush_core::DeadLetter;
+use inrush_core::{Action, DeadLetter, FieldPath};
 use rustix::fs::{Access, access};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::checkpoint::SavedLetters;
-use crate::config::DeadLetters;
+use crate::config::{DeadLetters, LoadConfig};
 use crate::error::LoadError;
+use crate::private::private_file;
 
 /// A dead letter as a program receives it ([`crate::RunningLoad::failures`]).
 #[derive(Clone, Debug, PartialEq)]
@@ -35,10 +38,38 @@ pub(crate) struct DeadLetterWriter {
     file: Option<BufWriter<File>>,
     channel: Option<mpsc::UnboundedSender<Failure>>,
     sources: Vec<String>,
+    /// What a record that never became an item was to be sent with.
+    sent_with: SentWith,
     /// A letter could not be written: what was counted is not in the file.
     broken: bool,
     /// Letters were written that were not synced.
     unsynced: bool,
+}
+
+/// How a load makes items of its records, as far as it says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SentWith {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) action: Option<Action>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) routing: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<String>,
+}
+
+impl SentWith {
+    pub(crate) fn new(config: &LoadConfig) -> Self {
+        let field = |path: &Option<FieldPath>| path.as_ref().map(ToString::to_string);
+        SentWith {
+            action: (config.action != Action::default()).then_some(config.action),
+            id: field(&config.id),
+            routing: field(&config.routing),
+            version: field(&config.version),
+        }
+    }
 }
 
 /// The dead letters at one moment.
@@ -65,7 +96,15 @@ impl DeadLetterWriter {
             DeadLetters::File(path) => path.clone(),
         };
         match check(&path) {
-            Ok(()) => Ok(DeadLetterWriter { path, file: None, channel, sources, broken: false, unsynced: false }),
+            Ok(()) => Ok(DeadLetterWriter {
+                path,
+                file: None,
+                channel,
+                sources,
+                sent_with: SentWith::default(),
+                broken: false,
+                unsynced: false,
+            }),
             Err(reason) => Err(LoadError::DeadLetters { path, reason }),
         }
     }
@@ -111,7 +150,21 @@ impl DeadLetterWriter {
             }
         }
         let file = file.filter(|_| saved.bytes > 0).map(BufWriter::new);
-        Ok(DeadLetterWriter { path, file, channel, sources, broken: false, unsynced: false })
+        Ok(DeadLetterWriter {
+            path,
+            file,
+            channel,
+            sources,
+            sent_with: SentWith::default(),
+            broken: false,
+            unsynced: false,
+        })
+    }
+
+    /// Says what records that never become items were to be sent with.
+    pub(crate) fn sent_with(mut self, sent_with: SentWith) -> Self {
+        self.sent_with = sent_with;
+        self
     }
 
     /// Where the file ends now, with all letters in it.
@@ -148,9 +201,9 @@ impl DeadLetterWriter {
         }
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(BufWriter::new(File::create(&self.path)?)),
+            None => self.file.insert(BufWriter::new(private_file(&self.path)?)),
         };
-        serde_json::to_writer(&mut *file, &Line::new(&source, letter))?;
+        serde_json::to_writer(&mut *file, &Line::new(&source, letter, &self.sent_with))?;
         file.write_all(b"\n")
     }
 
@@ -208,6 +261,8 @@ struct Line<'a> {
     position: PositionPart<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     action: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_with: Option<&'a SentWith>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     doc_as_upsert: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -236,7 +291,7 @@ struct PositionPart<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn new(source: &'a str, letter: &'a DeadLetter) -> Self {
+    fn new(source: &'a str, letter: &'a DeadLetter, sent_with: &'a SentWith) -> Self {
         let action = letter.action.as_deref().and_then(|line| serde_json::from_slice::<&RawValue>(line).ok());
         let (document, doc_as_upsert) = unwrap_update(letter);
         let mut line = Line {
@@ -248,6 +303,7 @@ impl<'a> Line<'a> {
                 line: letter.position.line,
                 byte: letter.position.byte,
             },
+            sent_with: Some(sent_with).filter(|with| letter.action.is_none() && **with != SentWith::default()),
             action,
             doc_as_upsert,
             document: None,

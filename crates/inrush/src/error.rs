@@ -24,6 +24,9 @@ pub enum LoadError {
     /// No checkpoint can be kept, or none can be gone on from; says why and what to do.
     #[error("{0}")]
     State(String),
+    /// Another process loads the same now; says which, as far as that is known.
+    #[error("{0}")]
+    Busy(String),
     /// The dead-letter file cannot be used.
     #[error("dead-letter file {path}: {reason}")]
     DeadLetters {

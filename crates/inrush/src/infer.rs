@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-pub use inrush_core::infer::{Advice, Note, NoteKind};
+pub use inrush_core::infer::{Advice, Mixed, Note, NoteKind};
 use inrush_core::infer::{Place, Schema};
 use inrush_core::{DocBlock, SourceId};
 
@@ -26,7 +26,7 @@ pub struct Inference {
 ///
 /// # Errors
 /// [`SourceError`] where the source cannot be read any further.
-pub fn infer(source: &mut dyn Source, docs_max: Option<u64>) -> Result<Inference, SourceError> {
+pub fn infer(source: &mut dyn Source, docs_max: Option<u64>, mixed: Mixed) -> Result<Inference, SourceError> {
     let mut looking = Looking { names: source.names(), ..Looking::default() };
     let mut left = docs_max.unwrap_or(u64::MAX);
     let mut complete = true;
@@ -41,7 +41,7 @@ pub fn infer(source: &mut dyn Source, docs_max: Option<u64>) -> Result<Inference
         left -= records;
     }
     let Looking { names, schema, docs_rejected, first_rejected, .. } = looking;
-    Ok(Inference { advice: schema.advise(&names), docs_rejected, first_rejected, complete })
+    Ok(Inference { advice: schema.advise_mixed(&names, mixed), docs_rejected, first_rejected, complete })
 }
 
 #[derive(Default)]
@@ -94,7 +94,7 @@ mod tests {
             })
             .collect();
         let mut source = open(&specs, FormatOptions::default(), &Warnings::default()).unwrap();
-        infer(&mut source, docs_max).unwrap()
+        infer(&mut source, docs_max, Mixed::Widen).unwrap()
     }
 
     #[test]

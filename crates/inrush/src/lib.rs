@@ -62,8 +62,16 @@ mod guard;
 mod ids;
 pub mod infer;
 mod loader;
+mod lock_file;
 pub mod node;
+#[cfg_attr(
+    not(any(feature = "sql", feature = "parquet")),
+    expect(dead_code, reason = "tables without types do not ask")
+)]
+mod numbers;
+mod path_json;
 mod primaries;
+mod private;
 mod progress;
 mod reader;
 mod report;
@@ -74,10 +82,12 @@ pub mod source;
 #[cfg(feature = "sql")]
 pub mod sql;
 mod targets;
+mod tolerance;
 mod trace;
 pub mod transport;
 mod verify;
 
+pub use checkpoint::LOADS_INDEX;
 pub use dead_letter::Failure;
 pub use error::LoadError;
 pub use finish::{FinishReport, OldIndex, OldWritesReport, Step, StepReport, SwapReport};
@@ -92,3 +102,4 @@ pub use report::{
     IndexSizes, PlanReport, Report, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun,
     Verified, VerifiedState,
 };
+pub use tolerance::ToleranceReport;

@@ -87,13 +87,14 @@ pub(crate) struct Encode {
 /// Starts `workers` threads that read `source` to its end and send what they make of it. They end when the gate is
 /// closed, at the latest after the read they are in.
 pub(crate) fn start(
-    source: Box<dyn Source>,
+    mut source: Box<dyn Source>,
     encode: Encode,
     gate: Arc<Gate>,
     workers: usize,
     chunk_bytes: usize,
     events: UnboundedSender<Event>,
 ) -> std::io::Result<()> {
+    source.keep_texts(&encode.encoder.fields());
     let reading = Arc::new(Mutex::new(Reading { source: Some(source), next: 0 }));
     let encode = Arc::new(encode);
     let bodies = BufferPool::new();

@@ -10,12 +10,17 @@ use serde::{Deserialize, Serialize};
 use crate::bake::BakeReport;
 use crate::cluster::stats::IndexStats;
 use crate::finish::{FinishReport, SwapReport};
+use crate::tolerance::ToleranceReport;
 
 /// What a load did. As JSON, the counts stand at the top level.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// How it ended.
     pub status: Status,
+    /// With `--once`, where this very load had come to its end before: when, in UTC. The report is
+    /// that run's; nothing was read or sent now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_before: Option<String>,
     /// Why it ended early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -31,11 +36,15 @@ pub struct Report {
     pub this_run: Option<ThisRun>,
     /// The checkpoint that `--resume` goes on from, where there is something left to do.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "crate::path_json::shown")]
     pub checkpoint: Option<PathBuf>,
     /// What the run ended on.
     pub plan: PlanReport,
     /// Whether the index holds what the counts say.
     pub verified: Verified,
+    /// What became of the tolerance, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<ToleranceReport>,
     /// What was changed on the index for the load, and whether it was put back.
     pub settings: SettingsReport,
     /// What followed the last document.
@@ -55,6 +64,7 @@ pub struct Report {
     /// Errors of dead letters by kind, the most frequent first.
     pub errors: Vec<ErrorCount>,
     /// The dead-letter file, if there were any.
+    #[serde(serialize_with = "crate::path_json::shown")]
     pub dead_letters: Option<PathBuf>,
     /// What a person should know besides.
     pub warnings: Vec<String>,
@@ -87,7 +97,8 @@ pub struct IndexSizes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// All documents are in, or left out as configured. Exit status 0.
+    /// All documents are in, left out as configured, or missing in a number that is tolerated. Exit
+    /// status 0.
     Complete,
     /// It ended, and some documents are not in. Exit status 3.
     Incomplete,
@@ -148,6 +159,15 @@ pub struct Verified {
     pub state: VerifiedState,
     /// In words, with the numbers.
     pub detail: String,
+    /// Copies too many that the count proves: documents without ids that were sent again after a lost answer.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub duplicates: u64,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Whether the index holds what the counts say.

@@ -56,6 +56,8 @@ pub(crate) enum Event {
     Checkpoint(Written),
     /// What an index of a placeholder was like before the load.
     Size { name: String, size: IndexStats },
+    /// Another index has the name of one that documents went to.
+    Replaced(String),
     /// Why this is no time to send; nothing any more with `None`.
     Trouble(Option<Pause>),
     /// Somebody wants nothing to be sent, or that to end.
@@ -102,6 +104,8 @@ pub(crate) struct Run {
     /// An index to refresh beside the last requests, because it is refreshed rarely during the load.
     pub(crate) refresh_early: Option<String>,
     pub(crate) targets: Targets,
+    /// What tells the indices from others of their names that are made later.
+    pub(crate) uuids: BTreeMap<String, String>,
     /// How often the health of the indices is looked at.
     pub(crate) health_every: Duration,
     /// What indices were like before the load, by their names.
@@ -158,7 +162,8 @@ impl Run {
         let mut tick = tokio::time::interval(PROGRESS_EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         let (transport, names) = (Arc::clone(&self.transport), self.targets.subscribe());
-        tokio::spawn(targets::observe(transport, names, self.health_every, self.sender.clone()));
+        let uuids = std::mem::take(&mut self.uuids);
+        tokio::spawn(targets::observe(transport, names, uuids, self.health_every, self.sender.clone()));
         loop {
             let now = self.now();
             while let Some(command) = self.flow.poll(now) {
@@ -263,6 +268,7 @@ impl Run {
                 }
                 self.sizes_before.entry(name).or_insert(size);
             }
+            Event::Replaced(name) => self.fail(now, targets::replaced(&name)),
             Event::Trouble(trouble) => self.flow.handle_trouble(now, trouble),
             Event::Hold(hold) => {
                 let hold = match hold {
@@ -451,6 +457,10 @@ impl Run {
 
     fn show_progress(&mut self) {
         let phase = match (self.flow.stopped(), self.flow.paused()) {
+            (Some(Stop::Interrupted), _) if self.flow.in_flight() > 0 => Phase::Draining(format!(
+                "interrupted; requests that were sent are waited for, at most {} s",
+                self.flow.drain_max().as_secs()
+            )),
             (Some(Stop::Interrupted), _) => Phase::Draining("interrupted".to_owned()),
             (Some(Stop::Failed(why)), _) => Phase::Draining(why.clone()),
             (None, Some(pause)) => Phase::Paused(pause.why.clone()),

@@ -7,7 +7,7 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use inrush_core::Compression;
 use inrush_core::outcome::Attempt;
-use inrush_core::reply::{BulkReply, FILTER_PATH, FILTER_PATH_SUMMARY, ItemError};
+use inrush_core::reply::{BulkReply, FILTER_PATH, FILTER_PATH_IDS, FILTER_PATH_SUMMARY, ItemError};
 
 use crate::cluster::tasks;
 use crate::compress::Compressors;
@@ -21,6 +21,7 @@ const TASKS_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct BulkEndpoint {
     path_items: String,
+    path_ids: String,
     path_summary: String,
     run_id: String,
     compressors: Compressors,
@@ -39,11 +40,22 @@ impl BulkEndpoint {
         }
         BulkEndpoint {
             path_items: format!("{path}filter_path={FILTER_PATH}"),
+            path_ids: format!("{path}filter_path={FILTER_PATH_IDS}"),
             path_summary: format!("{path}filter_path={FILTER_PATH_SUMMARY}"),
             run_id: run_id.to_owned(),
             compressors: Compressors::new(compress_at_once),
             primaries: None,
         }
+    }
+
+    /// The name has to be an alias in every request: without that the server makes an index of its name once it is none any more.
+    pub(crate) fn with_alias_only(mut self, alias_only: bool) -> Self {
+        if alias_only {
+            for path in [&mut self.path_items, &mut self.path_ids, &mut self.path_summary] {
+                path.push_str("&require_alias=true");
+            }
+        }
+        self
     }
 
     /// Sends requests for one shard to the node with its primary.
@@ -60,7 +72,11 @@ impl BulkEndpoint {
     /// Sends it once, compressed first if it has to be. Returns how long that took, the place of the node it went to, and what became of it.
     pub(crate) async fn send(&self, transport: &Transport, request: inrush_core::Request) -> (Duration, u16, Attempt) {
         let started = Instant::now();
-        let path = if request.item_replies { &self.path_items } else { &self.path_summary };
+        let path = match (request.item_replies, request.item_ids) {
+            (false, _) => &self.path_summary,
+            (true, false) => &self.path_items,
+            (true, true) => &self.path_ids,
+        };
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(request.body.wire.encoding.content_type()));
         if let Ok(id) = HeaderValue::from_str(&self.opaque_id(request.id)) {
@@ -82,12 +98,23 @@ impl BulkEndpoint {
             None => path.clone(),
             Some(routing) => format!("{path}&routing={}", path_segment(routing)),
         };
-        let http = transport::Request { method: Method::POST, path_and_query, headers, body };
+        let reply_bytes_max = Some(reply_bytes_max(request.items, request.body.len()));
+        let http = transport::Request { method: Method::POST, path_and_query, headers, body, reply_bytes_max };
         let preferred = request.shard.zip(self.primaries.as_ref()).and_then(|(shard, primaries)| primaries.node(shard));
         let sent = transport.request_at(&http, preferred).await;
         let wall = started.elapsed();
         let node = u16::try_from(sent.node).unwrap_or(u16::MAX);
-        (wall, node, attempt(sent.result, request.items, request.item_replies))
+        let attempt = attempt(sent.result, &request);
+        tracing::debug!(
+            "bulk request {}: {} items, {} bytes as {}, node {node}, {:.1} ms, {}",
+            request.id,
+            request.items,
+            request.body.len(),
+            request.body.wire,
+            wall.as_secs_f64() * 1e3,
+            outcome(&attempt),
+        );
+        (wall, node, attempt)
     }
 
     /// Waits until the cluster no longer works on a request, as far as it can be asked, at most `longest`.
@@ -104,7 +131,28 @@ impl BulkEndpoint {
     }
 }
 
-fn attempt(result: Result<transport::Response, transport::HttpError>, items: u32, item_replies: bool) -> Attempt {
+/// What became of a request, for the log: nothing of a document, nothing secret.
+fn outcome(attempt: &Attempt) -> String {
+    match attempt {
+        Attempt::Replied(reply) => {
+            let failed = reply.runs.iter().filter(|run| run.item.error.is_some());
+            format!("200, {} items with errors", failed.map(|run| u64::from(run.count)).sum::<u64>())
+        }
+        Attempt::Refused { status, error, .. } => format!("{status} {}", error.kind),
+        Attempt::NotSent { .. } => "not sent".to_owned(),
+        Attempt::Lost { .. } => "no answer".to_owned(),
+        Attempt::Garbled { .. } => "no reply to it".to_owned(),
+    }
+}
+
+/// The largest reply to so many items in a body of so many bytes. An error names fields and values of its document, and its causes do so,
+/// too.
+fn reply_bytes_max(items: u32, body_bytes: u64) -> usize {
+    let bytes = (64 << 10) + u64::from(items) * (4 << 10) + body_bytes.saturating_mul(4);
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+fn attempt(result: Result<transport::Response, transport::HttpError>, request: &inrush_core::Request) -> Attempt {
     let response = match result {
         Ok(response) => response,
         Err(error) => {
@@ -121,8 +169,13 @@ fn attempt(result: Result<transport::Response, transport::HttpError>, items: u32
         let retry_after = response.retry_after.filter(|_| matches!(response.status, 429 | 503));
         return Attempt::Refused { status: response.status, error, retry_after };
     }
-    match BulkReply::parse(&response.body) {
-        Ok(reply) if reply.items() == u64::from(items) || (!item_replies && reply.items() == 0) => {
+    let items = request.items;
+    let reply = match request.item_ids {
+        true => BulkReply::parse_with_ids(&response.body),
+        false => BulkReply::parse(&response.body),
+    };
+    match reply {
+        Ok(reply) if reply.items() == u64::from(items) || (!request.item_replies && reply.items() == 0) => {
             Attempt::Replied(reply)
         }
         Ok(reply) => Attempt::Garbled { reason: format!("the reply has {} entries for {items} items", reply.items()) },

@@ -8,6 +8,7 @@ use inrush_core::report::IndexCounts;
 use tokio::sync::{mpsc, watch};
 
 use crate::cluster::health::{Health, Observer};
+use crate::cluster::index;
 use crate::run::Event;
 use crate::transport::Transport;
 
@@ -56,14 +57,34 @@ impl Targets {
     }
 }
 
-/// Looks every `every`, and tells the load of trouble and of its end, until nobody listens.
+/// What a load is told whose index was deleted and made anew.
+pub(crate) fn replaced(name: &str) -> String {
+    format!(
+        "the index {name} was deleted during the load, and there is another one of its name now, which the server makes \
+         without the mapping and the settings that {name} had; make it as it has to be, and load from the beginning"
+    )
+}
+
+/// Whether another index has the name of one of these by now. What cannot be asked is no other one.
+pub(crate) async fn another_index(transport: &Transport, uuids: &BTreeMap<String, String>) -> Option<String> {
+    for (name, uuid) in uuids {
+        let now = index::uuids(transport, name).await.unwrap_or_default();
+        if now.get(name).is_some_and(|now| now != uuid) {
+            return Some(name.clone());
+        }
+    }
+    None
+}
+
+/// Looks every `every`, and tells the load of trouble and of an index that takes the place of one in `uuids`, until nobody listens.
 pub(crate) async fn observe(
     transport: Arc<Transport>,
     names: watch::Receiver<Vec<String>>,
+    uuids: BTreeMap<String, String>,
     every: Duration,
     events: mpsc::UnboundedSender<Event>,
 ) {
-    let mut observer = Observer::new(transport);
+    let mut observer = Observer::new(Arc::clone(&transport));
     let mut told = None;
     loop {
         let now = names.borrow().clone();
@@ -71,6 +92,11 @@ pub(crate) async fn observe(
             () = events.closed() => return,
             health = observer.look(&now) => health,
         };
+        if let Some(name) = another_index(&transport, &uuids).await {
+            // Whether anybody listens does not matter.
+            let _ = events.send(Event::Replaced(name));
+            return;
+        }
         let trouble = match looked {
             Health::Fine => None,
             Health::Trouble(pause) => Some(pause),

@@ -9,6 +9,7 @@ use inrush_core::trace::{Entry, Header};
 use inrush_core::tune::{Decision, Sample};
 
 use crate::error::LoadError;
+use crate::private::private_file;
 
 /// Writes a trace. A trace that cannot be written any further is given up with a warning: it is no reason to end a load.
 pub(crate) struct TraceWriter {
@@ -17,12 +18,20 @@ pub(crate) struct TraceWriter {
 }
 
 impl TraceWriter {
-    /// Makes the file, or empties it, and writes the header.
-    pub(crate) fn create(path: &Path, header: &Header) -> Result<Self, LoadError> {
+    /// Makes the file, or empties it.
+    pub(crate) fn create(path: &Path) -> Result<Self, LoadError> {
         let cannot = |e: std::io::Error| LoadError::Usage(format!("cannot write the trace to {}: {e}", path.display()));
-        let mut file = BufWriter::new(File::create(path).map_err(cannot)?);
-        file.write_all(header.to_line().as_bytes()).and_then(|()| file.flush()).map_err(cannot)?;
+        let file = BufWriter::new(private_file(path).map_err(cannot)?);
         Ok(TraceWriter { path: path.to_owned(), file: Some(file) })
+    }
+
+    /// Writes the header.
+    pub(crate) fn begin(mut self, header: &Header) -> Self {
+        let file = self.file.as_mut();
+        let result =
+            file.map_or(Ok(()), |file| file.write_all(header.to_line().as_bytes()).and_then(|()| file.flush()));
+        self.check(result);
+        self
     }
 
     pub(crate) fn sample(&mut self, now: Time, sample: Sample, heard: bool) {

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use inrush_core::report::{Counts, IndexCounts};
 
-use crate::cluster::{Target, TargetKind, stats};
+use crate::cluster::{Target, TargetKind, index, stats};
 use crate::report::{Verified, VerifiedState};
 use crate::transport::Transport;
 
@@ -26,7 +26,7 @@ pub(crate) struct Expectation<'a> {
 
 /// What a person who asked for no verification gets.
 pub(crate) fn off() -> Verified {
-    Verified { state: VerifiedState::Off, detail: "not asked for".to_owned() }
+    Verified { state: VerifiedState::Off, detail: "not asked for".to_owned(), duplicates: 0 }
 }
 
 /// Refreshes, counts and compares.
@@ -34,6 +34,9 @@ pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>)
     let Expectation { fixed, before, counts, indices, repeated } = expectation;
     match fixed {
         Some((target, before)) => {
+            if let Some(why) = moved(transport, target, indices).await {
+                return Verified { state: VerifiedState::No, detail: why, duplicates: 0 };
+            }
             if let Some(why) = unprovable(target, indices) {
                 return not_provable(why);
             }
@@ -44,7 +47,8 @@ pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>)
                 false => (sum(|i| i.created), sum(|i| i.deleted)),
             };
             let expected = allowed(*before, created, deleted, counts, *repeated);
-            judge(&target.name, count(transport, &target.name).await, *before, created, deleted, expected)
+            let counted = count(transport, &target.name).await;
+            judge(&target.name, counted, *before, created, deleted, expected, counts.possible_duplicates)
         }
         None => each(transport, before, counts, indices).await,
     }
@@ -63,13 +67,16 @@ async fn each(
             "documents went to {other}, which no document names: by an alias, a data stream or a pipeline"
         ))
     });
+    let mut duplicates = 0;
     for (name, before) in before {
         let Some(before) = *before else {
             return not_provable(format!("{name} could not be counted before the load"));
         };
         let IndexCounts { created, deleted, .. } = indices.get(name).cloned().unwrap_or_default();
         let expected = allowed(before, created, deleted, counts, false);
-        let one = judge(name, count(transport, name).await, before, created, deleted, expected);
+        let counted = count(transport, name).await;
+        let one = judge(name, counted, before, created, deleted, expected, counts.possible_duplicates);
+        duplicates += one.duplicates;
         match (one.state, &elsewhere) {
             (VerifiedState::Yes, _) => {}
             (VerifiedState::No, Some(elsewhere)) => return elsewhere.clone(),
@@ -79,12 +86,37 @@ async fn each(
     elsewhere.unwrap_or_else(|| Verified {
         state: VerifiedState::Yes,
         detail: format!("{} indices hold what was counted", before.len()),
+        duplicates,
     })
 }
 
 /// A verification that cannot be made, and why.
 pub(crate) fn not_provable(detail: String) -> Verified {
-    Verified { state: VerifiedState::NotProvable, detail }
+    Verified { state: VerifiedState::NotProvable, detail, duplicates: 0 }
+}
+
+/// Why documents are not where the alias leads now: it was moved, or taken away, while they were sent.
+async fn moved(transport: &Transport, target: &Target, indices: &BTreeMap<String, IndexCounts>) -> Option<String> {
+    let TargetKind::Alias { indices: first, .. } = &target.kind else { return None };
+    let alias = &target.name;
+    let now = index::uuids(transport, alias).await.ok()?;
+    let elsewhere: Vec<String> = indices
+        .iter()
+        // Where a pipeline sent documents is another matter.
+        .filter(|(name, _)| (first.contains(name) || *name == alias) && !now.contains_key(*name))
+        .map(|(name, counts)| format!("{} in {name}", counts.created + counts.updated + counts.deleted))
+        .collect();
+    let stands_for = match now.is_empty() {
+        true => "it is gone".to_owned(),
+        false => format!("it stands for {}", now.into_keys().collect::<Vec<_>>().join(", ")),
+    };
+    (!elsewhere.is_empty()).then(|| {
+        format!(
+            "the alias {alias} was moved during the load: {stands_for}, and documents are elsewhere ({}); load into an \
+             index by its own name, and move the alias at the end",
+            elsewhere.join(", ")
+        )
+    })
 }
 
 /// Why a count through the target's name cannot prove anything.
@@ -134,6 +166,7 @@ fn judge(
     created: u64,
     deleted: u64,
     expected: RangeInclusive<u64>,
+    possible_duplicates: u64,
 ) -> Verified {
     let counted = match counted {
         Ok(counted) => counted,
@@ -142,7 +175,8 @@ fn judge(
     let exact = (before + created).saturating_sub(deleted);
     let sum = format!("{before} before + {created} created - {deleted} deleted");
     if counted == exact {
-        return Verified { state: VerifiedState::Yes, detail: format!("{name} holds {counted} documents = {sum}") };
+        let detail = format!("{name} holds {counted} documents = {sum}");
+        return Verified { state: VerifiedState::Yes, detail, duplicates: 0 };
     }
     if expected.contains(&counted) {
         let detail = format!(
@@ -150,7 +184,10 @@ fn judge(
             counted.abs_diff(exact),
             if counted > exact { "more" } else { "fewer" }
         );
-        return Verified { state: VerifiedState::Yes, detail };
+        // What nothing but copies explains.
+        let explained = expected.end().saturating_sub(possible_duplicates).max(exact);
+        let duplicates = counted.saturating_sub(explained);
+        return Verified { state: VerifiedState::Yes, detail, duplicates };
     }
     let detail = if counted < exact {
         format!(
@@ -163,7 +200,7 @@ fn judge(
             counted - exact
         )
     };
-    Verified { state: VerifiedState::No, detail }
+    Verified { state: VerifiedState::No, detail, duplicates: 0 }
 }
 
 #[cfg(test)]
@@ -171,7 +208,7 @@ mod tests {
     use super::*;
 
     fn check(counted: u64, counts: &Counts, state: VerifiedState, words: &str) {
-        let verified = judge("x", Ok(counted), 10, 5, 2, allowed(10, 5, 2, counts, false));
+        let verified = judge("x", Ok(counted), 10, 5, 2, allowed(10, 5, 2, counts, false), counts.possible_duplicates);
         assert_eq!(verified.state, state, "{verified:?}");
         assert!(verified.detail.contains(words), "{verified:?}");
     }
@@ -191,6 +228,17 @@ mod tests {
         // What a comparison found was there before.
         let compared = Counts { docs_already_there: 2, ..Counts::default() };
         check(14, &compared, VerifiedState::No, "1 more");
+    }
+
+    #[test]
+    fn copies_that_nothing_else_explains_are_proven() {
+        let proven = |counted, counts: &Counts| {
+            judge("x", Ok(counted), 10, 5, 2, allowed(10, 5, 2, counts, false), counts.possible_duplicates).duplicates
+        };
+        let counts = Counts { possible_duplicates: 5, ..Counts::default() };
+        assert_eq!((proven(13, &counts), proven(16, &counts), proven(18, &counts)), (0, 3, 5));
+        let either = Counts { possible_duplicates: 5, uncertain_updates: 2, ..Counts::default() };
+        assert_eq!((proven(15, &either), proven(16, &either)), (0, 1));
     }
 
     #[test]

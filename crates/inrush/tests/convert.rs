@@ -1,6 +1,10 @@
 //! Documents from one format into another and back.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[cfg(feature = "parquet")]
+#[path = "source_support/types.rs"]
+mod types;
+
 use std::path::Path;
 
 use inrush::convert::{BulkLines, ConvertError, Target, convert};
@@ -73,6 +77,18 @@ fn bulk_bodies_have_an_action_line_before_each_document() {
 }
 
 #[test]
+fn ids_of_cells_are_their_text_though_the_column_has_decimals() {
+    let lines =
+        BulkLines { id: Some("id".parse().unwrap()), routing: Some("r".parse().unwrap()), ..BulkLines::default() };
+    let body = text("a.csv", "id,r\n1,TRUE\n2.50,false\n", &Target::Bulk(lines));
+    assert_eq!(
+        body,
+        "{\"index\":{\"_id\":\"1\",\"routing\":\"TRUE\"}}\n{\"id\":1.0,\"r\":true}\n\
+         {\"index\":{\"_id\":\"2.50\",\"routing\":\"false\"}}\n{\"id\":2.50,\"r\":false}\n"
+    );
+}
+
+#[test]
 fn bulk_bodies_are_read_with_what_their_action_lines_say() {
     let body = "{\"create\":{\"_id\":\"x\"}}\n{\"a\":1}\n{\"update\":{\"_id\":\"y\"}}\n{\"doc\":{\"a\":2},\"doc_as_upsert\":true}\n";
     assert_eq!(text("a.bulk", body, &Target::Ndjson), "{\"a\":1}\n{\"a\":2}\n");
@@ -114,11 +130,58 @@ fn parquet_and_back_has_the_same_values() {
     assert_eq!(values(&back), values(DOCUMENTS));
     for (data, problem) in [
         ("{\"a\":1}\n{\"a\":\"x\"}\n", "field `a` has values of several types, and a Parquet column has one"),
-        ("{\"a\":1}\n{\"a\":9007199254740993.5}\n", "row 2: field `a` is 9007199254740993.5, which"),
+        ("{\"a\":1e300}\n{\"a\":9007199254740993.5}\n", "row 2: field `a` is 9007199254740993.5, which"),
         ("{\"a\":[1]}\n", "row 1: field `a` is an array"),
         ("", "there are no fields"),
     ] {
         let error = converted("a.ndjson", data, &Target::Parquet).unwrap_err();
         assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn numbers_become_the_narrowest_type_that_has_all_their_digits() {
+    let back = |values: &[&str]| {
+        let documents: String = values.iter().map(|value| format!("{{\"a\":{value}}}\n")).collect();
+        text("a.parquet", converted("a.ndjson", documents, &Target::Parquet).unwrap(), &Target::Ndjson)
+            .lines()
+            .map(|line| line[5..line.len() - 1].to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(back(&["1", "-2"]), ["1", "-2"]);
+    assert_eq!(back(&["1", "2866.5", "2866.0"]), ["1.0", "2866.5", "2866.0"]);
+    assert_eq!(back(&["18446744073709551615", "1"]), ["18446744073709551615", "1"]);
+    assert_eq!(back(&["9007199254740993", "-0.5"]), ["9007199254740993.0", "-0.5"]);
+    assert_eq!(back(&["1234567890123456.78", "1e-3"]), ["1234567890123456.780", "0.001"]);
+    let long = "-123456789012345678901234567890123456789.5";
+    assert_eq!(back(&[long, "2"]), [long, "2.0"]);
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn a_csv_column_that_widens_below_its_sample_is_one_of_numbers() {
+    let csv = format!("votes\n{}2866.0\n2866.5\n", "1\n".repeat(20_000));
+    let back = text("a.parquet", converted("a.csv", &csv, &Target::Parquet).unwrap(), &Target::Ndjson);
+    assert!(back.starts_with("{\"votes\":1.0}\n") && back.ends_with("{\"votes\":2866.0}\n{\"votes\":2866.5}\n"));
+    let again = text("a.csv", &csv, &Target::Csv);
+    assert_eq!(again, csv);
+}
+
+#[cfg(feature = "parquet")]
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_value_changes_where_a_column_changes_its_type(
+        infer_rows in 0..8_usize,
+        columns in 1..4_usize,
+        numbers: bool,
+        cells in proptest::collection::vec(proptest::prelude::any::<(u8, u64, u8)>(), 0..30),
+    ) {
+        // Columns of nothing but numbers would hardly ever come of all kinds.
+        let cells: Vec<_> =
+            cells.into_iter().map(|(kind, number, places)| (if numbers { kind % 17 } else { kind }, number, places)).collect();
+        types::check(infer_rows, columns, &cells);
     }
 }

@@ -1,11 +1,11 @@
-//! What no load can do anything about: a full disk below the state folder, an index that becomes read-only, credentials that expire. Each
+//! What no load can do anything about: a state folder that cannot be written, an index that becomes read-only, credentials that expire. Each
 //! ends with a clear error and a report that adds up, and the load can be resumed to exactly the right set.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
+use std::fs::{create_dir, remove_dir};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use inrush::config::{LoadConfig, Rate, StateFolder};
 use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
 use inrush::{Loader, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
 use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use serde_json::json;
 use tempfile::TempDir;
 
 const DOCS: u64 = 3_000;
@@ -84,17 +85,18 @@ impl Job {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_below_the_state_folder() {
+async fn a_state_folder_that_takes_no_more_checkpoints() {
     let job = Job::new().await;
     let load = job.begin().await;
-    // The next checkpoint is written to a device that has no room.
+    // A folder stands where the next checkpoint is written to.
     let checkpoint = std::fs::read_dir(job.folder.path().join("state/checkpoints")).unwrap();
     let checkpoint = checkpoint.map(|entry| entry.unwrap().path()).find(|path| path.extension().unwrap() == "json");
     let written_to = checkpoint.unwrap().with_extension("tmp");
-    while symlink("/dev/full", &written_to).is_err() {
+    while create_dir(&written_to).is_err() {
         tokio::task::yield_now().await;
     }
-    let report = job.ends(load, &["cannot write the checkpoint", "No space left on device", "--resume"]).await;
+    let report = job.ends(load, &["cannot write the checkpoint", "--resume"]).await;
+    remove_dir(&written_to).unwrap();
     job.resumes(&report).await;
 }
 
@@ -147,4 +149,69 @@ async fn credentials_that_expire() {
         assert_eq!(report.settings.restored, SettingsRestored::Yes, "{:?}", report.settings);
         assert_eq!(job.fake.setting("docs", "index.number_of_replicas").as_deref(), Some("1"));
     }
+}
+
+/// An alias `docs` of the index `one`, and another index `two`.
+async fn behind_an_alias() -> Job {
+    let mut job = Job::new().await;
+    job.config.limits.health_every = Duration::from_millis(5);
+    job.fake.cluster().create_index("one", &json!({"aliases": {"docs": {}}})).unwrap();
+    job.fake.cluster().create_index("two", &json!({})).unwrap();
+    job
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alias_that_is_taken_away() {
+    let job = behind_an_alias().await;
+    let load = job.begin().await;
+    job.fake.cluster().indices.get_mut("one").unwrap().aliases.clear();
+    let report = load.finish().await;
+    assert_eq!(report.status, Status::Failed, "{report:?}");
+    assert!(report.failure.as_ref().unwrap().contains("[docs] is not an alias"), "{report:?}");
+    assert!(!job.fake.cluster().indices.contains_key("docs"));
+    assert_eq!(job.fake.documents("one").len() as u64, report.counts.docs_created);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alias_that_is_moved() {
+    let job = behind_an_alias().await;
+    let load = job.begin().await;
+    {
+        let mut cluster = job.fake.cluster();
+        let options = cluster.indices.get_mut("one").unwrap().aliases.remove("docs").unwrap();
+        cluster.indices.get_mut("two").unwrap().aliases.insert("docs".to_owned(), options);
+    }
+    let report = load.finish().await;
+    assert_eq!((report.status, report.exit_code()), (Status::CheckFailed, 4), "{report:?}");
+    assert!(report.verified.detail.contains("the alias docs was moved during the load"), "{:?}", report.verified);
+    assert!(report.verified.detail.contains("it stands for two"), "{:?}", report.verified);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_deleted_and_made_by_the_server() {
+    let mut job = Job::new().await;
+    job.config.limits.health_every = Duration::from_millis(5);
+    job.config.limits.max_rate = Some(Rate::Docs(DOCS / 4));
+    let load = job.begin().await;
+    let taken = job.fake.cluster().indices.remove("docs");
+    assert!(taken.is_some());
+    let report = load.finish().await;
+    assert_eq!(report.status, Status::Failed, "{report:?}");
+    assert!(report.failure.as_ref().unwrap().contains("docs was deleted during the load"), "{report:?}");
+    assert!(report.counts.docs_read < DOCS, "{report:?}");
+}
+
+#[tokio::test]
+async fn nodes_of_two_clusters() {
+    let (one, two) = (Job::new().await, Job::new().await);
+    let start = |to: Vec<String>| {
+        let source = open(&[SourceSpec::new(&one.path)], FormatOptions::default(), &Warnings::default()).unwrap();
+        Loader::new(LoadConfig { to, ..one.config.clone() }).unwrap().start(Box::new(source))
+    };
+    let error = start([one.fake.urls(), two.fake.urls()].concat()).await.unwrap_err().to_string();
+    assert!(error.contains("the nodes are of 2 clusters"), "{error}");
+    assert!(error.contains(&one.fake.cluster().uuid) && error.contains(&two.fake.cluster().uuid), "{error}");
+    assert!(one.fake.bulk_requests().is_empty() && two.fake.bulk_requests().is_empty());
+    let report = start(one.fake.urls()).await.unwrap().finish().await;
+    assert_eq!(report.status, Status::Complete, "{report:?}");
 }

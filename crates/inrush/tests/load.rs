@@ -14,6 +14,7 @@ use inrush::source::push::Document;
 use inrush::source::{Chunk, Source, SourceError};
 use inrush::{Action, DocMeta, Loader, Status, VerifiedState};
 use inrush_testbed::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
+use serde_json::json;
 
 async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
     FakeCluster::start(FakeConfig { faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
@@ -451,5 +452,48 @@ async fn every_imitated_server_is_loaded() {
         assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300), "{version}: {report:?}");
         assert!(report.counts.rejected_items > 0);
         fake.shutdown().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_pipeline_drops_and_what_it_refuses_are_told_apart() {
+    let processors = json!({"processors": [
+        {"drop": {"if": "ctx.v == 2"}}, {"remove": {"field": "none", "if": "ctx.v == 1"}},
+    ]});
+    // The pipeline that requests name, that of the index, and one that nobody knows of before the load; with and without ids.
+    for (case, with_ids) in [("named", true), ("named", false), ("default", true), ("default", false), ("late", true)] {
+        let fake = fake([]).await;
+        let client = inrush_testbed::client::Client::new(&fake.url()).unwrap();
+        let made = client.json("PUT", "/_ingest/pipeline/p", processors.clone()).await.unwrap();
+        assert_eq!(made.status, 200);
+        let settings = if case == "default" { json!({"settings": {"index.default_pipeline": "p"}}) } else { json!({}) };
+        fake.cluster().create_index("docs", &settings).unwrap();
+        let (mut config, folder) = config(fake.urls(), "docs");
+        config.pipeline = (case == "named").then(|| "p".to_owned());
+        config.id = with_ids.then(|| "id".parse().unwrap());
+        let lines = (0..2000).map(|n| {
+            let v = match n % 20 {
+                3 => 1,
+                11 => 2,
+                _ => 3,
+            };
+            format!("{{\"id\":\"i{n}\",\"v\":{v},\"n\":{n}}}")
+        });
+        let running = Loader::new(config).unwrap().start(Box::new(common::Lines::new(lines))).await.unwrap();
+        if case == "late" {
+            let mut cluster = fake.cluster();
+            cluster.indices.get_mut("docs").unwrap().settings.set("index.default_pipeline", "p");
+        }
+        let report = running.finish().await;
+        let counts = &report.counts;
+        assert!(counts.add_up());
+        let letters = std::fs::read_to_string(folder.path().join("dead.ndjson")).unwrap_or_default();
+        let right = letters.lines().filter(|line| line.contains("\"v\":1,")).count() as u64;
+        let (dropped, failed) = (counts.docs_dropped, counts.docs_dead_lettered);
+        assert_eq!((right, dropped, counts.possible_duplicates), (failed, failed, 0), "{case} {with_ids} {report:?}");
+        assert_eq!(fake.documents("docs").len() as u64, counts.docs_created);
+        if case != "late" {
+            assert_eq!((counts.docs_created, dropped), (1800, 100), "{case} {with_ids} {report:?}");
+        }
     }
 }

@@ -105,7 +105,7 @@ async fn everything_before_the_place_where_a_source_is_broken_is_in() {
     let report = load(config, &path).await;
     assert_eq!((report.status, report.exit_code()), (Status::Failed, 1), "{report:?}");
     let failure = report.failure.as_deref().unwrap_or_default();
-    assert!(failure.contains("a.json: the JSON array is broken at byte"), "{failure}");
+    assert!(failure.contains("a.json: the JSON is broken at byte"), "{failure}");
     assert_eq!((report.counts.docs_indexed, report.counts.docs_given_back), (DOCS, 0));
     assert_eq!(numbers(&fake), expected(DOCS));
 }

@@ -408,7 +408,7 @@ async fn real_data_fits_the_mapping_that_was_found() {
     ] {
         let Some(path) = shared(file) else { continue };
         let opened = || open(&[SourceSpec::new(&path)], options.clone(), &Warnings::default()).unwrap();
-        let found = infer(&mut opened(), None).unwrap();
+        let found = infer(&mut opened(), None, inrush::infer::Mixed::Widen).unwrap();
         let (mut config, _folder) = config(&node, name);
         config.create.mapping = Some(found.advice.mapping);
         let report = Loader::new(config).unwrap().run(opened()).await.unwrap();

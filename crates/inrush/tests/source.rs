@@ -92,7 +92,127 @@ fn an_error_of_one_file_names_it_and_ends_the_source() {
     assert_eq!(outcome.texts(), ["{}"]);
     let error = outcome.error.unwrap();
     assert_eq!(error.source_id.map(|id| id.0), Some(1));
-    assert!(error.to_string().contains("b.json: contents are JSON over several lines"), "{error}");
+    assert!(
+        error.to_string().contains("b.json: the JSON is cut off at byte 2, inside the document that begins at byte 0"),
+        "{error}"
+    );
+}
+
+/// What comes of a file that is read in small pieces, and is changed `then`, after the first of
+/// them.
+#[allow(clippy::unwrap_used, reason = "a failure in a test's helper is a failed test")]
+fn changed_meanwhile(name: &str, data: &[u8], then: impl FnOnce(&std::path::Path)) -> source_support::Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    let path = write(&dir, name, data);
+    let mut source = open(&[SourceSpec::new(&path)], FormatOptions::default(), &Warnings::default()).unwrap();
+    let first = source.next_chunk(10_000).unwrap().unwrap().into_block();
+    assert!(!first.records.is_empty(), "{name}");
+    then(&path);
+    drain(&mut source, 10_000)
+}
+
+#[test]
+fn a_file_that_shrinks_while_it_is_read_is_an_error() {
+    let json: String = (0..500_000).map(|i| format!("{{\"i\":{i}}}\n")).collect();
+    let rows: String = "n,text\n".to_owned() + &(0..500_000).map(|i| format!("{i},some text\n")).collect::<String>();
+    let noise: String =
+        (0..500_000_u64).map(|i| format!("{{\"i\":{}}}\n", i.wrapping_mul(0x9E37_79B9_7F4A_7C15))).collect();
+    let array = format!("[{}]", json.trim_end().replace('\n', ","));
+    let packed = CODECS.map(|codec| (format!("a.ndjson.{codec}"), compress(codec, noise.as_bytes())));
+    let plain = [("a.ndjson", &json), ("a.csv", &rows), ("a.log", &rows), ("a.json", &array)];
+    let plain = plain.map(|(name, text)| (name.to_owned(), text.clone().into_bytes()));
+    for (name, data) in packed.into_iter().chain(plain) {
+        let len = data.len() as u64;
+        let shrink = |path: &std::path::Path| {
+            std::fs::File::options().write(true).open(path).unwrap().set_len(len - 20_003).unwrap();
+        };
+        let outcome = changed_meanwhile(&name, &data, shrink);
+        let error = outcome.error.unwrap_or_else(|| panic!("{name}: no error")).to_string();
+        let expected = format!("it had {len} bytes and has {} now", len - 20_003);
+        assert!(error.contains("changed while it was read") && error.contains(&expected), "{name}: {error}");
+        assert!(!error.contains("damaged") && !error.contains("cut off"), "{name}: {error}");
+        // What was cut in the middle is not taken for a whole record.
+        let last = outcome.records.last().unwrap().text().to_owned();
+        assert!(last.ends_with('}') && (!name.ends_with("csv") || last.contains("\"some text\"")), "{name}: {last}");
+    }
+}
+
+#[test]
+fn a_file_that_is_written_anew_while_it_is_read_is_an_error_and_one_that_grows_is_not() {
+    let line = |i: usize| format!("{{\"i\":{i}}}\n");
+    let text: String = (0..500_000).map(line).collect();
+    let rewrite = |path: &std::path::Path| {
+        let other: String = (500_000..1_100_000).map(line).collect();
+        std::fs::write(path, other).unwrap();
+    };
+    let error = changed_meanwhile("a.ndjson", text.as_bytes(), rewrite).error.unwrap();
+    assert!(error.message.contains("its beginning is another one"), "{error}");
+    let grow = |path: &std::path::Path| {
+        let mut file = std::fs::File::options().append(true).open(path).unwrap();
+        file.write_all(line(500_000).as_bytes()).unwrap();
+    };
+    let outcome = changed_meanwhile("a.ndjson", text.as_bytes(), grow);
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    assert_eq!(outcome.records.last().unwrap().text(), "{\"i\":500000}");
+}
+
+#[test]
+fn a_file_that_is_exchanged_before_its_turn_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = write(&dir, "a.ndjson", b"{\"a\":1}\n");
+    let second = write(&dir, "b.ndjson", b"{\"b\":1}\n{\"b\":2}\n");
+    let specs = [SourceSpec::new(first), SourceSpec::new(&second)];
+    let mut source = open(&specs, FormatOptions::default(), &Warnings::default()).unwrap();
+    std::fs::rename(&second, dir.path().join("b.ndjson.1")).unwrap();
+    write(&dir, "b.ndjson", b"{\"c\":1}\n");
+    let outcome = drain(&mut source, 1000);
+    assert_eq!(outcome.texts(), ["{\"a\":1}"]);
+    assert!(outcome.error.unwrap().message.contains("another file was put in its place"));
+}
+
+#[test]
+fn files_whose_names_are_no_utf_8_are_read() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tempfile::tempdir().unwrap();
+    for byte in [0xFE, 0xFF] {
+        let name = [&[byte], &b".ndjson"[..]].concat();
+        std::fs::write(dir.path().join(std::ffi::OsStr::from_bytes(&name)), format!("{{\"a\":{byte}}}\n")).unwrap();
+    }
+    for spec in [SourceSpec::new(dir.path()), SourceSpec::new(dir.path().join("*.ndjson"))] {
+        let mut source = open(&[spec], FormatOptions::default(), &Warnings::default()).unwrap();
+        let names: Vec<_> = source.names().iter().map(|n| n.rsplit('/').next().unwrap().to_owned()).collect();
+        assert_eq!(names, ["\\xFE.ndjson", "\\xFF.ndjson"]);
+        assert_eq!(source.fingerprints().unwrap().len(), 2);
+        assert_eq!(drain(&mut source, 1000).texts(), ["{\"a\":254}", "{\"a\":255}"]);
+    }
+}
+
+#[test]
+fn pipes_in_folders_are_left_out_and_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    write(&dir, "a.ndjson", b"{}\n");
+    assert!(Command::new("mkfifo").arg(dir.path().join("b.ndjson")).status().unwrap().success());
+    for spec in [SourceSpec::new(dir.path()), SourceSpec::new(dir.path().join("*"))] {
+        let warnings = Warnings::default();
+        let mut source = open(&[spec], FormatOptions::default(), &warnings).unwrap();
+        assert_eq!(drain(&mut source, 1000).texts(), ["{}"]);
+        let list = warnings.list();
+        assert!(list.len() == 1 && list[0].source.ends_with("b.ndjson") && list[0].kind == "no_file", "{list:?}");
+    }
+}
+
+#[test]
+fn formats_that_no_name_tells_are_found_before_anything_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, data) in [("a.ndjson", &b"{}\n"[..]), ("b", b"[1]"), ("c.gz", &compress("gzip", b"{}"))] {
+        write(&dir, name, data);
+    }
+    assert_eq!(load(dir.path(), FormatOptions::default(), 1000).0.records.len(), 3);
+    write(&dir, "README.md", b"# What this is\n");
+    let opened = |options| open(&[SourceSpec::new(dir.path())], options, &Warnings::default());
+    let error = opened(FormatOptions::default()).err().unwrap().to_string();
+    assert!(error.contains("README.md: cannot tell the format"), "{error}");
+    assert!(opened(options(Format::Ndjson)).is_ok());
 }
 
 #[test]
@@ -156,6 +276,25 @@ fn a_damaged_stream_is_an_error_after_what_is_whole() {
 }
 
 #[test]
+fn a_wrong_checksum_and_what_zstd_needs_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "{\"a\":1}\n".repeat(100);
+    let mut data = compress("gzip", text.as_bytes());
+    data.extend(compress("gzip", text.as_bytes()));
+    let checksum = data.len() - 8;
+    data[checksum] ^= 1;
+    let error = load(&write(&dir, "a.ndjson", &data), FormatOptions::default(), 1000).0.error.unwrap();
+    assert!(error.message.contains("bytes 800 to 1600 of the content may be wrong"), "{error}");
+
+    let dictionary = b"{\"name\":\"somebody\",\"city\":\"somewhere\"}\n".repeat(20);
+    let mut writer = zstd::stream::write::Encoder::with_dictionary(Vec::new(), 1, &dictionary).unwrap();
+    writer.write_all(&dictionary).unwrap();
+    let path = write(&dir, "b.ndjson.zst", &writer.finish().unwrap());
+    let error = load(&path, FormatOptions::default(), 1000).0.error.unwrap();
+    assert!(error.message.contains("zstd -d -D DICTIONARY"), "{error}");
+}
+
+#[test]
 fn charsets_are_converted_before_lines_are_cut() {
     let dir = tempfile::tempdir().unwrap();
     let lines = ["{\"name\":\"é\"}", "{\"name\":\"日本 𝄞\"}", "{\"name\":\"ਊ\u{a0a}\"}"];
@@ -183,15 +322,22 @@ fn charsets_are_converted_before_lines_are_cut() {
 }
 
 #[test]
-fn malformed_text_is_replaced_only_where_a_charset_was_given() {
+fn malformed_text_is_an_error_of_its_record_and_replaced_where_it_is_converted() {
     let dir = tempfile::tempdir().unwrap();
     let path = write(&dir, "a.log", b"one\ntw\xFFo\nthree");
     let (outcome, warnings) = load(&path, FormatOptions::default(), 100);
     let kinds: Vec<_> = outcome.records.iter().map(|r| r.kind()).collect();
     assert_eq!(kinds, ["", "invalid_utf8", ""]);
     assert!(warnings.list().is_empty());
-    let utf8 = FormatOptions { charset: Some("utf-8".parse().unwrap()), ..FormatOptions::default() };
-    let (outcome, warnings) = load(&path, utf8, 100);
+    let of = |charset: &str| FormatOptions { charset: Some(charset.parse().unwrap()), ..FormatOptions::default() };
+    let (outcome, warnings) = load(&path, of("utf-8"), 100);
+    assert_eq!(outcome.records.iter().map(|r| r.kind()).collect::<Vec<_>>(), kinds);
+    assert!(warnings.list().is_empty());
+    let (outcome, _) = load(&path, of("ascii"), 100);
+    assert_eq!(outcome.texts(), ["{\"message\":\"one\"}"]);
+    let error = outcome.error.unwrap().message;
+    assert!(error.contains("byte 6 of the text is 0xff") && error.contains("--charset"), "{error}");
+    let (outcome, warnings) = load(&path, of("euc-jp"), 100);
     assert_eq!(outcome.records[1].text(), "{\"message\":\"tw\u{FFFD}o\"}");
     assert_eq!(outcome.records[1].kind(), "");
     let list = warnings.list();
@@ -223,7 +369,8 @@ fn a_record_may_be_larger_than_a_chunk_but_not_than_the_limit() {
         let (outcome, _) = load(&path, options, bytes);
         assert_eq!(outcome.texts(), ["a", &fits, "b", &large[..1024], "c", &large[..1024]]);
         let kinds: Vec<_> = outcome.records.iter().map(|r| r.kind()).collect();
-        assert_eq!(kinds, ["", "", "", "too_large", "", "too_large"]);
+        let no = "invalid_json";
+        assert_eq!(kinds, [no, no, no, "too_large", no, "too_large"]);
         assert!(
             outcome.records[3].reject.as_ref().unwrap().1.starts_with("record has 10001 bytes, expected at most 10000")
         );

@@ -3,6 +3,8 @@
 // A failure in a test's helper is a failed test.
 #![allow(clippy::unwrap_used)]
 
+#[path = "source_columns/odd.rs"]
+mod odd;
 mod source_support;
 
 use std::fs::File;
@@ -478,4 +480,31 @@ fn an_avro_file_that_is_cut_off_or_damaged_stops_after_what_is_whole() {
         assert!(rows >= (cut * 3 / data.len()).min(2) * 1000, "{rows} rows of {cut} bytes: {error}");
         assert_eq!(outcome.texts(), numbers_expected(3000)[..rows]);
     }
+}
+
+#[test]
+fn streams_of_arrow_before_0_15_are_known_without_an_ending() {
+    let dir = tempfile::tempdir().unwrap();
+    let batch = numbers(100);
+    let old = IpcWriteOptions::try_new(8, true, arrow_ipc::MetadataVersion::V4).unwrap();
+    let mut writer = StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), old).unwrap();
+    writer.write(&batch).unwrap();
+    let path = write(&dir, "old", &writer.into_inner().unwrap());
+    let (outcome, _) = load(&path, FormatOptions::default(), 1000);
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    assert_eq!(outcome.texts(), numbers_expected(100));
+}
+
+#[test]
+fn a_parquet_file_that_is_changed_while_it_is_read_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = parquet(&dir, "a.parquet", &numbers(20_000), 1000);
+    let mut source = open(&[SourceSpec::new(&path)], FormatOptions::default(), &Warnings::default()).unwrap();
+    assert!(source.next_chunk(1000).unwrap().is_some());
+    // The same rows once more: nothing but the time tells it.
+    let again = std::fs::read(&path).unwrap();
+    std::fs::write(&path, again).unwrap();
+    File::options().write(true).open(&path).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let error = drain(&mut source, 100_000).error.unwrap();
+    assert!(error.message.contains("changed while it was read"), "{error}");
 }

@@ -4,7 +4,7 @@
 
 mod source_support;
 
-use inrush::source::{ColumnType, CsvOptions, Format, FormatOptions, Header, SourceSpec, Warnings, open};
+use inrush::source::{ColumnType, CsvOptions, Format, FormatOptions, Header, Source, SourceSpec, Warnings, open};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use source_support::{Outcome, compress, drain, load, shared, write};
@@ -119,7 +119,169 @@ fn a_cell_against_a_guessed_type_is_a_string_and_a_warning() {
     let list = warnings.list();
     assert_eq!(list.len(), 1);
     assert_eq!((list[0].kind, list[0].column.as_str(), list[0].count), ("type_misfit", "n", 2));
-    assert!(list[0].message.contains("\"n\" look like integer"), "{}", list[0].message);
+    assert_eq!(
+        list[0].message,
+        "the first rows have whole numbers, row 4 has \"x\", which is sent as a string; correct it, or send all as strings \
+         with --schema n:string"
+    );
+}
+
+/// The warnings as kind, column, count and message, by column.
+fn told(warnings: &Warnings) -> Vec<(&'static str, String, u64, String)> {
+    warnings.list().into_iter().map(|w| (w.kind, w.column, w.count, w.message)).collect()
+}
+
+#[test]
+fn a_number_stays_a_number_wherever_it_stands() {
+    let options = |infer_rows| CsvOptions { infer_rows, ..CsvOptions::default() };
+    let cells = ["1", "2866.0", "2866.5", ".5", "1e3", "-0.25", "7"];
+    for at in 0..cells.len() {
+        let rows: Vec<&str> = cells[at..].iter().chain(&cells[..at]).copied().collect();
+        let text = format!("votes\n{}\n", rows.join("\n"));
+        for infer_rows in [1, 3, 100] {
+            let (outcome, _) = read(&text, options(infer_rows));
+            for (document, cell) in documents(&outcome).iter().zip(&rows) {
+                assert_eq!(document["votes"].as_f64(), cell.parse().ok(), "{infer_rows} of {rows:?}");
+            }
+        }
+    }
+    let (outcome, warnings) = read("votes\n1\n\n2\n2866.0\n3\n2866.5\n", options(2));
+    let expected = ["{\"votes\":1}", "{\"votes\":2}", "{\"votes\":2866.0}", "{\"votes\":3}", "{\"votes\":2866.5}"];
+    assert_eq!(outcome.texts(), expected);
+    let told = told(&warnings);
+    assert_eq!((told[0].0, told[0].1.as_str(), told[0].2, told.len()), ("type_widened", "votes", 2, 1));
+    assert!(told[0].3.contains("row 5 has \"2866.0\", which is sent as a number") && told[0].3.contains("votes:float"));
+}
+
+#[test]
+fn what_changes_its_type_further_down_is_told_with_its_first_row() {
+    let text = "n,day,flag,float,late\n\
+                1,2024-01-01,true,0.5,\n\
+                18446744073709551616,2024-01-01 10:00,yes,18446744073709551616,007\n\
+                x,y\n\
+                x,y,z,n/a,5\n";
+    let options = CsvOptions { infer_rows: 1, ..CsvOptions::default() };
+    let dir = tempfile::tempdir().unwrap();
+    let path = write(&dir, "a", text.as_bytes());
+    for bytes in [1, 1 << 20] {
+        let (outcome, warnings) = load(&path, csv(options.clone()), bytes);
+        assert_eq!(
+            outcome.texts(),
+            [
+                r#"{"n":1,"day":"2024-01-01","flag":true,"float":0.5}"#,
+                r#"{"n":"18446744073709551616","day":"2024-01-01T10:00","flag":"yes","float":18446744073709551616.0,"late":"007"}"#,
+                "x,y",
+                r#"{"n":"x","day":"y","flag":"z","float":"n/a","late":"5"}"#,
+            ]
+        );
+        let told = told(&warnings);
+        let places: Vec<_> = told
+            .iter()
+            .map(|(kind, column, count, message)| {
+                let row = message.split("row ").nth(1).unwrap().split(' ').next().unwrap();
+                (*kind, column.as_str(), *count, row)
+            })
+            .collect();
+        assert_eq!(
+            places,
+            [
+                ("type_misfit", "day", 1, "5"),
+                ("type_misfit", "flag", 2, "3"),
+                ("type_misfit", "float", 1, "5"),
+                ("type_misfit", "n", 2, "3"),
+                ("type_unseen", "late", 1, "5"),
+                ("type_widened", "day", 1, "3"),
+            ],
+            "{told:?}"
+        );
+        assert!(told.iter().any(|(_, _, _, message)| message.contains("--schema late:integer")), "{told:?}");
+    }
+}
+
+#[test]
+fn the_row_is_right_behind_a_row_that_is_too_large() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = format!("a,b\n1,2\n3,\"{}\"\n2.5,6\n", "x\n".repeat(5000));
+    let options =
+        FormatOptions { document_bytes_max: 2000, ..csv(CsvOptions { infer_rows: 1, ..CsvOptions::default() }) };
+    for bytes in [10, 1 << 20] {
+        let (_, warnings) = load(&write(&dir, "a", text.as_bytes()), options.clone(), bytes);
+        assert!(told(&warnings)[0].3.contains("row 5004 has \"2.5\""), "{:?}", warnings.list());
+    }
+}
+
+#[test]
+fn nulls_schemas_and_strings_stay_what_they_are_beside_the_widening() {
+    let text = "a,b,c,d\n1,1,1,1\nNA,2.5,2.5,2.5\n2.5,NA,NA,NA\n";
+    let options = CsvOptions {
+        infer_rows: 1,
+        nulls: vec!["NA".to_owned()],
+        text_columns: vec!["d".to_owned()],
+        ..schema("b:integer,c:float")
+    };
+    let (outcome, warnings) = read(text, options.clone());
+    assert_eq!(
+        documents(&outcome),
+        [json!({"a": 1, "b": 1, "c": 1.0, "d": "1"}), Value::Null, json!({"a": 2.5})],
+        "a declared integer takes no fraction"
+    );
+    assert_eq!(warnings.list().len(), 1, "{:?}", warnings.list());
+    let strings = CsvOptions { all_strings: true, schema: Vec::new(), ..options };
+    let (outcome, warnings) = read(text, strings);
+    assert_eq!(documents(&outcome)[2], json!({"a": "2.5"}));
+    assert_eq!(warnings.list(), []);
+}
+
+#[test]
+fn ids_are_the_text_of_their_cells() {
+    let text = "id,v,at,flag\n1,3,2024-01-01 10:00,TRUE\n2.50,4,,\n,5,,\n";
+    let dir = tempfile::tempdir().unwrap();
+    let path = write(&dir, "a", text.as_bytes());
+    for bytes in [1, 1 << 20] {
+        let mut files = open(&[SourceSpec::new(&path)], csv(CsvOptions::default()), &Warnings::default()).unwrap();
+        files.keep_texts(&["id", "at", "flag", "other"].map(str::to_owned));
+        let outcome = drain(&mut files, bytes);
+        assert_eq!(outcome.texts()[0], r#"{"id":1.0,"v":3,"at":"2024-01-01T10:00","flag":true}"#);
+        let texts: Vec<Vec<(String, String)>> = outcome
+            .records
+            .iter()
+            .map(|r| r.meta.iter().flat_map(|m| &m.texts).map(|(k, v)| (k.to_string(), v.clone())).collect())
+            .collect();
+        let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        assert_eq!(
+            texts,
+            [
+                vec![pair("id", "1"), pair("at", "2024-01-01 10:00"), pair("flag", "TRUE")],
+                vec![pair("id", "2.50")],
+                vec![]
+            ]
+        );
+        // Where documents write a cell as it is, nothing is kept besides.
+        let mut files = open(&[SourceSpec::new(&path)], csv(CsvOptions::default()), &Warnings::default()).unwrap();
+        files.keep_texts(&["v".to_owned()]);
+        assert!(drain(&mut files, bytes).records.iter().all(|r| r.meta.is_none()));
+    }
+}
+
+#[test]
+fn many_equal_names_and_options_cost_no_more_than_their_number() {
+    // The square of these numbers would take hours.
+    let names = vec!["a"; 200_000].join(",");
+    let cells = vec!["1"; 200_000].join(",");
+    let (outcome, _) = load_text(&format!("{names}\n{cells}\n"), CsvOptions::default());
+    assert!(outcome.texts()[0].ends_with("\"a_200000\":1}"));
+    let names: Vec<String> = (0..100_000).map(|at| format!("c{at}")).collect();
+    let types = names.iter().map(|name| (name.clone(), ColumnType::Float)).collect();
+    let options = CsvOptions { header: Header::Names(names.clone()), schema: types, ..CsvOptions::default() };
+    let cells = vec!["1"; 100_000].join(",");
+    assert!(load_text(&cells, options.clone()).0.texts()[0].ends_with("\"c99999\":1.0}"));
+    let options = CsvOptions { schema: Vec::new(), text_columns: names, ..options };
+    assert!(load_text(&cells, options).0.texts()[0].ends_with("\"c99999\":\"1\"}"));
+}
+
+fn load_text(text: &str, options: CsvOptions) -> (Outcome, Warnings) {
+    let dir = tempfile::tempdir().unwrap();
+    load(&write(&dir, "a", text.as_bytes()), csv(options), 1 << 20)
 }
 
 #[test]
@@ -130,6 +292,74 @@ fn rows_with_another_number_of_cells_are_rejects() {
     assert_eq!(reasons[0], ("ragged_row", "row has 1 cells, expected 2, one for each column".to_owned()));
     assert!(reasons[1].1.contains("3 cells"));
     assert_eq!(outcome.records[2].text(), "1,2,3");
+}
+
+#[test]
+fn rows_that_a_stray_quote_has_swallowed_are_told_of() {
+    let rows = |from: usize, to: usize| (from..to).map(|n| format!("{n},x\n")).collect::<String>();
+    // Closed by the next quote at the beginning of a cell, 3,000 rows later.
+    let text = format!("n,t\n{}1000,\"x\n{}4000,\"\n{}", rows(0, 1000), rows(1001, 4000), rows(4001, 4010));
+    let (outcome, warnings) = read(&text, CsvOptions::default());
+    assert_eq!(outcome.records.len(), 1010);
+    let list = warnings.list();
+    let long = list.iter().find(|warning| warning.kind == "long_row").unwrap();
+    let expected = format!("the row at byte {} has 3001 lines", text.find("1000,").unwrap());
+    assert!(long.count == 1 && long.message.starts_with(&expected), "{long:?}");
+    // Never closed.
+    let (outcome, warnings) = read(&format!("n,t\n1,x\n2,\"x\n{}", rows(3, 4000)), CsvOptions::default());
+    let (kind, reason) = outcome.records[1].reject.clone().unwrap();
+    assert!(kind == "unclosed_quote" && reason.contains("3998 lines"), "{reason}");
+    assert_eq!(warnings.list(), []);
+}
+
+#[test]
+fn an_unclosed_quote_that_is_too_large_tells_its_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "n,t\n1,x\n2,\"x\n".to_owned() + &"3,y\n".repeat(1000);
+    let options = FormatOptions { document_bytes_max: 100, ..csv(CsvOptions::default()) };
+    let (outcome, _) = load(&write(&dir, "a", text.as_bytes()), options, 10);
+    assert_eq!(outcome.texts(), [r#"{"n":1,"t":"x"}"#]);
+    let error = outcome.error.unwrap().message;
+    assert!(error.contains("in the 1001 lines (4005 bytes)"), "{error}");
+}
+
+#[test]
+fn text_after_a_closing_quote_is_told_of_and_escapes_can_be_given() {
+    let text = "a,b\n\"x\\\"y\",1\n\"z\",2\n";
+    let (outcome, warnings) = read(text, CsvOptions::default());
+    assert_eq!(outcome.records[0].text(), r#"{"a":"x\\y\"","b":1}"#);
+    let list = warnings.list();
+    assert!(list.len() == 1 && list[0].kind == "text_after_quote", "{list:?}");
+    assert!(list[0].message.starts_with("in the row at byte 4 ") && list[0].message.contains("--escape"), "{list:?}");
+
+    let escaped = || CsvOptions { escape: Some(b'\\'), ..CsvOptions::default() };
+    let (outcome, warnings) = read(text, escaped());
+    assert_eq!(documents(&outcome), [json!({"a": "x\"y", "b": 1}), json!({"a": "z", "b": 2})]);
+    assert_eq!(warnings.list(), []);
+    let text = "a,b\n\"1\\\n2\\\"\",\\N\n\\N,3\nx\\,y,4\n";
+    let (outcome, _) = read(text, escaped());
+    assert_eq!(documents(&outcome), [json!({"a": "1\n2\""}), json!({"b": 3}), json!({"a": "x,y", "b": 4})]);
+    assert_eq!(outcome.records.iter().map(|r| r.at.line).collect::<Vec<_>>(), [2, 4, 5]);
+    let same = CsvOptions { escape: Some(b'"'), ..CsvOptions::default() };
+    assert!(open(&[SourceSpec::Stdin], csv(same), &Warnings::default()).err().unwrap().message.contains("doubled"));
+}
+
+#[test]
+fn a_first_line_that_names_the_separator_is_taken_at_its_word() {
+    let expected = [json!({"a": 1, "b": "x,y"}), json!({"a": 2, "b": "z|"})];
+    for first in ["sep=;\r\n", "SEP=;\n", "\"sep=;\"\r"] {
+        let (outcome, warnings) = read(&format!("{first}a;b\n1;x,y\n2;z|\n"), CsvOptions::default());
+        assert_eq!(documents(&outcome), expected, "{first:?}");
+        assert_eq!((outcome.records[0].at.line, warnings.list().len()), (3, 0));
+    }
+    let given = CsvOptions {
+        separator: Some(b';'),
+        header: Header::Names(vec!["a".into(), "b".into()]),
+        ..CsvOptions::default()
+    };
+    assert_eq!(documents(&read("sep=;\n1;x,y\n2;z|\n", given).0), expected);
+    let (outcome, _) = read("sep=,b\n1,2\n", CsvOptions::default());
+    assert_eq!(documents(&outcome), [json!({"sep=": 1, "b": 2})]);
 }
 
 #[test]

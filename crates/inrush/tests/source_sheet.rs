@@ -4,11 +4,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod source_support;
+#[path = "source_sheet/xls.rs"]
+mod xls;
 
 use std::io::{Cursor, Write};
 
-use inrush::source::{CsvOptions, FormatOptions, Header, SheetOptions};
-use source_support::{Outcome, load, shared, write};
+use inrush::source::{CsvOptions, FormatOptions, Header, SheetOptions, Source, SourceSpec, Warnings, open};
+use source_support::{Outcome, drain, load, shared, write};
 use zip::write::SimpleFileOptions;
 
 const TYPES: &str = r#"<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">
@@ -112,7 +114,7 @@ fn sheets_and_header_rows_can_be_chosen() {
     let (title, names, row) = (text("A1", "A title"), text("A2", "n"), number("A3", 0, "1"));
     let data = workbook(&[(1, &title), (2, &names), (3, &row)]);
     let options = |sheet: Option<&str>, header_row, header| FormatOptions {
-        sheet: SheetOptions { sheet: sheet.map(str::to_owned), header_row },
+        sheet: SheetOptions { sheet: sheet.map(str::to_owned), header_row, ..SheetOptions::default() },
         csv: CsvOptions { header, ..CsvOptions::default() },
         ..FormatOptions::default()
     };
@@ -145,6 +147,104 @@ fn a_workbook_that_is_cut_off_says_so() {
 }
 
 #[test]
+fn numbers_are_json_numbers_beside_cells_of_other_kinds() {
+    let header: String =
+        ["A1", "B1", "C1", "D1"].iter().zip(["whole", "mixed", "large", "share"]).map(|(c, n)| text(c, n)).collect();
+    let rows = [
+        (2, number("A2", 0, "1") + &number("B2", 0, "1") + &number("C2", 0, "1") + &number("D2", 0, "1")),
+        (
+            3,
+            number("A3", 0, "-0.0")
+                + "<c r=\"B3\" t=\"b\"><v>1</v></c>"
+                + &number("C3", 0, "12345678901234567890")
+                + &number("D3", 0, "0.125"),
+        ),
+        (4, number("A4", 0, "1E3") + &number("B4", 1, "45322") + &number("C4", 0, "2") + &text("D4", "n/a")),
+        (
+            5,
+            number("A5", 0, "9007199254740991")
+                + &text("B5", "007")
+                + &number("C5", 0, "1e300")
+                + &number("D5", 0, "1e-7"),
+        ),
+    ];
+    let rows: Vec<(u32, &str)> =
+        [(1, header.as_str())].into_iter().chain(rows.iter().map(|(n, row)| (*n, row.as_str()))).collect();
+    let (outcome, _) = read(&workbook(&rows), FormatOptions::default(), 1 << 20);
+    assert_eq!(
+        outcome.texts(),
+        [
+            r#"{"whole":1,"mixed":1,"large":1.0,"share":1.0}"#,
+            r#"{"whole":0,"mixed":true,"large":1.2345678901234567e+19,"share":0.125}"#,
+            r#"{"whole":1000,"mixed":"2024-01-31","large":2.0,"share":"n/a"}"#,
+            r#"{"whole":9007199254740991,"mixed":"007","large":1e+300,"share":1e-7}"#,
+        ]
+    );
+}
+
+#[test]
+fn days_for_which_there_is_no_date_are_numbers_and_counted() {
+    let (name, first) = (text("A1", "day"), number("A2", 1, "2958465"));
+    let rows =
+        [number("A3", 1, "2958466"), number("A4", 1, "-1"), number("A5", 1, "1e10"), number("A6", 1, "2958466.5")];
+    let rows: Vec<(u32, &str)> = [(1, name.as_str()), (2, first.as_str())]
+        .into_iter()
+        .chain((3..).zip(rows.iter().map(String::as_str)))
+        .collect();
+    let (outcome, warnings) = read(&workbook(&rows), FormatOptions::default(), 1 << 20);
+    assert_eq!(
+        outcome.texts(),
+        [
+            r#"{"day":"9999-12-31"}"#,
+            r#"{"day":2958466}"#,
+            r#"{"day":-1}"#,
+            r#"{"day":10000000000}"#,
+            r#"{"day":2958466.5}"#
+        ]
+    );
+    let warning = &warnings.iter().find(|w| w.contains("column day")).unwrap();
+    assert!(warning.contains("holds 2958466, for which there is none") && warning.contains("(4 times)"), "{warning}");
+}
+
+#[test]
+fn a_cell_that_is_there_twice_is_one_field_and_rows_out_of_order_are_one_row() {
+    let (name, first) = (text("A1", "n") + &text("B1", "m"), number("A2", 0, "1") + &number("A2", 0, "2"));
+    let rows = [(1, name.as_str()), (3, &number("A3", 0, "3")), (2, &first), (3, &number("B3", 0, "4"))];
+    let (outcome, _) = read(&workbook(&rows), FormatOptions::default(), 1 << 20);
+    assert_eq!(outcome.texts(), [r#"{"n":2}"#, r#"{"n":3,"m":4}"#]);
+}
+
+#[test]
+fn a_workbook_that_unpacks_to_more_than_is_allowed_is_refused() {
+    let long = "x".repeat(3 << 20);
+    let data = workbook(&[(1, &text("A1", "n")), (2, &text("A2", &long))]);
+    assert!(data.len() < 20_000);
+    let options = |bytes_max| FormatOptions {
+        sheet: SheetOptions { bytes_max, ..SheetOptions::default() },
+        ..FormatOptions::default()
+    };
+    let (outcome, _) = read(&data, options(1 << 20), 1 << 20);
+    let error = outcome.error.unwrap().to_string();
+    assert!(
+        error.contains("unpacks to 4 MiB or more, and 1 MiB are allowed") && error.contains("--workbook-bytes"),
+        "{error}"
+    );
+    assert!(read(&data, options(4 << 20), 1 << 20).0.error.is_none());
+    // What the archive says of itself may be wrong.
+    let mut data = data;
+    let said = (3_u32 << 20..4 << 20).find_map(|len| {
+        let places = data.windows(4).enumerate().filter(|(_, bytes)| **bytes == len.to_le_bytes()).map(|(at, _)| at);
+        let places: Vec<usize> = places.collect();
+        (!places.is_empty()).then_some(places)
+    });
+    for at in said.unwrap() {
+        data[at..at + 4].copy_from_slice(&100_u32.to_le_bytes());
+    }
+    let error = read(&data, options(1 << 20), 1 << 20).0.error.unwrap().to_string();
+    assert!(error.contains("larger than its declared uncompressed size"), "{error}");
+}
+
+#[test]
 fn dry_beans() {
     let Some(path) = shared("xlsx/Dry_Bean_Dataset.xlsx") else { return };
     let (outcome, _) = load(&path, FormatOptions::default(), 512 << 10);
@@ -155,4 +255,29 @@ fn dry_beans() {
     // The file has 610.29099999999983, of which spreadsheets show fifteen digits.
     assert!((first["Perimeter"].as_f64().unwrap() - 610.291).abs() < 1e-9, "{first}");
     assert_eq!(first.as_object().unwrap().len(), 17);
+}
+
+#[test]
+fn whole_numbers_beside_decimals_keep_their_digits_and_their_text_as_ids() {
+    let dir = tempfile::tempdir().unwrap();
+    let cell = |cell: &str, value: &str| format!("<c r=\"{cell}\"><v>{value}</v></c>");
+    let rows = [
+        (1, text("A1", "id")),
+        (2, cell("A2", "1")),
+        (3, cell("A3", "2.5")),
+        (4, text("A4", "x")),
+        (5, cell("A5", "9007199254740993")),
+    ];
+    let rows: Vec<(u32, &str)> = rows.iter().map(|(number, cells)| (*number, cells.as_str())).collect();
+    let path = write(&dir, "a.xlsx", &workbook(&rows));
+    let options = FormatOptions {
+        sheet: SheetOptions { sheet: Some("Data".into()), header_row: None, ..SheetOptions::default() },
+        ..FormatOptions::default()
+    };
+    let mut files = open(&[SourceSpec::new(&path)], options, &Warnings::default()).unwrap();
+    files.keep_texts(&["id".to_owned()]);
+    let outcome = drain(&mut files, 1000);
+    assert_eq!(outcome.texts()[..3], [r#"{"id":1.0}"#, r#"{"id":2.5}"#, r#"{"id":"x"}"#]);
+    let texts: Vec<_> = outcome.records.iter().map(|r| r.meta.clone().unwrap().texts.pop().map(|(_, id)| id)).collect();
+    assert_eq!(texts[..3], [Some("1".to_owned()), None, None]);
 }

@@ -111,6 +111,37 @@ fn fingerprints_tell_one_version_from_another() {
 }
 
 #[test]
+fn versions_that_nothing_tells_apart_are_not_mixed() {
+    let server = WebServer::start();
+    let text = lines(10_000);
+    let unnamed = WebFile { etag: None, ..WebFile::new(text.clone()) };
+    let outcome = read(&server.put("/a.ndjson", unnamed.clone()));
+    assert!(outcome.error.is_none() && outcome.texts().join("\n") + "\n" == text);
+    let outcome = read(&server.put("/a.ndjson", WebFile { breaks: (200_000, 1), ..unnamed }));
+    let error = outcome.error.unwrap();
+    assert!(error.message.contains("neither ETag nor Last-Modified"), "{error}");
+    assert!(text.starts_with(&outcome.records.iter().map(|r| r.text().to_owned() + "\n").collect::<String>()));
+}
+
+#[test]
+fn a_redirect_does_not_tell_where_it_came_from() {
+    let (from, to) = (WebServer::start(), WebServer::start());
+    let redirect = Some(to.put("/b.ndjson", WebFile::new("{}")));
+    let url = from.put("/a.ndjson", WebFile { redirect, ..WebFile::new("") }) + "?token=TOPSECRET&sig=SIGN";
+    assert_eq!(read(&url).texts(), ["{}"]);
+    assert_eq!(*to.referers.lock().unwrap(), [""; 0]);
+}
+
+#[test]
+fn files_that_differ_in_their_query_only_have_different_names() {
+    let server = WebServer::start();
+    let url = server.put("/d.ndjson", WebFile::new("{}"));
+    let names = |query: &str| source(&format!("{url}?{query}"), None).unwrap().names();
+    assert_ne!(names("file=A&sig=S"), names("file=B&sig=S"));
+    assert_eq!(names("file=A&sig=S&exp=1"), names("file=A&sig=T&exp=2"));
+}
+
+#[test]
 fn names_hold_no_secrets_and_addresses_do() {
     let server = WebServer::start();
     let url = server.put("/a.ndjson", WebFile::new("{}"));
@@ -187,6 +218,8 @@ mod parquet {
     #[test]
     fn needs_parts() {
         let server = WebServer::start();
+        let error = read(&server.put("/b.parquet", WebFile { etag: None, ..WebFile::new(file()) })).error.unwrap();
+        assert!(error.message.contains("ETag"), "{error}");
         let error = read(&server.put("/a.parquet", WebFile { ranges: false, ..WebFile::new(file()) })).error.unwrap();
         assert!(error.message.contains("give parts"), "{error}");
     }

@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod source_support;
+mod sql_wrong;
 
 use std::fs::File;
 use std::path::Path;
@@ -72,6 +73,27 @@ async fn rows_become_nested_documents() {
             json!({ "id": "s2", "price": 90000.5, "postalCode": "01000", "slug": "bourg-en-bresse", "day": "2019-02-05" }),
         ]
     );
+}
+
+#[tokio::test]
+async fn a_column_of_numbers_is_one_whatever_they_look_like() {
+    let folder = TempDir::new().unwrap();
+    let csv = format!("votes,money,late\n{}2866.0,1234567890123456.78,7\n", "1,0.01,\n".repeat(20_000));
+    let votes = write(&folder, "votes.csv", csv.as_bytes());
+    let sql = "SELECT sum(votes) AS votes, sum(money) AS money, sum(late) AS late FROM votes";
+    let (outcome, _) = run(sql, vec![table("votes", &[&votes])]).await;
+    assert_eq!(outcome.texts(), [r#"{"votes":22866.0,"money":1234567890123656.78,"late":7}"#]);
+    let json = write(&folder, "n.ndjson", b"{\"n\":9007199254740993}\n{\"n\":0.5}\n{\"n\":-1e-3}\n");
+    let (outcome, _) = run("SELECT n FROM n", vec![table("n", &[&json])]).await;
+    assert_eq!(outcome.texts(), [r#"{"n":9007199254740993.000}"#, r#"{"n":0.500}"#, r#"{"n":-0.001}"#]);
+    let json = write(&folder, "m.ndjson", b"{\"m\":1e300}\n{\"m\":0.12345678901234567}\n");
+    let (outcome, source) = run("SELECT m FROM m", vec![table("m", &[&json])]).await;
+    assert_eq!(outcome.texts(), [r#"{"m":1e+300}"#, r#"{"m":0.12345678901234566}"#]);
+    let told = source.warnings().unwrap().list();
+    assert_eq!((told[0].kind, told[0].column.as_str()), ("digits_rounded", "m"));
+    let json = write(&folder, "o.ndjson", b"{\"m\":1e400}\n{\"m\":1}\n");
+    let (outcome, _) = run("SELECT m FROM o", vec![table("o", &[&json])]).await;
+    assert_eq!(outcome.texts(), [r#"{"m":1e400}"#, r#"{"m":1}"#]);
 }
 
 #[tokio::test]
@@ -241,15 +263,16 @@ async fn what_is_no_query_is_refused_with_the_reason() {
     let folder = TempDir::new().unwrap();
     let csv = write(&folder, "sales.csv", SALES.as_bytes());
     for (sql, expected) in [
-        ("SELECT town FROM input", "No field named town"),
-        ("SELECT * FROM outputs", "outputs"),
-        ("SELEC 1", "SQL"),
-        ("SELECT 1; SELECT 2", "single SQL statement"),
-        ("CREATE TABLE x AS SELECT 1", "DDL"),
-        ("COPY input TO 'x.csv'", "DML"),
-        ("SET datafusion.execution.batch_size = 1", "Statement"),
-        ("SELECT geo_point(latitude) FROM input", "geo_point"),
-        ("SELECT short_hash() FROM input", "short_hash"),
+        ("SELECT town FROM input", "there is no column town"),
+        ("SELECT * FROM outputs", "there is no table outputs"),
+        ("SELEC 1", "did you mean SELECT"),
+        ("SELECT 1; SELECT 2", "more than one statement"),
+        ("CREATE TABLE x AS SELECT 1", "CREATE is no query"),
+        ("COPY input TO 'x.csv'", "COPY is no query"),
+        ("SET datafusion.execution.batch_size = 1", "SET is no query"),
+        ("EXPLAIN SELECT * FROM input", "--explain"),
+        ("SELECT geo_point(latitude) FROM input", "geo_point takes 2 arguments, not 1"),
+        ("SELECT short_hash() FROM input", "short_hash takes arguments"),
     ] {
         let problem = problem(sql, vec![table("input", &[&csv])]).await;
         assert!(problem.contains(expected), "{sql}: {problem}");

@@ -261,7 +261,9 @@ async fn begin(config: LoadConfig) -> PushLoad {
 #[tokio::test(flavor = "multi_thread")]
 async fn writes_to_the_old_index_are_reported() {
     let fake = fake().await;
-    let (config, _folder) = swap(&fake);
+    let (mut config, _folder) = swap(&fake);
+    // One document takes the place of three.
+    options(&mut config).shrink_max = 100.0;
     let running = begin(config).await;
     write(&fake, "trips-1", &[("late", json!({"n": 5})), ("i1", json!({"n": 6}))]).await;
     send(&fake, "DELETE", "/trips-1/_doc/i0", Value::Null).await;

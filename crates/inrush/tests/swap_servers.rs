@@ -34,7 +34,8 @@ impl Server {
         config.finish.force_merge = Some(1);
         config.finish.wait_for = Some(WaitFor::Replicated);
         let warm = vec![json!({"query": {"range": {"n": {"gte": 10}}}}), json!({"size": 0})];
-        config.finish.swap = Some(SwapConfig { old_writes, warm, ..SwapConfig::new("flights") });
+        // Later loads of it are smaller.
+        config.finish.swap = Some(SwapConfig { old_writes, warm, shrink_max: 100.0, ..SwapConfig::new("flights") });
         config
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::units::parse_duration_positive;
+use crate::units::{parse_duration_positive, parse_shrink};
 
 /// What follows the last document.
 #[derive(Clone, Debug, Default, Args)]
@@ -20,6 +20,11 @@ pub(crate) struct FinishArgs {
     /// With --alias: delete the index that the alias stood for, after the swap. Default: it is kept
     #[arg(long)]
     pub(crate) delete_old: bool,
+    /// With --alias: how many documents fewer than the old index the new one may hold, in percent
+    /// of the old one's; any is 100%. With fewer the alias stays where it is, the new index is
+    /// kept, and the exit status is 4. Default 50%
+    #[arg(long, value_name = "N%|any", value_parser = parse_shrink)]
+    pub(crate) allow_shrink: Option<f64>,
     /// With --alias, what happens with writes to the old index during the load: report, they are counted, and the first ids named; block, they are refused from the
     /// beginning until the swap (index.blocks.write, put back whatever happens, after a crash by `inrush recover`); catch-up, what was
     /// written is copied to the new index at the end, by id: only right where both hold the same documents under the same ids (--id),

@@ -1,16 +1,24 @@
 //! The flags that say how sources are read: formats, and what each of them has to be told.
 
 use clap::{Args, ValueEnum};
-use inrush::source::{FixedColumn, LogFormat};
+use inrush::source::{FixedColumn, LogFormat, RecordsPath};
+
+use crate::units::parse_bytes_positive;
 
 /// How sources are read.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Source")]
 pub(crate) struct FormatArgs {
-    /// Format of the sources. Default: told from the first bytes of each ({ is ndjson, [ a JSON array; Parquet, Arrow, Avro, workbooks) and the ending of its name
-    /// (.ndjson, .jsonl, .json; .csv, .tsv, .psv; .txt, .log are text)
+    /// Format of the sources. Default: told from the first bytes of each ({ is ndjson, or json
+    /// where a value goes over several lines, [ is json; Parquet, Arrow, Avro, workbooks) and the
+    /// ending of its name (.ndjson, .jsonl, .json; .csv, .tsv, .psv; .txt, .log are text)
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
+    /// JSON: the field with the documents, where they are inside of an object: an array, as in
+    /// features, hits.hits, or as a JSON pointer (/a.b/c). Read as it comes, however long. Default:
+    /// each value is a document, and each element of an array
+    #[arg(long, value_name = "PATH", value_parser = str::parse::<RecordsPath>)]
+    pub(crate) records: Option<RecordsPath>,
     /// Text: the field that holds each line. Default: message
     #[arg(long, value_name = "FIELD")]
     pub(crate) field: Option<String>,
@@ -31,6 +39,11 @@ pub(crate) struct FormatArgs {
     /// CSV: what encloses cells that hold separators, one ASCII character, or `none`. Default: "
     #[arg(long, value_name = "CHAR", value_parser = parse_quote)]
     pub(crate) quote: Option<Quote>,
+    /// CSV: what takes the meaning of a quote, separator, line end or itself after it, one ASCII
+    /// character, as in '\' for MySQL's exports; \N without quotes is an empty cell then. Default:
+    /// none, a quote inside of quotes is doubled
+    #[arg(long, value_name = "CHAR", value_parser = parse_escape)]
+    pub(crate) escape: Option<u8>,
     /// Workbooks: the sheet, by name or number from 1. Default: the first one that is not hidden
     #[arg(long, value_name = "SHEET")]
     pub(crate) sheet: Option<String>,
@@ -38,6 +51,10 @@ pub(crate) struct FormatArgs {
     /// is not empty
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) header_row: Option<u32>,
+    /// Workbooks: the most that one may unpack to, because a sheet is held in memory; about two to three times as much is taken. Default
+    /// 512MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes_positive)]
+    pub(crate) workbook_bytes: Option<u64>,
     /// CSV, workbooks: the first row is data. Columns are named by --columns, else c1, c2, …
     #[arg(long)]
     pub(crate) no_header: bool,
@@ -53,8 +70,8 @@ pub(crate) struct FormatArgs {
     /// CSV: cells with this content count as empty, as in NA or \N: the field is absent; repeated for several
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
-    /// NDJSON, JSON arrays: check that every document is a JSON object before it is sent; others are dead letters. Costs about
-    /// a second of one core for a gigabyte. Default: the cluster finds out
+    /// NDJSON, JSON: check that every document is a JSON object before it is sent; others are dead
+    /// letters. Costs about a second of one core for a gigabyte. Default: the cluster finds out
     #[arg(long)]
     pub(crate) validate: bool,
     /// Folders in a path such as year=2024 are no fields. By default the documents of the files in them get them, as whole numbers or
@@ -70,7 +87,10 @@ pub(crate) struct FormatArgs {
     /// the machine's identity
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) store_option: Vec<String>,
-    /// Character set of the sources, as in latin1 or windows-1252. Default: UTF-8, or what a byte order mark says
+    /// Character set of the sources, as in latin1 (which is windows-1252, as browsers take it),
+    /// utf-16le or shift_jis; bytes that it does not have become U+FFFD, with a warning. With ascii
+    /// any other byte ends the source. Default: UTF-8, or what a byte order mark says; a record
+    /// that is no UTF-8 is a dead letter
     #[arg(long, value_name = "NAME")]
     pub(crate) charset: Option<String>,
 }
@@ -85,10 +105,12 @@ impl FormatArgs {
     pub(crate) fn given_for_files(&self) -> Option<&'static str> {
         [
             ("--format", self.format.is_some()),
+            ("--records", self.records.is_some()),
             ("--field", self.field.is_some()),
             ("--charset", self.charset.is_some()),
             ("--separator", self.separator.is_some()),
             ("--quote", self.quote.is_some()),
+            ("--escape", self.escape.is_some()),
             ("--no-header", self.no_header),
             ("--columns", !self.columns.is_empty()),
             ("--schema", !self.schema.is_empty()),
@@ -96,6 +118,7 @@ impl FormatArgs {
             ("--null", !self.null.is_empty()),
             ("--sheet", self.sheet.is_some()),
             ("--header-row", self.header_row.is_some()),
+            ("--workbook-bytes", self.workbook_bytes.is_some()),
             ("--parse", self.parse.is_some()),
             ("--parse-regex", self.parse_regex.is_some()),
             ("--fixed-width", !self.fixed_width.is_empty()),
@@ -129,8 +152,13 @@ pub(crate) enum Format {
     Tsv,
     /// Every line is a document with one field, --field
     Text,
-    /// One JSON array, whose elements are the documents
-    JsonArray,
+    /// JSON values, one after another: each is a document, over any lines; of an array, each
+    /// element is
+    #[value(alias = "json-array")]
+    Json,
+    /// The same values, which are search hits: of a search's reply (with --records hits.hits), or
+    /// as elasticdump writes them. The document is `_source`, its id `_id`
+    Hits,
     /// Parquet
     Parquet,
     /// Arrow IPC, stream or file, also Feather V2
@@ -152,7 +180,8 @@ impl Format {
             Format::Csv | Format::Tsv => true,
             Format::Ndjson
             | Format::Text
-            | Format::JsonArray
+            | Format::Json
+            | Format::Hits
             | Format::Parquet
             | Format::Arrow
             | Format::Avro
@@ -169,7 +198,8 @@ impl Format {
             Format::Csv => "csv",
             Format::Tsv => "tsv",
             Format::Text => "text",
-            Format::JsonArray => "json-array",
+            Format::Json => "json",
+            Format::Hits => "hits",
             Format::Parquet => "parquet",
             Format::Arrow => "arrow",
             Format::Avro => "avro",
@@ -195,6 +225,10 @@ fn parse_quote(text: &str) -> Result<Quote, String> {
     if text == "none" { Ok(Quote::None) } else { parse_character(text, "none").map(Quote::Character) }
 }
 
+fn parse_escape(text: &str) -> Result<u8, String> {
+    parse_character(text, "\\")
+}
+
 fn parse_character(text: &str, word: &str) -> Result<u8, String> {
     let text = if text == "\\t" { "\t" } else { text };
     match text.as_bytes() {
@@ -214,6 +248,7 @@ mod tests {
         assert_eq!(parse_separator("\\t"), Ok(b'\t'));
         assert_eq!(parse_quote("'"), Ok(Quote::Character(b'\'')));
         assert_eq!(parse_quote("none"), Ok(Quote::None));
+        assert_eq!(parse_escape("\\"), Ok(b'\\'));
         for bad in ["", ";;", "é", "\n"] {
             assert!(parse_separator(bad).is_err(), "{bad:?}");
         }

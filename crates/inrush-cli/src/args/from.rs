@@ -106,21 +106,37 @@ impl FromAuthArgs {
 
     /// The first flag that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
+        let FromAuthArgs {
+            from_user,
+            from_password_file,
+            from_password_env,
+            from_api_key_file,
+            from_api_key_env,
+            from_bearer_file,
+            from_bearer_env,
+            from_ca,
+            from_cert,
+            from_key,
+            from_insecure,
+            from_aws_sigv4,
+            from_aws_region,
+            from_aws_profile,
+        } = self;
         [
-            ("--from-user", self.from_user.is_some()),
-            ("--from-password-file", self.from_password_file.is_some()),
-            ("--from-password-env", self.from_password_env.is_some()),
-            ("--from-api-key-file", self.from_api_key_file.is_some()),
-            ("--from-api-key-env", self.from_api_key_env.is_some()),
-            ("--from-bearer-file", self.from_bearer_file.is_some()),
-            ("--from-bearer-env", self.from_bearer_env.is_some()),
-            ("--from-ca", self.from_ca.is_some()),
-            ("--from-cert", self.from_cert.is_some()),
-            ("--from-key", self.from_key.is_some()),
-            ("--from-insecure", self.from_insecure),
-            ("--from-aws-sigv4", self.from_aws_sigv4.is_some()),
-            ("--from-aws-region", self.from_aws_region.is_some()),
-            ("--from-aws-profile", self.from_aws_profile.is_some()),
+            ("--from-user", from_user.is_some()),
+            ("--from-password-file", from_password_file.is_some()),
+            ("--from-password-env", from_password_env.is_some()),
+            ("--from-api-key-file", from_api_key_file.is_some()),
+            ("--from-api-key-env", from_api_key_env.is_some()),
+            ("--from-bearer-file", from_bearer_file.is_some()),
+            ("--from-bearer-env", from_bearer_env.is_some()),
+            ("--from-ca", from_ca.is_some()),
+            ("--from-cert", from_cert.is_some()),
+            ("--from-key", from_key.is_some()),
+            ("--from-insecure", *from_insecure),
+            ("--from-aws-sigv4", from_aws_sigv4.is_some()),
+            ("--from-aws-region", from_aws_region.is_some()),
+            ("--from-aws-profile", from_aws_profile.is_some()),
         ]
         .into_iter()
         .find(|(_, given)| *given)
@@ -131,13 +147,14 @@ impl FromAuthArgs {
 impl FromArgs {
     /// The first flag that was given.
     pub(crate) fn given(&self) -> Option<&'static str> {
+        let FromArgs { query, keep_versions, catch_up, copy_mapping, copy_settings, auth } = self;
         let own = [
-            ("--query", self.query.is_some()),
-            ("--keep-versions", self.keep_versions),
-            ("--catch-up", self.catch_up),
-            ("--copy-mapping", self.copy_mapping),
-            ("--copy-settings", self.copy_settings),
+            ("--query", query.is_some()),
+            ("--keep-versions", *keep_versions),
+            ("--catch-up", *catch_up),
+            ("--copy-mapping", *copy_mapping),
+            ("--copy-settings", *copy_settings),
         ];
-        own.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag).or_else(|| self.auth.given())
+        own.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag).or_else(|| auth.given())
     }
 }

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use inrush::config::{BulkRouting, Compression, Durability, IdFrom, MaxErrors, OnConflict, Rate};
+use inrush::config::{BulkRouting, Compression, Durability, IdFrom, MaxErrors, OnConflict, Rate, Tolerance};
 use inrush::{Action, FieldPath, IndexTemplate};
 
 use super::{AuthArgs, FinishArgs, FormatArgs, FromArgs, OutputArgs, SqlArgs};
-use crate::units::{parse_bytes_positive, parse_duration, parse_duration_positive, parse_max_errors};
+use crate::units::{parse_bytes_positive, parse_duration, parse_duration_positive, parse_max_errors, parse_tolerance};
 
 /// Load documents into an index, and account for each of them.
 #[derive(Clone, Debug, Default, Args)]
@@ -20,11 +20,12 @@ Sizes are whole numbers with a unit: 64MiB, 2MB, 1g (1g = 1GiB) or plain bytes. 
 While it runs, p or space on its terminal, or SIGUSR1, pauses it, and lets it go on.
 
 Exit status:
-  0    all documents are in, and verified
+  0    all documents are in (or left out as configured, or missing as --tolerate allows), and verified
   1    the run failed
-  2    usage: a flag, the job file or a combination of them is wrong; nothing was done
+  2    refused before it began: a flag, the job file or what they name cannot be used; nothing was done
   3    the run ended, and some documents are not in (dead letters, conflicts, redirected, unknown)
   4    the documents are in, but a check failed
+  75   the same load is running already; try again later
   130  interrupted; the same command with --resume goes on")]
 pub(crate) struct LoadArgs {
     #[command(flatten)]
@@ -98,6 +99,21 @@ pub(crate) struct DatabaseArgs {
     pub(crate) source_password_file: Option<PathBuf>,
 }
 
+impl DatabaseArgs {
+    /// The first flag that was given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let DatabaseArgs { db_table, db_query, split_by, db_readers, source_password_file } = self;
+        let flags = [
+            ("--db-table", db_table.is_some()),
+            ("--db-query", db_query.is_some()),
+            ("--split-by", split_by.is_some()),
+            ("--db-readers", db_readers.is_some()),
+            ("--source-password-file", source_password_file.is_some()),
+        ];
+        flags.iter().find(|(_, given)| *given).map(|(flag, _)| *flag)
+    }
+}
+
 /// Where documents go, and as what.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Target")]
@@ -106,8 +122,10 @@ pub(crate) struct IndexArgs {
     /// with --alias; with --from-dead-letters the one of the first load
     #[arg(long, value_name = "NAME")]
     pub(crate) index: Option<IndexTemplate>,
-    /// Nodes of the cluster, repeated or separated by commas; a URL without a port means 9200. `local`, the default, is the
-    /// local OpenSearch node, which is started if it does not run
+    /// Nodes of the cluster, repeated or separated by commas; a URL without a port means 9200.
+    /// `local` is the local OpenSearch node, which is started if it does not run. Default: the
+    /// local node where it runs; else a terminal is asked whether to start it, and without one the
+    /// load is refused
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
     /// What happens with each document: index, create, update, upsert or delete. Default: index; create for a data
@@ -142,6 +160,11 @@ pub(crate) struct IndexArgs {
     /// later ones that do not fit are dead letters. Default: the cluster's dynamic mapping
     #[arg(long, value_name = "auto", value_enum, conflicts_with = "mapping")]
     pub(crate) map: Option<MapFrom>,
+    /// With --map auto, what becomes of a field that is an object here and a value there, or a
+    /// number here and a text there: `widen` (the default), `keep` or `ignore`, as for `inrush
+    /// mapping`
+    #[arg(long, value_name = "HOW", value_enum, requires = "map")]
+    pub(crate) mixed: Option<MixedArg>,
     /// JSON file with the settings of an index that does not exist yet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) settings: Option<PathBuf>,
@@ -152,7 +175,8 @@ pub(crate) struct IndexArgs {
     /// Replicas of an index that does not exist yet. Default: the cluster's
     #[arg(long, value_name = "N")]
     pub(crate) replicas: Option<u32>,
-    /// Delete the index first, with all its documents; asks, unless --yes is given
+    /// Delete the index first, with all its documents; asks, unless --yes is given. It is kept
+    /// where the sources cannot be read or are empty, or where the cluster would not make it anew
     #[arg(long)]
     pub(crate) recreate: bool,
     /// Leave the settings of the index as they are. By default a large load (256 MiB of sources or more) into an empty
@@ -265,6 +289,17 @@ pub(crate) struct ErrorArgs {
     /// 10,000th document on and at the end. Default 100%
     #[arg(long, value_name = "N|N%", value_parser = parse_max_errors)]
     pub(crate) max_errors: Option<MaxErrors>,
+    /// Count a load as complete although up to N documents, or N% of those that were read, are not
+    /// in: for the exit status and for the swap of --alias. Dead letters and documents in a failure
+    /// store count, and those without an answer are never tolerated. The report says how many there
+    /// are and why. Default 0
+    #[arg(long, value_name = "N|N%", value_parser = parse_tolerance)]
+    pub(crate) tolerate: Option<Tolerance>,
+    /// Go on with a source that has no document: --recreate deletes the index for it, and --alias
+    /// is moved to a new index without documents. By default both are refused, and any other load
+    /// warns
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
     /// Load nothing: show the first documents as they would be sent, the index that would be made, and what would fail of
     /// the first 10,000. Nothing is written to the cluster. Exit status 4 if something would fail
     #[arg(long)]
@@ -282,6 +317,13 @@ pub(crate) struct ResumeArgs {
     /// ids the documents of the last moments may be there twice, and are counted
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Load these sources once, however often the same command is started, as by a job runner:
+    /// begin, go on where it was cut off, or repeat the report and the exit status of the run that
+    /// came to its end. A source that changed since its end is loaded anew. What was done is kept
+    /// in the cluster, in the index inrush-loads, and in --state. Exit status 75: the same load is
+    /// running; start it again later. See docs/unattended.md
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) once: bool,
     /// Folder for checkpoints, and for records of settings that are changed, besides those in the cluster. Default: inrush in
     /// XDG_STATE_HOME or ~/.local/state
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -294,6 +336,19 @@ pub(crate) enum Shards {
     /// From the size of the sources.
     Auto,
     Count(u32),
+}
+
+/// What becomes of a field whose values are of several kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MixedArg {
+    /// Numbers and texts become keywords; of objects and values the more frequent kind is taken,
+    /// the other refused
+    Widen,
+    /// No document is refused: what is object here and value there is kept, and not searchable
+    Keep,
+    /// As keep; a number, date, address or point stays one where most values are, and the others
+    /// are not searchable
+    Ignore,
 }
 
 /// Where a mapping comes from.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{DatabaseArgs, FormatArgs, LogArgs, SqlArgs};
+use super::{DatabaseArgs, FormatArgs, LogArgs, MixedArg, SqlArgs};
 
 /// Infer a mapping from data, for `inrush load --mapping`.
 #[derive(Debug, Args)]
@@ -31,6 +31,10 @@ pub(crate) struct MappingArgs {
     pub(crate) database: DatabaseArgs,
     #[command(flatten)]
     pub(crate) sql: SqlArgs,
+    /// What becomes of a field that is an object here and a value there, or a number here and a
+    /// text there. Default widen
+    #[arg(long, value_name = "HOW", value_enum, help_heading = "Output")]
+    pub(crate) mixed: Option<MixedArg>,
     /// Look at the first N records only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
     pub(crate) rows: Option<u64>,

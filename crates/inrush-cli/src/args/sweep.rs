@@ -100,7 +100,7 @@ pub(crate) struct GridArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct SweepIndexArgs {
-    /// Nodes of the cluster, as for load. Default: the local OpenSearch node, which is started if it does not run
+    /// Nodes of the cluster, as for load. Default: the local OpenSearch node, as for load
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
     /// How the names of the indices begin that are made and deleted; a number follows

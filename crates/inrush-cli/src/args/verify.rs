@@ -53,7 +53,7 @@ pub(crate) struct CompareArgs {
     /// Index, alias or data stream
     #[arg(long, value_name = "NAME")]
     pub(crate) index: IndexTemplate,
-    /// Nodes of the cluster, as for load. Default: the local OpenSearch node, which is started if it does not run
+    /// Nodes of the cluster, as for load. Default: the local OpenSearch node, as for load
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
     /// The field that holds the id. Without it and --id-from documents are only counted

@@ -10,6 +10,7 @@ use inrush::config::LoadConfig;
 use inrush::source::{Source, Warnings, open};
 use tokio::sync::oneshot;
 
+use super::bake_flags;
 use super::load;
 use super::signals::Signals;
 use super::source;
@@ -45,9 +46,21 @@ pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
             .hint("name the cluster that gets the index with --to URL")
             .into());
     }
+    bake_flags::refuse_unused(&job.args)?;
     let sources = sources(&job, &load)?;
     super::mapping::of_load(&job.args.source, &job.args.index, &mut load).await?;
+    let bytes = sources()?.bytes_total();
+    super::shards::of_load(&job.args.source, &job.args.index, bytes, false, &mut load, output.quiet, &stderr).await?;
     let config = config(load, &flags)?;
+    if job.args.errors.dry_run {
+        if flags.estimate {
+            return Err(UsageError::new("--dry-run writes nothing, and --estimate builds a sample")
+                .hint("give one")
+                .into());
+        }
+        let found = inrush::bake::dry_run(config, sources).await.map_err(explain)?;
+        return super::dry_run::print(&output, &found);
+    }
     if flags.estimate {
         return estimate(config, sources, &flags, &output, stderr).await;
     }
@@ -142,11 +155,6 @@ fn sources(job: &Job, load: &LoadConfig) -> Result<OpenSource> {
             .hint("load it with `inrush load`")
             .into());
     }
-    if let Some(flag) = job.args.source.sql.given() {
-        return Err(UsageError::new(format!("{flag} is given, and a bake reads files as they are"))
-            .hint("load the result of a query with `inrush load`")
-            .into());
-    }
     let (specs, format) = source::specs(&job.args.source, load.limits.document_bytes_max)?;
     let again = move || -> Result<Box<dyn Source>, inrush::source::SourceError> {
         Ok(Box::new(open(&specs, format.clone(), &Warnings::default())?))
@@ -206,6 +214,9 @@ fn failed(error: BakeError, as_before: &str, mut stderr: Stderr) -> Result<u8> {
     }
     let _ = match error {
         BakeError::Interrupted => writeln!(stderr, "interrupted: {as_before}"),
+        BakeError::Unfinished { left, resumable: false, .. } if left.is_empty() => {
+            writeln!(stderr, "interrupted: {as_before}")
+        }
         error => writeln!(stderr, "{error}"),
     };
     Ok(ExitStatus::Interrupted.code())

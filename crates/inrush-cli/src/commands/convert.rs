@@ -13,6 +13,7 @@ use crate::args::{ConvertArgs, OutFormat};
 use crate::failure::UsageError;
 use crate::logging::{self, Stderr};
 use crate::options;
+use crate::overwrites::Inputs;
 use crate::units::{bytes, counted};
 
 /// Converts, prints what was done, and returns the exit status.
@@ -33,7 +34,10 @@ pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
     if to_stdout && args.json {
         return Err(UsageError::new("--json and the documents would both go to stdout").hint("name a file").into());
     }
-    let specs = options::sources(std::slice::from_ref(&args.source), &args.reading)?;
+    let sources = std::slice::from_ref(&args.source);
+    Inputs::default().and(sources).check([("OUT", (!to_stdout).then_some(&args.out))])?;
+    super::source::tell_of_terminal(sources);
+    let specs = options::sources(sources, &args.reading)?;
     let warnings = Warnings::default();
     let source = opened(&specs, &format, &warnings).map_err(|error| UsageError::new(error.to_string()))?;
     let (out, told) = (args.out.clone(), warnings.clone());
@@ -81,7 +85,8 @@ fn to_file(
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = path.with_file_name(name);
-    let file = std::fs::File::create(&part).with_context(cannot)?;
+    // Its name is ours, and what a link of that name leads to is not.
+    let file = std::fs::File::options().write(true).create_new(true).open(&part).with_context(cannot)?;
     let converted = convert(source.as_mut(), again, target, BufWriter::new(&file));
     let moved = converted.map_err(anyhow::Error::new).and_then(|converted| {
         file.sync_all().and_then(|()| std::fs::rename(&part, &path)).with_context(cannot)?;

@@ -10,6 +10,7 @@ use crate::args::DoctorArgs;
 use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
+use crate::plain::inline;
 
 /// Looks, prints, and returns the exit status.
 pub(crate) async fn run(args: DoctorArgs) -> Result<u8> {
@@ -56,22 +57,22 @@ fn text(diagnosis: &Diagnosis) -> String {
     let count = diagnosis.findings.len();
     let plural = if count == 1 { "" } else { "s" };
     // Writing to a string does not fail.
-    let _ = writeln!(out, "{}{of}: {count} finding{plural}", diagnosis.cluster);
+    let _ = writeln!(out, "{}{of}: {count} finding{plural}", inline(&diagnosis.cluster));
     for finding in &diagnosis.findings {
         let confidence = match finding.confidence {
             Confidence::Sure => "sure",
             Confidence::Likely => "likely",
             Confidence::Maybe => "maybe",
         };
-        let _ = writeln!(out, "\n{} ({}, {confidence})", finding.what, finding.id);
-        let _ = writeln!(out, "  evidence  {}", finding.evidence);
-        let _ = writeln!(out, "  why       {}", finding.why);
-        let _ = writeln!(out, "  mend      {}", finding.mend);
+        let _ = writeln!(out, "\n{} ({}, {confidence})", inline(&finding.what), finding.id);
+        let _ = writeln!(out, "  evidence  {}", inline(&finding.evidence));
+        let _ = writeln!(out, "  why       {}", inline(finding.why));
+        let _ = writeln!(out, "  mend      {}", inline(&finding.mend));
     }
     if !diagnosis.not_checked.is_empty() {
         let _ = writeln!(out, "\nnot checked:");
         for what in &diagnosis.not_checked {
-            let _ = writeln!(out, "  {what}");
+            let _ = writeln!(out, "  {}", inline(what));
         }
     }
     out

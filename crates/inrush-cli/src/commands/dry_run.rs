@@ -13,6 +13,7 @@ use super::load::usage;
 use super::source::Model;
 use crate::args::OutputArgs;
 use crate::failure::ExitStatus;
+use crate::plain::inline;
 use crate::units::{count, counted};
 
 /// Looks, prints, and returns the exit status.
@@ -40,10 +41,15 @@ pub(super) async fn run(
             .warnings
             .push("no cluster given with --to, and the local node does not run: no cluster was asked".to_owned());
     }
+    print(output, &found)
+}
+
+/// Prints it, and returns the exit status.
+pub(super) fn print(output: &OutputArgs, found: &DryRun) -> Result<u8> {
     let text = match (output.json, output.quiet) {
-        (true, _) => serde_json::to_string(&found).context("cannot write the result as JSON")? + "\n",
+        (true, _) => serde_json::to_string(found).context("cannot write the result as JSON")? + "\n",
         (false, true) => String::new(),
-        (false, false) => text(&found),
+        (false, false) => text(found),
     };
     super::print(&text)?;
     Ok(if found.is_fine() { 0 } else { ExitStatus::CheckFailed.code() })
@@ -67,9 +73,9 @@ fn text(found: &DryRun) -> String {
     line(format!("dry run: nothing was written; documents would go to {} of {of}{stands_for}", found.index));
     line(String::new());
     for shown in &found.documents {
-        line(shown.action.clone());
+        line(inline(&shown.action).into_owned());
         if !shown.document.is_empty() {
-            line(shown.document.clone());
+            line(inline(&shown.document).into_owned());
         }
     }
     if let Some(create) = &found.create {
@@ -81,7 +87,7 @@ fn text(found: &DryRun) -> String {
     }
     line(String::new());
     line(format!("mapping that the documents want: {}", pretty(&found.inferred_mapping)));
-    found.notes.iter().for_each(|note| line(note.clone()));
+    found.notes.iter().for_each(|note| line(inline(note).into_owned()));
     line(String::new());
     let all = if found.complete { "all there are" } else { "there are more" };
     line(format!(
@@ -90,10 +96,12 @@ fn text(found: &DryRun) -> String {
         count(found.docs_failing)
     ));
     for failure in &found.failures {
-        line(format!("  {} line {}: {}: {}", failure.source, failure.line, failure.kind, failure.reason));
+        let reason = format!("  {} line {}: {}: {}", failure.source, failure.line, failure.kind, failure.reason);
+        line(inline(&reason).into_owned());
     }
-    found.problems.iter().for_each(|problem| line(format!("problem: {problem}")));
-    found.warnings.iter().for_each(|warning| line(format!("warning: {warning}")));
+    found.bake.iter().for_each(|bake| line(inline(&format!("the index would be {bake}")).into_owned()));
+    found.problems.iter().for_each(|problem| line(inline(&format!("problem: {problem}")).into_owned()));
+    found.warnings.iter().for_each(|warning| line(inline(&format!("warning: {warning}")).into_owned()));
     text
 }
 

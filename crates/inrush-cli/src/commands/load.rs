@@ -17,10 +17,11 @@ use super::signals::Signals;
 use super::source::{self, Model};
 use crate::args::{IndexArgs, LoadArgs, OutputArgs, SourceArgs};
 use crate::auth::{self, Surroundings};
-use crate::failure::{ExitStatus, Hint, UsageError};
+use crate::failure::{Busy, ExitStatus, Hint, UsageError};
 use crate::job;
 use crate::keys::Keys;
 use crate::logging::{self, Stderr};
+use crate::plain::inline;
 use crate::progress::{self, Display};
 use crate::sql::{self, Tables};
 use crate::{options, summary};
@@ -56,6 +57,7 @@ pub(crate) async fn run(args: LoadArgs, command_line: &[OsString]) -> Result<u8>
     }
     let reads_stdin = job.args.source.sources.iter().any(|source| source == "-");
     confirm(&job.args.index, &mut config, somebody_is_there())?;
+    super::node::confirm_local(&job.args.index.to, somebody_is_there()).await?;
 
     // From here on a signal is ours; before, it ends the process as usual, prompts included.
     let mut signals = Signals::new()?;
@@ -148,8 +150,8 @@ pub(super) fn somebody_is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-fn ask_for(question: &str) -> Result<()> {
-    let _ = write!(std::io::stderr(), "{question} [y/N] ");
+pub(super) fn ask_for(question: &str) -> Result<()> {
+    let _ = write!(std::io::stderr(), "{} [y/N] ", inline(question));
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
     if matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
@@ -163,6 +165,7 @@ pub(super) fn usage(error: LoadError) -> anyhow::Error {
     match error {
         LoadError::Usage(message) => UsageError::new(message).into(),
         LoadError::Setup(error) => auth::usage(error),
+        LoadError::Busy(message) => Busy(message).into(),
         LoadError::DeadLetters { .. } | LoadError::State(_) => UsageError::new(error.to_string()).into(),
         LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
             let hint =
@@ -236,11 +239,10 @@ pub(super) fn listen_to_keys(loads: Vec<PauseHandle>, display: Display, reads_st
 /// What shells show for a process that SIGQUIT has ended.
 const QUIT: i32 = 128 + 3;
 
-/// The report on stdout; a reader that has left is no error. Where nobody reads it there, stderr says what went wrong.
+/// The report on stdout; a reader that has left is no error. What went wrong stands on stderr, too,
+/// where those look who keep no results.
 pub(super) fn print(report: &Report, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
-    if (output.quiet || output.json)
-        && let Some(problem) = summary::problem(report)
-    {
+    if let Some(problem) = summary::problem(report) {
         let _ = writeln!(stderr, "error: {problem}");
     }
     let text = if output.json {

@@ -2,15 +2,17 @@
 
 use std::io::Write as _;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use inrush::config::{Limits, LoadConfig};
-use inrush::infer::{Inference, Note, NoteKind, infer};
+use inrush::infer::{Inference, Mixed, Note, NoteKind, infer};
+use inrush::source::SourceError;
 use serde_json::{Value, json};
 
 use super::source;
-use crate::args::{IndexArgs, MappingArgs, SourceArgs};
+use crate::args::{IndexArgs, MappingArgs, MixedArg, SourceArgs};
 use crate::failure::UsageError;
 use crate::logging::{self, Stderr};
+use crate::overwrites::Inputs;
 use crate::units::{count, counted};
 
 /// Records that `load --map auto` looks at: about a second of work.
@@ -25,15 +27,18 @@ pub(crate) async fn run(args: MappingArgs) -> Result<u8> {
     logging::start(&args.log, false, &stderr);
     let document_bytes_max = Limits::default().document_bytes_max;
     let MappingArgs { sources, reading, database, sql, .. } = args;
+    Inputs::new(&sources, &sql).check([("--out", args.out.as_ref())])?;
     let source = SourceArgs { sources, reading, database, sql, ..SourceArgs::default() };
-    let found = look(&source, document_bytes_max, args.rows).await?;
+    // Reading is all that this does, so a source that cannot be read is a failure of it.
+    let failed = |error: anyhow::Error| if error.is::<SourceError>() { anyhow!("{error}") } else { error };
+    let found = look(&source, document_bytes_max, args.rows, args.mixed).await.map_err(failed)?;
     let mapping = serde_json::to_string_pretty(&found.advice.mapping).context("cannot write the mapping as JSON")?;
     if args.json {
         let text = serde_json::to_string(&as_json(&found)).context("cannot write the mapping as JSON")?;
         return super::print(&(text + "\n")).map(|()| 0);
     }
     // Nobody is left to tell if stderr is closed.
-    let _ = stderr.write_all(told(&found).as_bytes());
+    told(&found).iter().for_each(|line| drop(writeln!(stderr, "{line}")));
     match &args.out {
         Some(path) => {
             std::fs::write(path, mapping + "\n").with_context(|| format!("cannot write {}", path.display()))?
@@ -54,7 +59,11 @@ pub(crate) async fn of_load(source: &SourceArgs, to: &IndexArgs, config: &mut Lo
             .hint("write a mapping with `inrush mapping`, and give it with --mapping")
             .into());
     }
-    let found = look(source, config.limits.document_bytes_max, Some(ROWS_OF_LOAD)).await?;
+    let refused = |error: anyhow::Error| match error.is::<UsageError>() || error.is::<SourceError>() {
+        true => error,
+        false => UsageError::new(format!("--map auto: {error:#}")).into(),
+    };
+    let found = look(source, config.limits.document_bytes_max, Some(ROWS_OF_LOAD), to.mixed).await.map_err(refused)?;
     let conflicts = found.advice.notes.iter().filter(|note| note.kind == NoteKind::Conflict);
     for note in conflicts.take(NOTES_OF_LOAD_MAX) {
         tracing::warn!("--map auto: {}", line(note));
@@ -63,7 +72,17 @@ pub(crate) async fn of_load(source: &SourceArgs, to: &IndexArgs, config: &mut Lo
     Ok(())
 }
 
-async fn look(args: &SourceArgs, document_bytes_max: usize, rows: Option<u64>) -> Result<Inference> {
+async fn look(
+    args: &SourceArgs,
+    document_bytes_max: usize,
+    rows: Option<u64>,
+    mixed: Option<MixedArg>,
+) -> Result<Inference> {
+    let mixed = match mixed {
+        None | Some(MixedArg::Widen) => Mixed::Widen,
+        Some(MixedArg::Keep) => Mixed::Keep,
+        Some(MixedArg::Ignore) => Mixed::Ignore,
+    };
     if source::index_address(&args.sources, &args.reading)?.is_some() {
         return Err(UsageError::new("an index has a mapping already")
             .hint("`inrush load --copy-mapping` takes it over, and GET INDEX/_mapping shows it")
@@ -73,7 +92,8 @@ async fn look(args: &SourceArgs, document_bytes_max: usize, rows: Option<u64>) -
     let mut args = args.clone();
     args.reading.timestamps = None;
     let mut source = source::open_rows(&args, None, document_bytes_max).await?;
-    let found = tokio::task::spawn_blocking(move || infer(&mut *source, rows)).await.context("reading panicked")??;
+    let found =
+        tokio::task::spawn_blocking(move || infer(&mut *source, rows, mixed)).await.context("reading panicked")??;
     if found.advice.docs == 0 {
         match &found.first_rejected {
             Some(first) => bail!(
@@ -105,20 +125,20 @@ fn as_json(found: &Inference) -> Value {
 }
 
 /// What is told besides the mapping.
-fn told(found: &Inference) -> String {
-    let mut text = format!("{} looked at", counted(found.advice.docs, "document"));
-    text.push_str(if found.complete { "\n" } else { ", not all: what comes later may want other types\n" });
+fn told(found: &Inference) -> Vec<String> {
+    let not_all = if found.complete { "" } else { ", not all: what comes later may want other types" };
+    let mut lines = vec![format!("{} looked at{not_all}", counted(found.advice.docs, "document"))];
     if let Some(first) = &found.first_rejected {
-        text.push_str(&format!("no documents: {}, the first at {first}\n", count(found.docs_rejected)));
+        lines.push(format!("no documents: {}, the first at {first}", count(found.docs_rejected)));
     }
     for note in &found.advice.notes {
         let kind = match note.kind {
             NoteKind::Conflict => "conflict",
             NoteKind::Choice => "note",
         };
-        text.push_str(&format!("{kind}: {}\n", line(note)));
+        lines.push(format!("{kind}: {}", line(note)));
     }
-    text
+    lines
 }
 
 fn line(note: &Note) -> String {

@@ -4,7 +4,10 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result};
 
+use crate::plain::plain;
+
 pub(crate) mod bake;
+mod bake_flags;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 mod dry_run;
@@ -19,10 +22,11 @@ pub(crate) mod source;
 pub(crate) mod sweep;
 pub(crate) mod verify;
 
-/// Prints a result. A reader that has gone away has seen what it wanted.
+/// Prints a result, without what drives a terminal. A reader that has gone away has seen what it
+/// wanted.
 fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(plain(text).as_bytes()).and_then(|()| stdout.flush()) {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot print the result"),
     }

@@ -10,11 +10,28 @@ use inrush::node::{self, StartOptions, State};
 use crate::args::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
+use crate::plain::plain;
 
 /// How often `logs --follow` looks for new lines.
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 
-/// The local node for a load without `--to`; started if it does not run.
+/// Without `--to` the local node is used where it runs. Otherwise it is started only after a yes on the
+/// terminal. `to` is what was given.
+pub(crate) async fn confirm_local(to: &[String], ask: bool) -> Result<()> {
+    if !to.is_empty() || node::status(&StartOptions::default().name).await?.state == State::Running {
+        return Ok(());
+    }
+    if ask {
+        return super::load::ask_for(
+            "No cluster given with --to. Start an OpenSearch node on this machine, with 1 GiB of memory, and use it?",
+        );
+    }
+    Err(UsageError::new("no cluster given with --to, and the local node does not run")
+        .hint("name the cluster with --to URL; --to local starts an OpenSearch node on this machine, with 1 GiB of memory")
+        .into())
+}
+
+/// The local node for `--to local` and where nothing else is given; started if it does not run.
 pub(crate) async fn local(quiet: bool, stderr: &Stderr) -> Result<String> {
     let say = |text: &str| {
         if !quiet {
@@ -22,7 +39,11 @@ pub(crate) async fn local(quiet: bool, stderr: &Stderr) -> Result<String> {
             let _ = writeln!(stderr.clone(), "{text}");
         }
     };
-    say("no cluster given with --to: using the local OpenSearch node, which is started if it does not run");
+    let name = &StartOptions::default().name;
+    say(match node::status(name).await?.state {
+        State::Running => "using the local OpenSearch node",
+        _ => "starting a local OpenSearch node, which takes 10 to 60 s; the first time it may have to be downloaded",
+    });
     let started = node::start(StartOptions::default()).await?;
     let how = if started.already_running { "runs" } else { "was started" };
     say(&format!(
@@ -149,7 +170,7 @@ pub(super) fn heap_mib(bytes: u64) -> Result<u32, UsageError> {
 /// One line on stdout; whether somebody reads it.
 fn print(text: &str) -> Result<bool> {
     let mut stdout = io::stdout().lock();
-    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+    match writeln!(stdout, "{}", plain(text)).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(e) => Err(e).context("cannot write to stdout"),

@@ -17,7 +17,7 @@ use super::signals::Signals;
 use super::source;
 use crate::args::{LoadArgs, OutputArgs};
 use crate::auth::Surroundings;
-use crate::failure::{ExitStatus, UsageError, status_of};
+use crate::failure::{ExitStatus, UsageError, failed};
 use crate::job::Job;
 use crate::logging::Stderr;
 use crate::progress::{self, Display};
@@ -36,8 +36,9 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     let output = job.args.output.clone();
     let configs = configs(&job)?;
     let reads_stdin = job.args.source.sources.iter().any(|source| source == "-");
-    let mut outputs = open(&job, configs).await?;
+    let mut outputs = open(&job, configs, stderr).await?;
     if outputs.iter().any(|output| output.config.to.is_empty()) {
+        super::node::confirm_local(&job.args.index.to, load::somebody_is_there()).await?;
         let local = super::node::local(output.quiet, stderr).await?;
         outputs.iter_mut().for_each(|output| output.config.to = vec![local.clone()]);
     }
@@ -72,10 +73,12 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
             // For whoever does not want to wait for their end.
             tokio::spawn(load::stop_on_signals(signals, stop_handles(&loads), None, stderr.clone()));
             let reports = finish(names, loads).await;
-            if !reports.is_empty() {
-                print(&reports, status_of(&error).code(), &output, stderr)?;
+            if reports.is_empty() {
+                return Err(error);
             }
-            return Err(error);
+            // The others have begun, so this is no refusal of the whole.
+            print(&reports, ExitStatus::Failed.code(), &output, stderr)?;
+            return Err(failed(&error));
         }
     }
     let display = Display::detect(output.quiet, output.log.log_json);
@@ -109,6 +112,13 @@ fn configs(job: &Job) -> Result<Vec<(LoadArgs, String, LoadConfig)>> {
                 .hint("load those that are missing by themselves, or all again; with ids no document is there twice")
                 .into());
         }
+        if args.resume.once {
+            return Err(UsageError::new(
+                "--once means nothing with several outputs, each of which is the result of a query",
+            )
+            .hint("leave it out; with ids no document is there twice, however often it is loaded")
+            .into());
+        }
         if args.errors.dry_run {
             return Err(UsageError::new("--dry-run and [[output]] are given").hint("try each query by itself").into());
         }
@@ -135,7 +145,7 @@ fn configs(job: &Job) -> Result<Vec<(LoadArgs, String, LoadConfig)>> {
 }
 
 /// Reads the sources for their columns, and plans the queries.
-async fn open(job: &Job, configs: Vec<(LoadArgs, String, LoadConfig)>) -> Result<Vec<Output>> {
+async fn open(job: &Job, configs: Vec<(LoadArgs, String, LoadConfig)>, stderr: &Stderr) -> Result<Vec<Output>> {
     let args = &job.args.source;
     if args.sources.is_empty() && args.sql.table.is_empty() {
         return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
@@ -152,6 +162,9 @@ async fn open(job: &Job, configs: Vec<(LoadArgs, String, LoadConfig)>) -> Result
     let mut outputs = Vec::new();
     for ((args, _, mut config), source) in configs.into_iter().zip(sources) {
         super::mapping::of_load(&args.source, &args.index, &mut config).await?;
+        let (bytes, ids) = (source.bytes_total(), source.has_ids());
+        let quiet = job.args.output.quiet;
+        super::shards::of_load(&args.source, &args.index, bytes, ids, &mut config, quiet, stderr).await?;
         outputs.push(Output { name: config.index.as_str().to_owned(), config, source });
     }
     Ok(outputs)
@@ -163,7 +176,13 @@ async fn start(outputs: Vec<(LoadConfig, Box<dyn Source>)>, begun: &mut Vec<Runn
     for (config, source) in outputs {
         loaders.push((Loader::new(config).map_err(load::usage)?, source));
     }
+    // Before the first one deletes its index.
+    let mut checked = Vec::new();
     for (loader, source) in loaders {
+        let source = loader.check_recreate(source).await.map_err(load::usage)?;
+        checked.push((loader, source));
+    }
+    for (loader, source) in checked {
         begun.push(loader.start(source).await.map_err(load::usage)?);
     }
     Ok(())
@@ -242,11 +261,9 @@ fn worst(statuses: impl Iterator<Item = u8>) -> u8 {
 }
 
 fn print(reports: &[(String, Report)], status: u8, output: &OutputArgs, stderr: &Stderr) -> Result<()> {
-    if output.quiet || output.json {
-        for (name, report) in reports {
-            if let Some(problem) = summary::problem(report) {
-                let _ = writeln!(stderr.clone(), "error: {name}: {problem}");
-            }
+    for (name, report) in reports {
+        if let Some(problem) = summary::problem(report) {
+            let _ = writeln!(stderr.clone(), "error: {name}: {problem}");
         }
     }
     let text = if output.json {

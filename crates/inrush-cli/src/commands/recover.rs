@@ -15,6 +15,7 @@ use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
 use crate::options;
+use crate::plain::inline;
 
 /// The exit status where something could not be put back: what a load ends with as well.
 const NOT_PUT_BACK: u8 = 4;
@@ -81,7 +82,7 @@ fn text(recovered: &[Recovered]) -> String {
             RecoveredState::InUse => "in use, left alone",
             RecoveredState::NotRestored => "NOT put back",
         };
-        text.push_str(&format!("{}: {state}: {}\n", one.index, one.detail));
+        text.push_str(&format!("{}: {state}: {}\n", one.index, inline(&one.detail)));
         for (name, change) in &one.changed {
             let from = change.from.as_deref().unwrap_or("not set");
             text.push_str(&format!("  {name}: {} for the load, {from} before it\n", change.to));

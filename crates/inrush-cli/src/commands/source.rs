@@ -1,6 +1,7 @@
 //! Opens what is to be read: files, dead letters, or an index of another cluster.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 
 use anyhow::Result;
 use inrush::carry_over::{self, Carried};
@@ -58,6 +59,7 @@ pub(super) async fn open_rows(
     if let Some(database) = database::open(args, document_bytes_max)? {
         return Ok(database);
     }
+    tell_of_terminal(&args.sources);
     let (input, format) = specs(args, document_bytes_max)?;
     if let Some(query) = sql::query(&args.sql)? {
         return Tables { args: &args.sql, input, format }.source(&query, id).await;
@@ -65,6 +67,13 @@ pub(super) async fn open_rows(
     // A file that is not there is the command line's mistake as long as nothing was done.
     let wrong = |error: SourceError| UsageError::new(error.to_string());
     Ok(Box::new(inrush::source::open(&input, format, &Warnings::default()).map_err(wrong)?))
+}
+
+/// Says what is waited for where a person has to type the source.
+pub(super) fn tell_of_terminal(sources: &[OsString]) {
+    if sources.iter().any(|source| source == "-") && std::io::stdin().is_terminal() {
+        tracing::warn!("reading from the terminal; Ctrl-D on a line of its own ends");
+    }
 }
 
 /// What is read where it is no index, and how.

@@ -20,6 +20,7 @@ use crate::args::{CompressionArg, GridArgs, SweepArgs, SweepIndexArgs};
 use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
+use crate::overwrites::Inputs;
 use crate::sweep::{About, Batch, Bench, Cell, Measured, Runs, Table, cells, order, page, verdict};
 use crate::units::{bytes_exact, count, seconds};
 use crate::{json_file, options};
@@ -36,13 +37,21 @@ const NONE: &str = "none";
 pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
     let mut stderr = Stderr::new();
     logging::start(&args.log, args.quiet, &stderr);
+    let written = ["runs.csv", "sweep.json", "index.html"].map(|name| args.out.join(name));
+    Inputs::default()
+        .and(&args.sources)
+        .and(&args.index.mapping)
+        .check(written.iter().map(|path| ("--out", Some(path))))?;
     let groups = groups(&args.grid)?;
     let cells = grid(&args.grid, &groups)?;
     let urls = options::urls(&args.index.to)?;
     let tls = auth::tls(&args.auth)?;
     let credentials = auth::credentials(&args.auth, &urls, &Surroundings::of_process())?;
     let nodes = match urls.is_empty() {
-        true => vec![super::node::local(args.quiet, &stderr).await?],
+        true => {
+            super::node::confirm_local(&args.index.to, load::somebody_is_there()).await?;
+            vec![super::node::local(args.quiet, &stderr).await?]
+        }
         false => urls.iter().map(NodeUrl::to_string).collect(),
     };
     let mut config = base(&args, nodes.clone())?;

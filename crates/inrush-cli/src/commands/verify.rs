@@ -21,6 +21,8 @@ use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
 use crate::options;
+use crate::overwrites::Inputs;
+use crate::plain::inline;
 use crate::progress::Display;
 use crate::summary::Rows;
 use crate::units::{count, seconds};
@@ -38,6 +40,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
         let message = format!("--index {} stands for several indices", what.index);
         return Err(UsageError::new(message).hint("compare with one at a time").into());
     }
+    Inputs::new(&sources, &sql).check([("--missing", what.missing.as_ref())])?;
     let urls = options::urls(&what.to)?;
     let index = if sql.given().is_none() { source::index_address(&sources, &reading)? } else { None };
     let source: Box<dyn Source> = match index {
@@ -57,14 +60,17 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     };
     let tls = auth::tls(&auth)?;
     let credentials = auth::credentials(&auth, &urls, &Surroundings::of_process())?;
-    let mut signals = Signals::new()?;
-
     let nodes = match urls.is_empty() {
-        true => vec![super::node::local(output.quiet, &stderr).await?],
+        true => {
+            super::node::confirm_local(&what.to, load::somebody_is_there()).await?;
+            vec![super::node::local(output.quiet, &stderr).await?]
+        }
         false => urls.iter().map(NodeUrl::to_string).collect(),
     };
+    let mut signals = Signals::new()?;
     let http = HttpOptions { tls, ..HttpOptions::default() };
     let transport = Arc::new(Transport::new(&nodes, credentials, &http).map_err(auth::usage)?);
+    inrush::cluster::one_cluster(&transport).await.map_err(UsageError::new)?;
     let options = AuditOptions {
         id: what.id,
         id_from: what.id_from,
@@ -129,7 +135,7 @@ async fn show(mut progress: watch::Receiver<AuditProgress>, display: Display, mu
                 let line = line(&progress.borrow());
                 match &bar {
                     Some(bar) => {
-                        bar.set_message(line);
+                        bar.set_message(inline(&line).into_owned());
                         bar.tick();
                     }
                     // Nobody is left to tell if stderr is closed.

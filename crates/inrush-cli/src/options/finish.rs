@@ -28,6 +28,7 @@ fn swap(args: &LoadArgs) -> Result<Option<SwapConfig>, UsageError> {
     let Some(alias) = &finish.alias else {
         let for_alias = [
             ("--delete-old", finish.delete_old),
+            ("--allow-shrink", finish.allow_shrink.is_some()),
             ("--old-writes", finish.old_writes.is_some()),
             ("--warm", finish.warm.is_some()),
         ];
@@ -59,7 +60,9 @@ fn swap(args: &LoadArgs) -> Result<Option<SwapConfig>, UsageError> {
         Some(OldWritesArg::CatchUp) => OldWrites::CatchUp,
     };
     let warm = finish.warm.as_deref().map(queries).transpose()?.unwrap_or_default();
-    Ok(Some(SwapConfig { delete_old: finish.delete_old, old_writes, warm, ..SwapConfig::new(alias) }))
+    let mut swap = SwapConfig { delete_old: finish.delete_old, old_writes, warm, ..SwapConfig::new(alias) };
+    swap.shrink_max = finish.allow_shrink.unwrap_or(swap.shrink_max);
+    Ok(Some(swap))
 }
 
 /// Searches, one a line; empty lines are left out.

@@ -62,9 +62,11 @@ impl RateWindow {
 pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
     let mut parts = Vec::new();
     match &progress.phase {
+        // No document is under way; while the builder loads, the phase is that of its load.
+        Phase::Baking(step) => return format!("bake: {step}"),
         Phase::Loading | Phase::Done => {}
         phase @ (Phase::Starting | Phase::PuttingBack | Phase::Verifying) => parts.push(phase_name(phase).to_owned()),
-        phase @ (Phase::Finishing { .. } | Phase::Baking(_)) => parts.push(finishing(phase)),
+        phase @ Phase::Finishing { .. } => parts.push(finishing(phase)),
         phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
     }
     parts.push(format!("{} docs", units::count(progress.docs_settled)));
@@ -111,7 +113,6 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
 pub(super) fn finishing(phase: &Phase) -> String {
     match phase {
         Phase::Finishing { step, detail } if !detail.is_empty() => format!("{}: {detail}", step.name()),
-        Phase::Baking(step) => step.clone(),
         other => phase_name(other).to_owned(),
     }
 }

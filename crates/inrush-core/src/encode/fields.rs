@@ -1,10 +1,34 @@
 //! Values of single fields, taken from a document's text without parsing the rest of it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sonic_rs::{JsonType, JsonValueTrait};
 
+use super::smile::DEPTH_MAX;
 use crate::operation::FieldPath;
+
+/// Fields that are left out of documents, and which of them were met. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Dropped(Arc<[(FieldPath, AtomicBool)]>);
+
+impl Dropped {
+    pub(super) fn new(paths: &[FieldPath]) -> Self {
+        Dropped(paths.iter().map(|path| (path.clone(), AtomicBool::new(false))).collect())
+    }
+
+    /// Fields that no document had so far.
+    pub fn never_met(&self) -> Vec<&FieldPath> {
+        self.0.iter().filter(|(_, met)| !met.load(Ordering::Relaxed)).map(|(path, _)| path).collect()
+    }
+
+    /// A warning for each field that none of the documents had.
+    pub fn warnings(&self) -> Vec<String> {
+        let warning = |path| format!("--drop {path}: no document had such a field; check its name");
+        self.never_met().into_iter().map(warning).collect()
+    }
+}
 
 /// A field's value as it can stand for an id, a routing value, a version or a part of an index name.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,12 +44,62 @@ pub(super) enum NoScalar {
     Missing,
     /// The field is an object or an array.
     NotScalar(&'static str),
+    /// The field is in the objects of an array, the one of this name.
+    InArray(String),
     /// The document is not JSON as far as it had to be read.
     Invalid(String),
 }
 
+/// A document that may be looked into: sonic-rs walks through objects and arrays by calls of
+/// itself, and the stack has an end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shallow<'a>(&'a [u8]);
+
+impl<'a> Shallow<'a> {
+    /// `None`: more than [`DEPTH_MAX`] objects and arrays are within each other.
+    #[inline]
+    pub(super) fn new(document: &'a [u8]) -> Option<Self> {
+        // So few bytes, or brackets, cannot be nested too deeply.
+        let shallow =
+            document.len() <= DEPTH_MAX || opening_brackets(document) <= DEPTH_MAX || depth(document) <= DEPTH_MAX;
+        shallow.then_some(Shallow(document))
+    }
+}
+
+fn opening_brackets(text: &[u8]) -> usize {
+    // `{` and `[` differ in one bit. Counted in bytes, because processors do that with many at
+    // once.
+    let in_piece = |piece: &[u8]| piece.iter().map(|&byte| u8::from(byte | 0x20 == b'{')).sum::<u8>();
+    text.chunks(255).map(|piece| usize::from(in_piece(piece))).sum()
+}
+
+/// How many objects and arrays are within each other at most, those that are not closed included.
+fn depth(text: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut at) = (0_usize, 0, 0);
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'"' => {
+                while let Some(found) = text.get(at + 1..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+                    at += 1 + found;
+                    if text[at] == b'"' {
+                        break;
+                    }
+                    at += 1;
+                }
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+        at += 1;
+    }
+    deepest
+}
+
 /// The value at `path`. A key that is the whole path, dots included, wins over the nested reading.
-pub(super) fn scalar<'a>(document: &'a [u8], path: &FieldPath) -> Result<Scalar<'a>, NoScalar> {
+pub(super) fn scalar<'a>(document: Shallow<'a>, path: &FieldPath) -> Result<Scalar<'a>, NoScalar> {
+    let Shallow(document) = document;
     let names = path.names();
     if names.len() > 1 {
         match find(document, &[path.as_str()]) {
@@ -33,10 +107,20 @@ pub(super) fn scalar<'a>(document: &'a [u8], path: &FieldPath) -> Result<Scalar<
             other => return other,
         }
     }
-    match names {
-        [name] => find(document, &[name.as_str()]),
-        _ => find(document, &names.iter().map(String::as_str).collect::<Vec<_>>()),
+    if let [name] = names {
+        return find(document, &[name.as_str()]);
     }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    find(document, &names).map_err(|no| match no {
+        NoScalar::Missing => array_above(document, &names).map_or(NoScalar::Missing, NoScalar::InArray),
+        other => other,
+    })
+}
+
+/// The array on the way to a field that was not found, if there is one.
+fn array_above(document: &[u8], names: &[&str]) -> Option<String> {
+    let is_array = |names: &[&str]| find(document, names) == Err(NoScalar::NotScalar("an array"));
+    (1..names.len()).map(|len| &names[..len]).find(|names| is_array(names)).map(|names| names.join("."))
 }
 
 fn find<'a>(document: &'a [u8], path: &[&str]) -> Result<Scalar<'a>, NoScalar> {
@@ -73,39 +157,92 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Writes the object `document` without the fields `paths` (each the names that are left of a path). What stays is
-/// copied as it stands.
-pub(super) fn without(document: &[u8], paths: &[&[String]], out: &mut Vec<u8>) -> Result<(), String> {
-    let at_start = out.len();
+/// A field that is left out: the names of its path that are below the object that is looked at.
+#[derive(Clone, Copy)]
+struct Left<'a> {
+    names: &'a [String],
+    met: &'a AtomicBool,
+}
+
+impl<'a> Left<'a> {
+    /// What of the path is below the member `key`, which may stand for several names: nothing where
+    /// it is the field.
+    fn below(self, key: &str) -> Option<Self> {
+        let mut rest = key;
+        for (at, name) in self.names.iter().enumerate() {
+            rest = rest.strip_prefix(name.as_str())?;
+            if rest.is_empty() {
+                return Some(Left { names: &self.names[at + 1..], met: self.met });
+            }
+            rest = rest.strip_prefix('.')?;
+        }
+        None
+    }
+}
+
+/// Writes the object `document` without the fields of `dropped`. What stays is copied as it stands.
+/// As in a mapping, `a.b` is a field of each object in `a` where that is an array.
+pub(super) fn without(document: Shallow<'_>, dropped: &Dropped, out: &mut Vec<u8>) -> Result<(), String> {
+    let left: Vec<Left<'_>> = dropped.0.iter().map(|(path, met)| Left { names: path.names(), met }).collect();
+    object_without(document.0, &left, out)
+}
+
+fn object_without(object: &[u8], left: &[Left<'_>], out: &mut Vec<u8>) -> Result<(), String> {
     out.push(b'{');
-    for entry in sonic_rs::to_object_iter(document) {
+    let start = out.len();
+    let mut last = None;
+    for entry in sonic_rs::to_object_iter(object) {
         let (key, value) = entry.map_err(|e| first_line(&e.to_string()))?;
-        if paths.iter().any(|names| is_key(names, &key)) {
+        let raw = value.as_raw_str();
+        // It is a slice of the object.
+        last = Some(raw.as_ptr() as usize + raw.len() - object.as_ptr() as usize);
+        let below: Vec<Left<'_>> = left.iter().filter_map(|left| left.below(&key)).collect();
+        let mut is_left_out = false;
+        for field in below.iter().filter(|left| left.names.is_empty()) {
+            is_left_out = true;
+            if !field.met.load(Ordering::Relaxed) {
+                field.met.store(true, Ordering::Relaxed);
+            }
+        }
+        if is_left_out {
             continue;
         }
-        if out.len() > at_start + 1 {
+        if out.len() > start {
             out.push(b',');
         }
         write_string(out, &key);
         out.push(b':');
-        let deeper: Vec<&[String]> =
-            paths.iter().filter(|names| names.len() > 1 && names[0] == *key).map(|names| &names[1..]).collect();
-        let raw = value.as_raw_str();
-        if deeper.is_empty() || !raw.starts_with('{') {
-            out.extend_from_slice(raw.as_bytes());
-        } else {
-            without(raw.as_bytes(), &deeper, out)?;
-        }
+        value_without(raw, &below, out)?;
     }
     out.push(b'}');
-    Ok(())
+    // The iterator ends with the object, whatever comes after it.
+    let end = last.unwrap_or_else(|| memchr::memchr(b'{', object).map_or(0, |at| at + 1));
+    match object[end..].trim_ascii_start() {
+        [b'}', rest @ ..] if rest.trim_ascii().is_empty() => Ok(()),
+        _ => Err(format!("there is something after the object that begins it, at byte {end} or after it")),
+    }
 }
 
-/// Whether the names, joined by dots, are `key`.
-fn is_key(names: &[String], key: &str) -> bool {
-    match names {
-        [name] => name == key,
-        _ => names.join(".") == key,
+fn value_without(raw: &str, left: &[Left<'_>], out: &mut Vec<u8>) -> Result<(), String> {
+    match (left, raw.as_bytes()) {
+        ([_, ..], [b'{', ..]) => object_without(raw.as_bytes(), left, out),
+        ([_, ..], [b'[', ..]) => {
+            out.push(b'[');
+            let start = out.len();
+            for element in sonic_rs::to_array_iter(raw) {
+                let element = element.map_err(|e| first_line(&e.to_string()))?;
+                if out.len() > start {
+                    out.push(b',');
+                }
+                value_without(element.as_raw_str(), left, out)?;
+            }
+            out.push(b']');
+            Ok(())
+        }
+        _ => {
+            out.extend_from_slice(raw.as_bytes());
+            Ok(())
+        }
     }
 }
 
@@ -127,7 +264,7 @@ mod tests {
     use super::*;
 
     fn get(document: &str, path: &str) -> Result<String, NoScalar> {
-        scalar(document.as_bytes(), &path.parse().unwrap()).map(|s| s.text.into_owned())
+        scalar(Shallow::new(document.as_bytes()).unwrap(), &path.parse().unwrap()).map(|s| s.text.into_owned())
     }
 
     #[test]
@@ -149,17 +286,55 @@ mod tests {
         assert_eq!(get(r#"{"a":1}"#, "a.b"), Err(NoScalar::Missing));
         assert_eq!(get(r#"{"id":{}}"#, "id"), Err(NoScalar::NotScalar("an object")));
         assert_eq!(get(r#"{"id":[]}"#, "id"), Err(NoScalar::NotScalar("an array")));
+        assert_eq!(get(r#"{"a":{"b":[{"c":1}]}}"#, "a.b.c"), Err(NoScalar::InArray("a.b".to_owned())));
         assert!(matches!(get(r#"{"a" 1}"#, "id"), Err(NoScalar::Invalid(_))));
         assert!(matches!(get("", "id"), Err(NoScalar::Invalid(_))));
     }
 
+    fn left(document: &str, paths: &[&str]) -> (Result<String, String>, usize) {
+        let dropped = Dropped::new(&paths.iter().map(|path| path.parse().unwrap()).collect::<Vec<_>>());
+        let mut out = Vec::new();
+        let result = without(Shallow::new(document.as_bytes()).unwrap(), &dropped, &mut out);
+        (result.map(|()| String::from_utf8(out).unwrap()), dropped.never_met().len())
+    }
+
     #[test]
     fn fields_are_left_out_at_any_depth() {
-        let drop: Vec<FieldPath> = ["id", "a.b", "x.y"].iter().map(|p| p.parse().unwrap()).collect();
-        let paths: Vec<&[String]> = drop.iter().map(FieldPath::names).collect();
-        let mut out = Vec::new();
-        without(br#"{"id":1,"a":{"b":2,"c":[3, 4]},"x":5,"x.y":6,"z\"":1.50}"#, &paths, &mut out).unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), r#"{"a":{"c":[3, 4]},"x":5,"z\"":1.50}"#);
-        assert!(without(b"[1]", &paths, &mut Vec::new()).is_err());
+        let document = r#" {"id":1,"a":{"b":2,"c":[3, 4]},"x":5,"x.y":6,"z\"":1.50} "#;
+        let (found, never_met) = left(document, &["id", "a.b", "x.y"]);
+        assert_eq!((found.unwrap().as_str(), never_met), (r#"{"a":{"c":[3, 4]},"x":5,"z\"":1.50}"#, 0));
+        assert!(left("[1]", &["a"]).0.is_err());
+    }
+
+    #[test]
+    fn fields_of_objects_in_arrays_are_left_out() {
+        let (found, never_met) = left(
+            r#"{"users":[{"name":"a","password":"p1"},7,[{"password":"p2"},[]],{"password":{"x":1}, "n":2}],"none":[]}"#,
+            &["users.password", "users.nickname", "none.x"],
+        );
+        assert_eq!(found.unwrap(), r#"{"users":[{"name":"a"},7,[{},[]],{"n":2}],"none":[]}"#);
+        assert_eq!(never_met, 2);
+        let found = left(r#"{"a.b":{"c":1,"d":[{"e":2}]},"ab":3,"a":{"b.c":4,"b":{"c":5}}}"#, &["a.b.c", "a.b.d.e"]).0;
+        assert_eq!(found.unwrap(), r#"{"a.b":{"d":[{}]},"ab":3,"a":{"b":{}}}"#);
+    }
+
+    #[test]
+    fn what_follows_the_object_is_not_lost() {
+        for document in [r#"{"a":1} {"a":2}"#, r#"{"a":1}{"#, "{} // x", r#"{"a":1}}"#, r#"{"x":1} null"#] {
+            assert!(left(document, &["x"]).0.unwrap_err().contains("after the object"), "{document}");
+        }
+    }
+
+    #[test]
+    fn depth_is_counted_outside_of_strings() {
+        let nested = |levels: usize| format!("{}{}", "[{\"a\":".repeat(levels / 2), "}]".repeat(levels / 2));
+        assert!(Shallow::new(nested(DEPTH_MAX).as_bytes()).is_some());
+        assert!(Shallow::new(nested(DEPTH_MAX + 2).as_bytes()).is_none());
+        let beside = format!("[{}]", vec!["[{}]"; DEPTH_MAX].join(","));
+        assert!(Shallow::new(beside.as_bytes()).is_some());
+        let text = format!(r#"["{}\\\"{}"]"#, "[".repeat(2 * DEPTH_MAX), "{".repeat(2 * DEPTH_MAX));
+        assert!(Shallow::new(text.as_bytes()).is_some());
+        assert!(Shallow::new(&[b'['; 1_000_000]).is_none());
+        assert!(Shallow::new(&[b'"'; 1_001]).is_some());
     }
 }

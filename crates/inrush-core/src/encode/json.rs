@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::fields::{self, NoScalar, write_string};
+use super::fields::{self, Dropped, NoScalar, Shallow, write_string};
+use super::smile::DEPTH_MAX;
 use crate::block::{DocBlock, DocMeta, Reject};
 use crate::items::{ItemBlock, NO_SHARD, RejectedRecord};
 use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, check_index_name};
@@ -17,6 +18,7 @@ pub struct Encoder {
     fixed_line: Option<Vec<u8>>,
     /// Finds the shard of each item.
     shards: Option<Routing>,
+    dropped: Dropped,
 }
 
 impl Encoder {
@@ -29,7 +31,14 @@ impl Encoder {
             && operations.index.fixed().is_some()
             && !operations.action.needs_id();
         let fixed_line = plain.then(|| format!("{{\"{}\":{{}}}}\n", operations.action.bulk_key()).into_bytes());
-        Encoder { operations, fixed_line, shards: None }
+        let dropped = Dropped::new(&operations.drop);
+        Encoder { operations, fixed_line, shards: None, dropped }
+    }
+
+    /// The fields that are left out, and which of them documents had. Clones of the encoder share
+    /// it.
+    pub fn dropped(&self) -> Dropped {
+        self.dropped.clone()
     }
 
     /// Notes of each item to which shard its id or routing value leads, in the one index of the job.
@@ -37,6 +46,11 @@ impl Encoder {
     pub fn with_shards(mut self, routing: Routing) -> Self {
         self.shards = Some(routing);
         self
+    }
+
+    /// The fields that ids, routing values, versions and names of indices are made of.
+    pub fn fields(&self) -> Vec<String> {
+        self.operations.fields()
     }
 
     /// The items of `block`. Documents that cannot be sent (no id where one is needed, an id that is too long, an
@@ -79,9 +93,10 @@ impl Encoder {
         if document.is_empty() && action != Action::Delete {
             return Err(empty());
         }
-        let id = match (&meta.id, &ops.id) {
+        let fields = meta.fields.as_deref();
+        let id = match (&meta.id, ops.id.as_ref().or_else(|| fields?.id.as_ref())) {
             (Some(id), _) => Some(id.as_str().into()),
-            (None, Some(path)) => Some(required(document, path, "id")?),
+            (None, Some(path)) => Some(required(shallow(document)?, meta, path, "id")?),
             (None, None) => None,
         };
         if let Some(id) = &id {
@@ -104,14 +119,14 @@ impl Encoder {
                 format!("action `{}` needs an id; name its field with --id", action.bulk_key()),
             ));
         }
-        let routing = match (&meta.routing, &ops.routing) {
+        let routing = match (&meta.routing, ops.routing.as_ref().or_else(|| fields?.routing.as_ref())) {
             (Some(routing), _) => Some(routing.as_str().into()),
-            (None, Some(path)) => Some(required(document, path, "routing")?),
+            (None, Some(path)) => Some(required(shallow(document)?, meta, path, "routing")?),
             (None, None) => None,
         };
-        let version = match (meta.version, &ops.version) {
+        let version = match (meta.version, ops.version.as_ref().or_else(|| fields?.version.as_ref())) {
             (Some(version), _) => Some(version),
-            (None, Some(path)) => Some(version_of(document, path)?),
+            (None, Some(path)) => Some(version_of(shallow(document)?, meta, path)?),
             (None, None) => None,
         };
         if version.is_some() && matches!(action, Action::Update | Action::Upsert) {
@@ -121,9 +136,12 @@ impl Encoder {
             ));
         }
         let index = match &meta.index {
-            Some(index) => Some(index.clone()),
+            Some(index) => {
+                check_index_name(index).map_err(|e| ("bad_index_name", e))?;
+                Some(index.clone())
+            }
             None if ops.index.fixed().is_some() => None,
-            None => Some(self.index_of(document)?),
+            None => Some(self.index_of(shallow(document)?, meta)?),
         };
 
         let start = out.body.len();
@@ -155,10 +173,10 @@ impl Encoder {
         }
         body.extend_from_slice(b"}}\n");
         if action != Action::Delete
-            && let Err(reason) = self.document(document, action, body)
+            && let Err(reject) = self.document(document, action, body)
         {
             body.truncate(start);
-            return Err(("invalid_json", reason));
+            return Err(reject);
         }
         if let Some(shard) = self.shard(id.as_deref(), routing.as_deref()) {
             out.shards.resize(out.ends.len(), NO_SHARD);
@@ -188,19 +206,20 @@ impl Encoder {
         u16::try_from(shard).ok()
     }
 
-    fn document(&self, document: &[u8], action: Action, body: &mut Vec<u8>) -> Result<(), String> {
+    fn document(&self, document: &[u8], action: Action, body: &mut Vec<u8>) -> Result<(), (&'static str, String)> {
+        let invalid = |reason| ("invalid_json", reason);
         let wrap = matches!(action, Action::Update | Action::Upsert);
         if wrap {
             // A broken document inside an update spoils the whole request, not only its item (UpdateRequest is parsed with the body).
             serde_json::from_slice::<serde::de::IgnoredAny>(document)
-                .map_err(|e| format!("the document is not JSON: {e}"))?;
+                .map_err(|e| invalid(format!("the document is not JSON: {e}")))?;
             body.extend_from_slice(b"{\"doc\":");
         }
         if self.operations.drop.is_empty() {
             body.extend_from_slice(document);
         } else {
-            let paths: Vec<&[String]> = self.operations.drop.iter().map(FieldPath::names).collect();
-            fields::without(document, &paths, body).map_err(|e| format!("the document is not a JSON object: {e}"))?;
+            fields::without(shallow(document)?, &self.dropped, body)
+                .map_err(|e| invalid(format!("the document is not a JSON object: {e}")))?;
         }
         if wrap {
             body.extend_from_slice(if action == Action::Upsert { b",\"doc_as_upsert\":true}" } else { b"}" });
@@ -209,12 +228,12 @@ impl Encoder {
         Ok(())
     }
 
-    fn index_of(&self, document: &[u8]) -> Result<String, (&'static str, String)> {
+    fn index_of(&self, document: Shallow<'_>, meta: &DocMeta) -> Result<String, (&'static str, String)> {
         let mut name = String::new();
         for part in self.operations.index.parts() {
             match part {
                 IndexPart::Text(text) => name.push_str(text),
-                IndexPart::Field(path) => name.push_str(&required(document, path, "part of the index name")?),
+                IndexPart::Field(path) => name.push_str(&required(document, meta, path, "part of the index name")?),
             }
         }
         check_index_name(&name).map_err(|e| ("bad_index_name", e))?;
@@ -222,22 +241,46 @@ impl Encoder {
     }
 }
 
+/// The document, where it may be looked into.
+#[inline]
+fn shallow(document: &[u8]) -> Result<Shallow<'_>, (&'static str, String)> {
+    Shallow::new(document).ok_or_else(too_deep)
+}
+
+#[cold]
+fn too_deep() -> (&'static str, String) {
+    let reason = format!(
+        "the document has more than {DEPTH_MAX} objects and arrays within each other, so that no field of it can be looked up"
+    );
+    ("too_deep", reason)
+}
+
 fn required<'a>(
-    document: &'a [u8],
+    document: Shallow<'a>,
+    meta: &'a DocMeta,
     path: &FieldPath,
     what: &str,
 ) -> Result<std::borrow::Cow<'a, str>, (&'static str, String)> {
+    if let Some(text) = meta.text_at(path) {
+        return Ok(text.into());
+    }
     fields::scalar(document, path).map(|s| s.text).map_err(|e| match e {
         NoScalar::Missing => ("missing_field", format!("field `{path}` (the {what}) is missing or null")),
         NoScalar::NotScalar(found) => {
             ("bad_field", format!("field `{path}` (the {what}) is {found}; expected a string, a number or a boolean"))
         }
+        NoScalar::InArray(array) => (
+            "bad_field",
+            format!(
+                "field `{path}` (the {what}) is in the objects of the array `{array}`; expected one value a document"
+            ),
+        ),
         NoScalar::Invalid(e) => ("invalid_json", format!("the document is not JSON: {e}")),
     })
 }
 
-fn version_of(document: &[u8], path: &FieldPath) -> Result<u64, (&'static str, String)> {
-    let text = required(document, path, "version")?;
+fn version_of(document: Shallow<'_>, meta: &DocMeta, path: &FieldPath) -> Result<u64, (&'static str, String)> {
+    let text = required(document, meta, path, "version")?;
     text.parse::<u64>().ok().filter(|&v| v <= i64::MAX as u64).ok_or_else(|| {
         ("bad_version", format!("field `{path}` (the version) is {text:?}; expected a whole number from 0 to 2^63 - 1"))
     })
@@ -436,6 +479,61 @@ mod tests {
         assert_eq!(items.indices, ["t-x"]);
         assert!(items.key(0).is_some());
         assert_eq!(items.key(1), None);
+    }
+
+    #[test]
+    fn the_text_that_the_source_has_wins_over_the_number_of_the_document() {
+        let ops = Operations {
+            id: Some("id".parse().unwrap()),
+            routing: Some("id".parse().unwrap()),
+            version: Some("v".parse().unwrap()),
+            index: "t-{id}".parse().unwrap(),
+            ..operations("x")
+        };
+        let mut documents = block(&[r#"{"id":1.0,"v":3.0}"#, r#"{"id":2.5,"v":4}"#]);
+        let texts = vec![("id".into(), "1".to_owned()), ("v".into(), "3".to_owned())];
+        documents.meta = vec![DocMeta { texts, ..DocMeta::default() }, DocMeta::default()];
+        let items = Encoder::new(ops).encode(documents);
+        assert_eq!(
+            String::from_utf8_lossy(&items.body),
+            "{\"index\":{\"_index\":\"t-1\",\"_id\":\"1\",\"routing\":\"1\",\"version\":3,\"version_type\":\"external\"}}\n\
+             {\"id\":1.0,\"v\":3.0}\n\
+             {\"index\":{\"_index\":\"t-2.5\",\"_id\":\"2.5\",\"routing\":\"2.5\",\"version\":4,\"version_type\":\"external\"}}\n\
+             {\"id\":2.5,\"v\":4}\n"
+        );
+    }
+
+    #[test]
+    fn documents_that_are_too_deep_are_not_looked_into() {
+        let deep = format!("{{\"id\":1,\"v\":{}{}}}", "[".repeat(1_000_000), "]".repeat(1_000_000));
+        let objects = format!("{{\"id\":1,\"v\":{}1{}}}", "{\"v\":".repeat(1_000_000), "}".repeat(1_000_000));
+        let open = format!("{{\"v\":{}", "[".repeat(1_000_000));
+        let id = || Some("meta.id".parse().unwrap());
+        for ops in [
+            Operations { id: id(), ..operations("x") },
+            Operations { routing: id(), ..operations("x") },
+            Operations { version: id(), ..operations("x") },
+            operations("x-{meta.id}"),
+            Operations { drop: vec!["v.v".parse().unwrap()], ..operations("x") },
+        ] {
+            check(ops, &[&deep, &objects, &open], "", &[(0, "too_deep"), (1, "too_deep"), (2, "too_deep")]);
+        }
+        let ops = Operations { action: Action::Upsert, ..operations("x") };
+        let mut docs = block(&[&deep]);
+        docs.meta = vec![DocMeta { id: Some("1".into()), ..DocMeta::default() }];
+        assert!(Encoder::new(ops).encode(docs).rejects.is_empty());
+        assert_eq!(crate::encode::text_at(deep.as_bytes(), &"id".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn an_index_name_of_the_source_is_checked_as_well() {
+        let mut docs = block(&["{}", "{}", "{}"]);
+        let of = |index: &str| DocMeta { index: Some(index.into()), ..DocMeta::default() };
+        docs.meta = vec![of("../x"), of("y"), of("")];
+        let items = Encoder::new(operations("x")).encode(docs);
+        let kinds: Vec<_> = items.rejects.iter().map(|reject| (reject.record, reject.kind)).collect();
+        assert_eq!(kinds, [(0, "bad_index_name"), (2, "bad_index_name")]);
+        assert_eq!(items.indices, ["y"]);
     }
 
     #[test]

@@ -125,6 +125,14 @@ mod tests {
     }
 
     #[test]
+    fn a_million_levels_stay_json() {
+        let deep = format!("{{\"v\":{}{}}}", "[".repeat(1_000_000), "]".repeat(1_000_000));
+        let objects = format!("{}1{}", "{\"v\":".repeat(1_000_000), "}".repeat(1_000_000));
+        let items = woven(block(&[&deep, "{}", &objects], Action::Index, None));
+        assert_eq!([0, 1, 2].map(|at| items.has_smile(at)), [false, true, false]);
+    }
+
+    #[test]
     fn items_are_the_same_in_either_form() {
         for action in [Action::Index, Action::Create, Action::Update, Action::Upsert, Action::Delete] {
             let items = woven(block(&[r#"{"id":"a","n":1}"#, r#"{"id":"b","n":1.50}"#], action, Some("id")));

@@ -75,6 +75,8 @@ pub struct Request {
     pub shard: Option<u16>,
     /// Ask for one entry an item even if the run is content with summaries.
     pub item_replies: bool,
+    /// Ask for the id of each entry, because a position alone does not tell whose entry it is.
+    pub item_ids: bool,
 }
 
 /// One bulk item.

@@ -44,6 +44,7 @@ impl Flow {
             MaxErrors::Percent(_) => c.docs_read >= PERCENT_FROM_DOCS && self.too_many_errors(),
         };
         if hopeless && self.stop.is_none() {
+            self.too_many = true;
             self.handle_stop(now, Stop::Failed(self.max_errors_message()));
         }
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Command, Comparison, Flow, Item, Note, Stop};
+use super::{Command, Comparison, Flow, Item, Note, Stop, pair};
 use crate::batch::{Batch, Segment};
 use crate::outcome::{
     Attempt, Condition, ItemContext, RequestVerdict, Settled, Verdict, item_verdict, request_verdict,
@@ -45,6 +45,10 @@ pub(super) struct Part {
     pub(super) last_uncertain: bool,
     /// Ask for entries even where summaries are enough.
     pub(super) item_replies: bool,
+    /// It is one item, sent alone so that there is no doubt whose entry the reply has.
+    pub(super) alone: bool,
+    /// It is made of items that were sent alone before.
+    pub(super) gathered: bool,
     /// Attempts since one got anything in.
     pub(super) failures: u32,
     /// Those among them, without a better one since, that got less than half of the items in: the wait doubles with each.
@@ -87,6 +91,8 @@ impl Slot {
             uncertain: sent_before,
             last_uncertain: sent_before,
             item_replies: false,
+            alone: false,
+            gathered: false,
             failures: 0,
             setbacks: 0,
             first_sent: now,
@@ -166,6 +172,8 @@ struct Sorted {
     halve: bool,
     smaller: Batch,
     compare: Batch,
+    /// Dropped by a pipeline or refused: which of both is not known. Neither is in the index.
+    unproven: Batch,
     paused: Option<Condition>,
     last: LastError,
     accepted: u32,
@@ -359,9 +367,12 @@ impl Flow {
         }
         let mut sorted = Sorted::default();
         let mut stop = None;
-        let mut runs = reply.runs.iter();
+        let paired = pair::by_id(&part.batch, reply);
+        let runs = reply.runs.iter().map(|run| (run.count, Some(&run.item)));
+        let runs = paired.unwrap_or_else(|| runs.collect());
+        let mut runs = runs.into_iter();
         let mut run = runs.next();
-        let mut left = run.map_or(0, |r| r.count);
+        let mut left = run.map_or(0, |(count, _)| count);
         for segment in &part.batch.segments {
             let mut at = 0;
             while at < segment.len() {
@@ -369,29 +380,37 @@ impl Flow {
                 let Some(current) = run else { break };
                 let count = left.min(segment.len() - at);
                 let items = segment.part(at, at + count);
-                if let Some(why) = self.judge(now, &part, &current.item, items, &mut sorted) {
-                    stop.get_or_insert(why);
+                match current.1 {
+                    Some(entry) => {
+                        if let Some(why) = self.judge(now, &part, entry, items, &mut sorted) {
+                            stop.get_or_insert(why);
+                        }
+                    }
+                    None => sorted.unproven.push(items),
                 }
                 at += count;
                 left -= count;
                 if left == 0 {
                     run = runs.next();
-                    left = run.map_or(0, |r| r.count);
+                    left = run.map_or(0, |(count, _)| count);
                 }
             }
         }
         if sorted.accepted > 0 {
             self.last_progress = now;
         }
-        let Sorted { retry, halve, smaller, compare, paused, last, accepted, rejected } = sorted;
+        let Sorted { retry, halve, smaller, compare, unproven, paused, last, accepted, rejected } = sorted;
         self.met(now, paused);
+        self.ask_again(slot_id, &part, &unproven, !reply.ids.is_empty());
         if !smaller.is_empty() {
             self.halve(now, slot_id, part.with(smaller), &last);
         }
         if !compare.is_empty() {
             self.compare(slot_id, part.with(compare));
         }
-        if !retry.is_empty() {
+        if part.alone && paused.is_none() && !retry.is_empty() {
+            self.gather(slot_id, part.with(retry));
+        } else if !retry.is_empty() {
             let retry = match paused {
                 Some(_) => part.with(retry).paused(now),
                 // What got something in is no failure, however often: the batch shrinks, and its time is bounded too.
@@ -509,6 +528,38 @@ impl Flow {
         let (a, b) = part.batch.halves();
         self.push_front(slot_id, part.with(b));
         self.push_front(slot_id, part.with(a));
+    }
+
+    /// Sends items again whose entries of the reply could not be told apart. None of them is in the index, so nothing is there twice. The
+    /// second time their ids are asked for; what has none is sent alone.
+    fn ask_again(&mut self, slot_id: u64, part: &Part, unproven: &Batch, had_ids: bool) {
+        if unproven.is_empty() {
+            return;
+        }
+        self.config.pipelines = true;
+        if !had_ids && unproven.has_ids() {
+            return self.push_front(slot_id, part.with(unproven.clone()));
+        }
+        for segment in unproven.segments.iter().rev() {
+            for at in (0..segment.len()).rev() {
+                let mut one = Batch { aside: part.batch.aside, shard: part.batch.shard, ..Batch::default() };
+                one.push(segment.part(at, at + 1));
+                self.push_front(slot_id, Part { alone: true, ..part.with(one) });
+            }
+        }
+    }
+
+    /// Puts an item that was sent alone, and is to be sent again, together with others of its kind at the end of the slot: one wait for
+    /// all of them.
+    fn gather(&mut self, slot_id: u64, part: Part) {
+        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
+        match slot.parts.back_mut() {
+            Some(last) if last.gathered => {
+                part.batch.segments.into_iter().for_each(|segment| last.batch.push(segment));
+                last.body = None;
+            }
+            Some(_) | None => slot.parts.push_back(Part { alone: false, gathered: true, ..part }),
+        }
     }
 
     fn push_front(&mut self, slot_id: u64, part: Part) {

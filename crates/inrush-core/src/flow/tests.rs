@@ -2,6 +2,7 @@
 
 mod durable;
 mod pause;
+mod pipeline;
 mod resume;
 
 use std::collections::BTreeMap;
@@ -150,7 +151,7 @@ impl Cluster {
         if fault == Fault::ResetAfterApplying {
             return lost();
         }
-        Attempt::Replied(BulkReply { took_ms: Some(1), errors: fault != Fault::None, runs })
+        Attempt::Replied(BulkReply { took_ms: Some(1), errors: fault != Fault::None, runs, ids: Vec::new() })
     }
 }
 
@@ -168,6 +169,7 @@ fn config() -> FlowConfig {
         versioned: false,
         incremental_bulk: false,
         summary_replies: false,
+        pipelines: false,
         max_errors: MaxErrors::Percent(100.0),
         seed: 7,
     }
@@ -595,7 +597,7 @@ fn summaries_count_as_created_until_there_are_errors() {
     flow.handle_source_end();
     let Some(Command::Send(first)) = flow.poll(Time::START) else { panic!("something is sent") };
     assert!(!first.item_replies);
-    let errors = Attempt::Replied(BulkReply { took_ms: None, errors: true, runs: Vec::new() });
+    let errors = Attempt::Replied(BulkReply { took_ms: None, errors: true, ..BulkReply::default() });
     flow.handle_attempt(Time::START, first.id, Duration::ZERO, 0, errors);
     let Some(Command::Send(second)) = flow.poll(Time::START) else { panic!("it is sent again") };
     assert!(second.item_replies);

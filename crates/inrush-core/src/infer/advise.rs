@@ -4,11 +4,14 @@ use serde_json::{Map, Value, json};
 
 use super::field::{Field, Seen};
 use super::shape::Shape;
-use super::{Note, NoteKind, Place};
+use super::{Mixed, Note, NoteKind, Place};
 
 /// Beyond it a later document would be refused by `integer`, so half of its range: larger numbers are `long`, which costs next to
 /// nothing, because doc values are stored by the range that is there.
 const INTEGER_MAX: i128 = 1 << 30;
+
+/// Up to it a double holds every whole number.
+const DOUBLE_MAX: i128 = 1 << 53;
 
 /// Characters from which on a keyword is not indexed: 4 bytes each, they stay below the 32,766 bytes of a Lucene term, beyond which the
 /// whole document would be refused.
@@ -29,8 +32,8 @@ pub(super) struct Found {
 }
 
 /// The mapping of the document itself.
-pub(super) fn root(field: &Field, names: &[String], found: &mut Found) -> Value {
-    json!({ "properties": properties(field, "", Names(names), found) })
+pub(super) fn root(field: &Field, names: &[String], mixed: Mixed, found: &mut Found) -> Value {
+    json!({ "properties": properties(field, "", Names(names), mixed, found) })
 }
 
 /// What the sources are called.
@@ -46,11 +49,11 @@ impl Names<'_> {
     }
 }
 
-fn properties(field: &Field, path: &str, names: Names<'_>, found: &mut Found) -> Map<String, Value> {
+fn properties(field: &Field, path: &str, names: Names<'_>, mixed: Mixed, found: &mut Found) -> Map<String, Value> {
     let mut properties = Map::new();
     for (name, child) in &field.children {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        let mut advice = Advisor { path: &path, names, found };
+        let mut advice = Advisor { path: &path, names, mixed, found };
         if let Some(property) = advice.property(child) {
             properties.insert(name.clone(), property);
         }
@@ -61,6 +64,7 @@ fn properties(field: &Field, path: &str, names: Names<'_>, found: &mut Found) ->
 struct Advisor<'a> {
     path: &'a str,
     names: Names<'a>,
+    mixed: Mixed,
     found: &'a mut Found,
 }
 
@@ -92,9 +96,16 @@ impl Advisor<'_> {
         let scalars: u64 = kinds.iter().filter(|(name, _)| *name != "an object").map(|(_, seen)| seen.count).sum();
         if scalars > 0 {
             let told = self.told(&kinds);
+            if self.mixed != Mixed::Widen {
+                self.note(
+                    NoteKind::Conflict,
+                    format!("is {told}: kept as it is in each document, and not searchable; to search it, rename one of the two before"),
+                );
+                return Some(json!({ "type": "object", "enabled": false }));
+            }
             self.note(
                 NoteKind::Conflict,
-                format!("is {told}: the servers take either objects or values, so documents with the rarer kind will be refused; shape them before"),
+                format!("is {told}: the servers take either objects or values, so documents with the rarer kind will be refused; --mixed keep takes all of them and leaves this field out of searches, or rename one of the two before"),
             );
             if scalars > field.objects.count {
                 let kinds: Vec<_> = kinds.into_iter().filter(|(name, _)| *name != "an object").collect();
@@ -107,7 +118,7 @@ impl Advisor<'_> {
         if field.objects_in_arrays.any() && field.children.len() > 1 {
             self.found.arrays_of_objects.push(self.path.to_owned());
         }
-        let properties = properties(field, self.path, self.names, self.found);
+        let properties = properties(field, self.path, self.names, self.mixed, self.found);
         Some(if properties.is_empty() { json!({ "type": "object" }) } else { json!({ "properties": properties }) })
     }
 
@@ -119,31 +130,58 @@ impl Advisor<'_> {
             if !numbers && strings.filled() == strings.of(Shape::Boolean).count {
                 return json!({ "type": "boolean" });
             }
-            return self.mixed(kinds);
+            return self.mixed(kinds, "");
         }
         if numbers {
             // Numbers in strings are taken by a numeric field, and an empty string as no value.
             if strings.filled() == numeric {
                 return self.number(field);
             }
-            return self.mixed(kinds);
+            // A number is what most are: the others are malformed.
+            let bare = field.integers.count + field.decimals.count;
+            if self.mixed == Mixed::Ignore && 2 * (bare + numeric) > bare + strings.filled() {
+                let number = self.number(field);
+                // Beyond 64 bits it is a keyword already.
+                return if number["type"] == "keyword" { number } else { self.without_malformed(kinds, number) };
+            }
+            return self.mixed(kinds, "; --mixed ignore keeps numbers numbers where most values are");
         }
         self.string(field)
     }
 
-    /// Values of several kinds, which only a keyword takes together.
-    fn mixed(&mut self, kinds: &[(&'static str, Seen)]) -> Value {
+    /// Values of several kinds, which only a keyword takes together. `instead`: what else there is.
+    fn mixed(&mut self, kinds: &[(&'static str, Seen)], instead: &str) -> Value {
         let told = self.told(kinds);
         self.note(
             NoteKind::Conflict,
-            format!("is {told}: mapped as keyword, which takes all of them but sorts and compares them as text"),
+            format!(
+                "is {told}: mapped as keyword, which takes all of them but sorts and compares them as text{instead}"
+            ),
         );
         keyword()
+    }
+
+    /// The type of most values; documents with others are taken, without this field in the index.
+    fn without_malformed(&mut self, kinds: &[(&'static str, Seen)], mut property: Value) -> Value {
+        let told = self.told(kinds);
+        self.note(
+            NoteKind::Conflict,
+            format!("is {told}: mapped as {} with \"ignore_malformed\", which lets all documents in and finds this field only where it fits", property["type"]),
+        );
+        property["ignore_malformed"] = json!(true);
+        property
     }
 
     fn number(&mut self, field: &Field) -> Value {
         let strings = &field.strings;
         if field.decimals.any() || strings.of(Shape::Decimal).any() {
+            let longest = field.most.max(-field.least);
+            if field.integers.any() && longest > DOUBLE_MAX {
+                self.note(
+                    NoteKind::Choice,
+                    format!("has whole numbers as long as {longest} beside decimals: a double finds and sorts them by their first 15 to 17 digits; map it as keyword where all digits matter"),
+                );
+            }
             return json!({ "type": "double" });
         }
         let (mut least, mut most) = (field.least, field.most);
@@ -180,10 +218,19 @@ impl Advisor<'_> {
         }
         // Where nearly all agree, somebody will want to know which ones do not.
         let matching = |shapes: &[Shape]| shapes.iter().map(|s| strings.of(*s).count).sum::<u64>();
-        if let Some((shapes, _, what)) = special.iter().find(|(shapes, ..)| matching(shapes) * 10 > filled * 9)
+        if let Some((shapes, property, what)) = special.iter().find(|(shapes, ..)| matching(shapes) * 10 > filled * 9)
             && let Some(other) = strings.first_other(shapes)
         {
             let (matching, other) = (matching(shapes), self.names.told(other));
+            if self.mixed == Mixed::Ignore {
+                self.note(
+                    NoteKind::Conflict,
+                    format!("looks like {what} in {matching} of {filled} documents, but not in {other}; mapped so with \"ignore_malformed\", which lets all documents in and finds this field only where it fits"),
+                );
+                let mut property = property.clone();
+                property["ignore_malformed"] = json!(true);
+                return property;
+            }
             self.note(
                 NoteKind::Conflict,
                 format!("looks like {what} in {matching} of {filled} documents, but not in {other}; mapped as text or keyword, which takes all"),

@@ -38,6 +38,20 @@ pub struct Place {
     pub row: u64,
 }
 
+/// What becomes of a field whose values are of several kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mixed {
+    /// Numbers and texts become keywords; of objects and values the servers take the more frequent
+    /// kind, and refuse the other.
+    #[default]
+    Widen,
+    /// No document is refused: a field of objects and values is kept, and not searchable.
+    Keep,
+    /// The same, and a field of numbers, dates, addresses or points has that type where most values
+    /// are; the others are not searchable.
+    Ignore,
+}
+
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
@@ -90,8 +104,13 @@ impl Schema {
 
     /// The mapping that these documents want. `names`: what people call each source; notes name it where there are several.
     pub fn advise(&self, names: &[String]) -> Advice {
+        self.advise_mixed(names, Mixed::default())
+    }
+
+    /// The same, where fields of several kinds may be mapped otherwise.
+    pub fn advise_mixed(&self, names: &[String], mixed: Mixed) -> Advice {
         let mut found = advise::Found::default();
-        let mapping = advise::root(&self.root, names, &mut found);
+        let mapping = advise::root(&self.root, names, mixed, &mut found);
         let advise::Found { mut notes, arrays_of_objects } = found;
         if !arrays_of_objects.is_empty() {
             notes.push(Note {

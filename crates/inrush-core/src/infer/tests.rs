@@ -49,6 +49,9 @@ fn numbers_follow_their_range_and_leave_room_to_grow() {
     }
     let (property, notes) = of(&[json!(u64::MAX)]);
     assert_eq!((property, notes[0].kind), (keyword(), NoteKind::Choice));
+    let (property, notes) = of(&[json!(-((1_i64 << 53) + 1)), json!(1.5)]);
+    assert_eq!((property, notes[0].kind), (json!({ "type": "double" }), NoteKind::Choice));
+    assert!(notes[0].text.contains("9007199254740993"), "{}", notes[0].text);
 }
 
 #[test]
@@ -94,7 +97,7 @@ fn contradictions_name_their_rows() {
         [Note {
             field: "f".into(),
             kind: NoteKind::Conflict,
-            text: "is a whole number 2 times (first in row 1, last in row 3), a string once (row 2): mapped as keyword, which takes all of them but sorts and compares them as text".into(),
+            text: "is a whole number 2 times (first in row 1, last in row 3), a string once (row 2): mapped as keyword, which takes all of them but sorts and compares them as text; --mixed ignore keeps numbers numbers where most values are".into(),
         }]
     );
     let (property, notes) = of(&[json!({"a": 1}), json!({"a": 2}), json!("none")]);
@@ -179,4 +182,37 @@ fn several_sources_are_named() {
     schema.add(b"{\"f\":\"x\"}", Place { source: 1, row: 9 }).unwrap();
     let notes = schema.advise(&["a.ndjson".into(), "b.ndjson".into()]).notes;
     assert!(notes[0].text.contains("a.ndjson row 1") && notes[0].text.contains("b.ndjson row 9"), "{notes:?}");
+}
+
+#[test]
+fn a_million_levels_are_an_error_or_left_alone() {
+    let mut schema = Schema::default();
+    let place = Place { source: 0, row: 1 };
+    let deep = |open: &str, close: &str| format!("{{\"v\":{}1{}}}", open.repeat(1_000_000), close.repeat(1_000_000));
+    for document in [deep("[", "]"), deep("{\"v\":", "}"), deep("[{\"v\":", "}]")] {
+        // Arrays count as levels only while they are read.
+        let _ = schema.add(document.as_bytes(), place);
+    }
+    assert!(schema.add(b"{\"a\":1}", place).is_ok());
+}
+
+#[test]
+fn fields_of_several_kinds_can_be_kept_or_ignored() {
+    let documents =
+        [json!({"o": {"a": 1}, "n": 1, "d": "2024-01-31"}), json!({"o": "none", "n": 2, "d": "2024-01-31"})];
+    let mut rows: Vec<Value> = (0..20).map(|at| documents[at % 2].clone()).collect();
+    rows.push(json!({"o": 1, "n": "about 3", "d": "soon"}));
+    let mut schema = Schema::default();
+    for (row, document) in (1..).zip(&rows) {
+        schema.add(document.to_string().as_bytes(), Place { source: 0, row }).unwrap();
+    }
+    let of = |mixed| schema.advise_mixed(&[], mixed).mapping["properties"].clone();
+    let kept = json!({ "type": "object", "enabled": false });
+    let (keep, ignore) = (of(Mixed::Keep), of(Mixed::Ignore));
+    assert_eq!((&keep["o"], &keep["n"], &keep["d"]["type"]), (&kept, &keyword(), &json!("keyword")));
+    assert_eq!(ignore["o"], kept);
+    assert_eq!(ignore["n"], json!({ "type": "integer", "ignore_malformed": true }));
+    assert_eq!(ignore["d"], json!({ "type": "date", "ignore_malformed": true }));
+    let notes = schema.advise_mixed(&[], Mixed::Widen).notes;
+    assert!(notes.iter().any(|note| note.field == "o" && note.text.contains("--mixed keep")), "{notes:?}");
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{ApiReply, ApiRequest, by_index, expand};
 use crate::error::EsError;
+use crate::mapping::Mapping;
 use crate::model::Cluster;
 use crate::pattern;
 use crate::pipeline::Pipeline;
@@ -373,11 +374,30 @@ pub(super) fn template(
     }
 }
 
-/// What a new index of this name would be made with, without its mapping.
-pub(super) fn simulate_index(cluster: &Cluster, name: &str) -> ApiReply {
-    let template = cluster.template_for(name).and_then(|(_, template)| template.get("template").cloned());
+/// What a new index of this name would be made with, without its mapping. A template in the body is
+/// checked, and counts instead of those that the cluster has.
+pub(super) fn simulate_index(cluster: &Cluster, name: &str, request: &ApiRequest) -> Result<ApiReply, EsError> {
+    let given = if request.body.is_empty() { None } else { request.json()?.get("template").cloned() };
+    if let Some(template) = &given {
+        check_template(cluster, template)?;
+    }
+    let template =
+        given.or_else(|| cluster.template_for(name).and_then(|(_, template)| template.get("template").cloned()));
     let settings = Settings::parse(template.unwrap_or_default().get("settings").unwrap_or(&json!({})));
-    ApiReply::ok(json!({"template": {"settings": nest(settings.iter())}, "overlapping": []}))
+    Ok(ApiReply::ok(json!({"template": {"settings": nest(settings.iter())}, "overlapping": []})))
+}
+
+/// What the servers check of a template: its settings and its mapping, each by itself.
+fn check_template(cluster: &Cluster, template: &Value) -> Result<(), EsError> {
+    let part = |key: &str| template.get(key).cloned().unwrap_or(json!({}));
+    Settings::default().create(&cluster.flavor, Settings::parse(&part("settings")))?;
+    match Mapping::new(&part("mappings")) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(EsError::illegal_argument(
+            "composable template [simulate_index_template] template after composition is invalid",
+        )
+        .caused_by(&error.kind, error.reason)),
+    }
 }
 
 pub(super) fn data_streams(cluster: &Cluster, expression: &str) -> Result<ApiReply, EsError> {

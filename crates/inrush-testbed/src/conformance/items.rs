@@ -27,6 +27,8 @@ case_table! {
     pipeline_missing "a pipeline that is not there answers item 400 illegal_argument_exception; deletes pass";
     pipeline_drop "a dropped document answers 200, result noop, version -3, and is not there" modules ["ingest-common"];
     pipeline_redirects "a pipeline that sets _index answers with the index the document went to" modules ["ingest-common"];
+    pipeline_order "OpenSearch answers what a pipeline dropped before what it refused, each with its id; all else stands at its place" modules ["ingest-common"];
+    pipeline_order_alone "what a pipeline dropped stands at its place if it refused nothing, and the other way round" modules ["ingest-common"];
     pipeline_fails "a pipeline's failure answers the item; OpenSearch 500, whatever the reason" modules ["ingest-common"];
 }
 
@@ -371,4 +373,43 @@ async fn pipeline_fails(t: &Target) -> Check {
     let items = items?;
     statuses(&items, &[500])?;
     equal("reason", &items[0]["error"]["reason"], json!("no way"))
+}
+
+/// Six documents, `v` of 1, 2, 3, 2, 1, 3, through these processors; `letters` are their ids.
+async fn piped(t: &Target, title: &str, processors: Value) -> Result<Vec<Value>, String> {
+    let name = t.create(title, json!({})).await?;
+    let pipeline = with_pipeline(t, &name, processors).await?;
+    let lines: String = [("a", 1), ("b", 2), ("c", 3), ("d", 2), ("e", 1), ("f", 3)]
+        .iter()
+        .map(|(id, v)| format!("{{\"index\":{{\"_id\":\"{id}\"}}}}\n{{\"v\":{v}}}\n"))
+        .collect();
+    let items = t.items(&format!("/{name}/_bulk?pipeline={pipeline}"), &lines).await;
+    without_pipeline(t, &pipeline).await?;
+    items
+}
+
+fn drops() -> Value {
+    json!({"drop": {"if": "ctx.v == 2"}})
+}
+
+fn fails() -> Value {
+    json!({"fail": {"message": "boom", "if": "ctx.v == 1"}})
+}
+
+async fn pipeline_order(t: &Target) -> Check {
+    let items = piped(t, "order", json!([drops(), fails()])).await?;
+    let (ids, status) = match t.flavor.is_elasticsearch_8() {
+        true => (json!(["a", "b", "c", "d", "e", "f"]), [500, 200, 201, 200, 500, 201]),
+        false => (json!(["b", "d", "c", "a", "e", "f"]), [200, 200, 201, 500, 500, 201]),
+    };
+    equal("ids", &json!(field(&items, "_id")), ids)?;
+    statuses(&items, &status)
+}
+
+async fn pipeline_order_alone(t: &Target) -> Check {
+    for (title, processor) in [("only-drops", drops()), ("only-fails", fails())] {
+        let items = piped(t, title, json!([processor])).await?;
+        equal("ids", &json!(field(&items, "_id")), json!(["a", "b", "c", "d", "e", "f"]))?;
+    }
+    Ok(())
 }

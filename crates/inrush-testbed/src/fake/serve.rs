@@ -26,8 +26,8 @@ use crate::bulk::{self, Defaults};
 use crate::coding::{decode, gzip, json_of_smile};
 use crate::error::EsError;
 use crate::faults::{self, Fault, FaultState, Faults, RequestFacts, Rule};
-use crate::model::{Cluster, Op, millis_now};
-use crate::product::Product;
+use crate::model::{Cluster, Op, Reached, millis_now};
+use crate::product::{Flavor, Product};
 
 /// What all nodes share.
 pub(super) struct Shared {
@@ -516,21 +516,38 @@ async fn handle_bulk(
     (ops.len(), outcome)
 }
 
+/// What a pipeline dropped or refused is collected as it happens, drops first; then the others are put between it, each at its place.
+/// Elasticsearch 8 puts everything at its place.
+fn in_the_order_of_a_reply(flavor: &Flavor, items: Vec<(Value, Reached)>) -> Vec<Value> {
+    if flavor.is_elasticsearch_8() {
+        return items.into_iter().map(|(item, _)| item).collect();
+    }
+    let early = |wanted| items.iter().filter(move |(_, reached)| *reached == wanted).map(|(item, _)| item.clone());
+    let mut reply: Vec<Value> = early(Reached::Drop).chain(early(Reached::Failure)).collect();
+    for (place, (item, reached)) in items.iter().enumerate() {
+        if *reached == Reached::Index {
+            reply.insert(place, item.clone());
+        }
+    }
+    reply
+}
+
 fn apply(shared: &Shared, node: usize, wire_bytes: usize, ops: &[Op], refresh: bool) -> Vec<Value> {
     let facts = RequestFacts { path: "/_bulk", node, body_bytes: wire_bytes, smile: false, ops };
     let mut cluster = lock(&shared.cluster);
     let mut script = lock(&shared.faults);
-    let items = ops
+    let items: Vec<(Value, Reached)> = ops
         .iter()
         .map(|op| {
             let fault =
                 script.on_item(facts, op).and_then(|fault| faults::item_error(&shared.config.flavor, fault, op));
             match fault {
-                Some(error) => cluster.refuse(op, &error),
-                None => cluster.apply(op),
+                Some(error) => (cluster.refuse(op, &error), Reached::Index),
+                None => cluster.apply_in_bulk(op),
             }
         })
         .collect();
+    let items = in_the_order_of_a_reply(&shared.config.flavor, items);
     if refresh {
         for op in ops {
             if let Some(name) = cluster.resolve_existing(op)

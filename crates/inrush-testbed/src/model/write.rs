@@ -15,12 +15,38 @@ use crate::pipeline::Piped;
 use crate::product::Flavor;
 use crate::routing::shard_of;
 
+/// How far an operation came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// A pipeline dropped it.
+    Drop,
+    /// It failed in a pipeline.
+    Failure,
+    /// Its index, whatever that said.
+    Index,
+}
+
 impl Cluster {
     /// Applies one operation and answers the item as the reply shows it, `{"index": {…}}`.
     pub fn apply(&mut self, op: &Op) -> Value {
+        self.apply_in_bulk(op).0
+    }
+
+    /// The same, and how far it came, which decides on its place in the reply to a bulk request.
+    pub fn apply_in_bulk(&mut self, op: &Op) -> (Value, Reached) {
         let mut op = op.clone();
         let auto_id = op.id.is_none();
-        match self.pipe(&mut op) {
+        let piped = self.pipe(&mut op);
+        let reached = match &piped {
+            Ok(Piped::Kept) => Reached::Index,
+            Ok(Piped::Dropped) => Reached::Drop,
+            Err(_) => Reached::Failure,
+        };
+        (self.apply_piped(op, piped, auto_id), reached)
+    }
+
+    fn apply_piped(&mut self, mut op: Op, piped: Result<Piped, EsError>, auto_id: bool) -> Value {
+        match piped {
             Ok(Piped::Kept) => {}
             Ok(Piped::Dropped) => {
                 let id = op.id.clone().unwrap_or_else(|| "auto-generated".to_owned());
@@ -32,7 +58,9 @@ impl Cluster {
                 });
             }
             Err(error) => {
-                let id = if auto_id { Some("auto-generated".to_owned()) } else { op.id.clone() };
+                // What has no id yet fails without one on OpenSearch.
+                let made_up = self.flavor.is_elasticsearch().then(|| "auto-generated".to_owned());
+                let id = if auto_id { made_up } else { op.id.clone() };
                 return match self.resolve(&op) {
                     Ok(Target { data_stream: Some(stream), .. }) if self.failure_store => {
                         self.store_failure(&op, &stream, &error)

@@ -65,6 +65,10 @@ impl MissingFile {
         }
         let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.seek(SeekFrom::Start(0))?;
+        // One that is there keeps its mode; a new one is its owner's alone.
+        if let Ok(there) = self.path.metadata() {
+            file.as_file().set_permissions(there.permissions())?;
+        }
         file.as_file().sync_all()?;
         file.persist(&self.path).map_err(|error| error.error)?;
         Ok(())

@@ -154,7 +154,9 @@ pub async fn audit(
     let mut sample = options.sample.map(Sample::new);
     let mut rejected = Rejected::default();
     let ids = options.id_from.map(|from| Ids::new(from, names.clone()));
-    let mut parts = read::start(source, encoder(options), ids).map_err(io_error("starting a thread"))?;
+    let encoder = encoder(options);
+    let dropped = encoder.dropped();
+    let mut parts = read::start(source, encoder, ids).map_err(io_error("starting a thread"))?;
     loop {
         match parts.recv().await {
             Some(Message::Part(part)) => {
@@ -200,6 +202,9 @@ pub async fn audit(
     }
     let mut report = report.finish(more, target.contents_unlike);
     report.warnings.extend(warnings.iter().flat_map(Warnings::list).map(|warning| warning.to_string()));
+    if state.docs_read > 0 {
+        report.warnings.extend(dropped.warnings());
+    }
     report.seconds = started.elapsed().as_secs_f64();
     Ok(report)
 }

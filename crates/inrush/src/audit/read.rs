@@ -57,6 +57,7 @@ pub(super) fn start(
     ids: Option<Ids>,
 ) -> std::io::Result<mpsc::Receiver<Message>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
+    source.keep_texts(&encoder.fields());
     std::thread::Builder::new().name("read".to_owned()).spawn(move || {
         let mut order = Sequencer::default();
         loop {
@@ -116,7 +117,8 @@ fn part(items: &ItemBlock, data: &Bytes) -> Part {
         let Ok(Line { index: Meta { id: Some(id), routing } }) = serde_json::from_slice(&line) else { continue };
         let record = items.records[at as usize];
         records.push(Record {
-            key: Wanted { id, routing },
+            // An empty routing value is none to the servers, and asking with one finds nothing.
+            key: Wanted { id, routing: routing.filter(|routing| !routing.is_empty()) },
             document,
             raw: data.slice(record.start as usize..record.end as usize),
             place: place(at),
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn records_have_ids_routing_and_both_forms_of_the_document() {
-        let lines = [r#"{"id":7,"r":"a","x":1}"#, r#"{"x":2}"#];
+        let lines = [r#"{"id":7,"r":"a","x":1}"#, r#"{"x":2}"#, r#"{"id":8,"r":""}"#];
         let mut data = Vec::new();
         let mut records = Vec::new();
         for (line, text) in (0..).zip(lines) {
@@ -142,7 +144,7 @@ mod tests {
             data.extend_from_slice(text.as_bytes());
             records.push(BlockRecord { start, end: data.len() as u32, byte: start, line });
         }
-        let block = DocBlock { data: data.into(), records, lines: 2, ..DocBlock::default() };
+        let block = DocBlock { data: data.into(), records, lines: 3, ..DocBlock::default() };
         let data = block.data.clone();
         let operations = Operations {
             action: Action::Index,
@@ -155,7 +157,8 @@ mod tests {
         let mut order = Sequencer::default();
         order.push(0, Encoder::new(operations).encode(block));
         let part = part(&order.next().unwrap(), &data);
-        assert_eq!((part.docs, part.records.len(), part.rejected.len()), (2, 1, 1));
+        assert_eq!((part.docs, part.records.len(), part.rejected.len()), (3, 2, 1));
+        assert_eq!(part.records[1].key, Wanted { id: "8".into(), routing: None }, "as servers take it");
         let record = &part.records[0];
         assert_eq!(record.key, Wanted { id: "7".into(), routing: Some("a".into()) });
         assert_eq!((&record.document[..], &record.raw[..]), (&br#"{"r":"a","x":1}"#[..], lines[0].as_bytes()));

@@ -134,6 +134,12 @@ impl BakeConfig {
                     .to_owned(),
             );
         }
+        if load.once {
+            return Err(
+                "--once is for `inrush load`; a bake that was cut off goes on with --resume, and its end is not kept"
+                    .to_owned(),
+            );
+        }
         if load.durability == Durability::Async {
             return Err(
                 "--durability async is for a live index; a builder that dies goes on by itself, so leave it out"
@@ -241,7 +247,7 @@ pub enum BakeError {
     /// Somebody stopped it.
     #[error("interrupted")]
     Interrupted,
-    /// Something is there still: what `--resume` goes on with, and what could not be taken away.
+    /// It ended after it had begun: what `--resume` goes on with, and what could not be taken away.
     #[error("{cause}{}", what_is_left(left, *resumable))]
     Unfinished {
         /// Why it ended.

@@ -16,6 +16,7 @@ use super::undo;
 use crate::cluster::{index, snapshots};
 use crate::error::LoadError;
 use crate::finish::Finishing;
+use crate::loader::NOTHING_READ;
 use crate::node;
 use crate::report::{Report, Status};
 use crate::run::Event;
@@ -95,10 +96,7 @@ impl Bake {
         }
         // Without a report of the load there is an error.
         let error = error.unwrap_or(BakeError::Interrupted);
-        Err(match keeps || !left.is_empty() {
-            true => BakeError::Unfinished { cause: Box::new(error), left, resumable: keeps },
-            false => error,
-        })
+        Err(BakeError::Unfinished { cause: Box::new(error), left, resumable: keeps })
     }
 
     fn report(self, report: Report, saved: Saved, finishing: Finishing, left: Vec<String>) -> Report {
@@ -106,6 +104,10 @@ impl Bake {
         let mut warnings = self.warnings;
         warnings.extend(report.warnings.iter().cloned());
         warnings.extend(finishing.warnings());
+        let ended_early = matches!(report.status, Status::Failed | Status::Interrupted);
+        if report.counts.docs_read == 0 && !ended_early && !self.context.config.load.allow_empty {
+            warnings.push(NOTHING_READ.to_owned());
+        }
         let (mut finish, mut swap) = finishing.reports(report.status, !published);
         finish.steps.splice(0..0, report.finish.steps.iter().cloned());
         if let Some(swap) = swap.as_mut().filter(|_| !published && !saved.in_doubt) {

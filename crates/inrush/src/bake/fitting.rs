@@ -4,7 +4,7 @@ use inrush_core::routing::Routing;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::cluster::templates::{Given, merge};
+use crate::cluster::templates::{Given, flat, merge};
 use crate::cluster::{CreateIndex, Version};
 use crate::node::Product;
 
@@ -147,29 +147,6 @@ pub(super) fn union(found: &[Value]) -> Result<Value, String> {
 pub(super) fn replicas(plan: &Plan) -> u64 {
     let value = plan.restored.get(REPLICAS);
     value.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok())).unwrap_or(0)
-}
-
-/// Settings by their full names, whatever form they were given in.
-fn flat(settings: &Value) -> Map<String, Value> {
-    fn add(name: &str, value: &Value, to: &mut Map<String, Value>) {
-        match value {
-            Value::Object(inner) => {
-                for (key, value) in inner {
-                    let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
-                    add(&name, value, to);
-                }
-            }
-            value => {
-                let name = if name.starts_with("index.") { name.to_owned() } else { format!("index.{name}") };
-                to.insert(name, value.clone());
-            }
-        }
-    }
-    let mut named = Map::new();
-    if settings.is_object() {
-        add("", settings, &mut named);
-    }
-    named
 }
 
 /// The major version of Lucene in a server, which has to be the same on both sides: the files of a newer one cannot be read, and those of an older

@@ -196,6 +196,7 @@ impl Target {
             VerifiedState::Yes => Verified {
                 state: VerifiedState::Yes,
                 detail: format!("{}, on the builder, and on the target {}", on_builder.detail, words.join(", ")),
+                duplicates: on_builder.duplicates,
             },
             VerifiedState::No | VerifiedState::NotProvable | VerifiedState::Off => on_builder.clone(),
         })

@@ -99,6 +99,9 @@ impl PartRun {
         config.create = IndexCreation::default();
         config.guard.leave_settings = true;
         config.under_policy = true;
+        // Judged of all parts together.
+        config.tolerate = None;
+        config.allow_empty = true;
         let FinishConfig { force_merge, wait_timeout, .. } = config.finish;
         config.finish = FinishConfig { force_merge, wait_timeout, ..FinishConfig::default() };
         config.state = Some(StateFolder::new(folder));

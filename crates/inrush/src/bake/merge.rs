@@ -54,6 +54,7 @@ pub(super) fn merge(reports: Vec<Report>, index: &str) -> Option<Report> {
         all.verified = Verified {
             state: VerifiedState::Yes,
             detail: format!("the {count} parts of {index} hold {docs} documents"),
+            duplicates: 0,
         };
     }
     Some(all)

@@ -8,6 +8,7 @@ mod build;
 mod builder;
 mod config;
 mod context;
+mod dry_run;
 mod end;
 mod estimate;
 mod fitting;
@@ -27,6 +28,7 @@ mod undo;
 use std::sync::Arc;
 
 pub use config::{BakeConfig, BakeError, BuilderConfig, Layout, Place};
+pub use dry_run::dry_run;
 pub use estimate::{Cost, Estimate, estimate};
 pub use report::{BakeReport, BakeStep, BakeStepName};
 use tokio::sync::watch;

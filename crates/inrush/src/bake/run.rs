@@ -24,12 +24,15 @@ use crate::cluster::{aliases, data_streams};
 use crate::config::FinishConfig;
 use crate::error::LoadError;
 use crate::finish::{self, Finishing, Swapping};
-use crate::loader::{http_options, run_id};
+use crate::loader::{http_options, not_in, run_id};
 use crate::progress::{Phase, Progress};
 use crate::report::{Report, Status};
 use crate::run::Event;
 use crate::source::Repeats;
 use crate::transport::Transport;
+
+/// Why some sources cannot be baked.
+pub(super) const READ_ONCE: &str = "a bake may have to read its sources again, and one of these can be read only once, such as stdin; write it to a file first";
 
 /// Bakes to the end.
 pub(super) async fn bake(
@@ -45,8 +48,7 @@ pub(super) async fn bake(
     let source = open()?;
     let bytes = source.bytes_total();
     if source.repeats() != Repeats::Always {
-        let why = "a bake may have to read its sources again, and one of these can be read only once, such as stdin; write it to a file first";
-        return Err(LoadError::Usage(why.to_owned()).into());
+        return Err(LoadError::Usage(READ_ONCE.to_owned()).into());
     }
     let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
     drop(source);
@@ -214,10 +216,7 @@ impl Bake {
         };
         context.step(Step::Verify, None, context.until_stopped(verify)).await?;
         let names: Vec<String> = context.saved().handovers().into_iter().map(|handover| handover.index).collect();
-        let why = match report.status {
-            Status::Complete => String::new(),
-            _ => format!("{} documents are not in", report.counts.docs_not_in()),
-        };
+        let why = not_in(&report.counts, report.tolerance.as_ref()).unwrap_or_default();
         let (mut status, mut aliases) = (report.status, Ok(0));
         let publish = async {
             status = finishing.run(&names, report.status, why, events).await;
@@ -325,7 +324,13 @@ impl Bake {
         let each: Option<Vec<Report>> =
             saved.parts.iter().map(|part| Some(part.loaded.as_ref()?.0.as_ref().clone())).collect();
         let merged = each.and_then(|each| merge(each, &saved.index));
-        merged.ok_or_else(|| BakeError::Refused("the index was not loaded".to_owned()))
+        let mut report = merged.ok_or_else(|| BakeError::Refused("the index was not loaded".to_owned()))?;
+        // Of the whole: a part says nothing of it.
+        report.tolerance = self.context.config.load.tolerate.map(|tolerance| tolerance.judge(&report.counts));
+        if report.status == Status::Incomplete && not_in(&report.counts, report.tolerance.as_ref()).is_none() {
+            report.status = Status::Complete;
+        }
+        Ok(report)
     }
 }
 

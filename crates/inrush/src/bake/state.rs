@@ -179,7 +179,7 @@ impl Keep {
         let job = Job::new(config, source)?;
         let state = State::open(&folder, &job.key()).map_err(|error| match error {
             StateError::Io { .. } => refuse(format!("{error}; name another with --state")),
-            StateError::Locked { .. } => refuse(error.to_string()),
+            StateError::Locked { .. } => BakeError::Load(LoadError::Busy(error.to_string())),
         })?;
         let saved = match std::fs::read(state.path()) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,

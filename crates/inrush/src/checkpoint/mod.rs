@@ -7,13 +7,15 @@
 
 mod job;
 mod open;
+mod record;
 mod state;
 mod writer;
 
 use std::sync::Arc;
 
 pub(crate) use job::Job;
-pub(crate) use open::{Beginning, check_indices, open};
+pub(crate) use open::{Beginning, open};
+pub use record::LOADS_INDEX;
 use state::Saved;
 pub(crate) use state::{SavedLetters, State, StateError};
 pub(crate) use writer::{Checkpointer, Written};

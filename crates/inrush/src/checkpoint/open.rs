@@ -8,6 +8,7 @@ use inrush_core::Checkpoint;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::job::Job;
+use super::record::{Record, Records};
 use super::state::{Saved, State, StateError};
 use super::{Checkpointer, uuid, write};
 use crate::cluster::index;
@@ -16,6 +17,7 @@ use crate::config::LoadConfig;
 use crate::dead_letter::SyncPoint;
 use crate::error::LoadError;
 use crate::finish::Noted;
+use crate::report::Report;
 use crate::run::Event;
 use crate::source::{Repeats, Source};
 use crate::transport::Transport;
@@ -26,16 +28,23 @@ pub(crate) struct Opened {
     job: Job,
     /// The checkpoint to go on from.
     pub(crate) saved: Option<Saved>,
+    /// Of a load that is to be made once: its record, and what is written there.
+    once: Option<(Records, Record)>,
 }
 
 /// Looks for the job's checkpoint and locks it. `None` where there will be none.
 ///
 /// # Errors
-/// [`LoadError::State`] with what to do: a folder that cannot be used, another loader of the same job, nothing to resume, or something
-/// that was changed since.
+/// [`LoadError::State`] with what to do: a folder that cannot be used, nothing to resume, or
+/// something that was changed since. [`LoadError::Busy`] where another process loads the same.
 pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Opened>, LoadError> {
     let Some(folder) = &config.state else { return Ok(None) };
     if source.repeats() != Repeats::Always {
+        if config.once {
+            return Err(refuse(
+                "--once needs sources that can be read again and told from others, and stdin, a database or a query without ORDER BY its id is none; load files, or leave --once out (with --id no document is there twice, however often it is loaded)",
+            ));
+        }
         if config.resume {
             return Err(refuse(match source.rows_read() {
                 None => {
@@ -49,17 +58,40 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
         return Ok(None);
     }
     let job = Job::new(config, source)?;
+    if config.once && job.sources.iter().any(|source| source.index_uuid.is_some()) {
+        return Err(refuse(
+            "--once cannot tell whether an index that is read has changed since; leave it out (the documents keep their ids, so none is there twice, however often it is copied), or give --resume where a copy was cut off",
+        ));
+    }
     let path = folder.path.join("checkpoints");
     let state = match State::open(&path, &job.key()) {
         Ok(state) => state,
-        Err(e @ StateError::Io { .. }) if !folder.required && !config.resume => {
+        Err(e @ StateError::Io { .. }) if !folder.required && !config.resume && !config.once => {
             tracing::warn!("{e}; no checkpoint is kept, and this load cannot be resumed; name another with --state");
             return Ok(None);
         }
         Err(e @ StateError::Io { .. }) => return Err(refuse(format!("{e}; name another with --state"))),
-        Err(e @ StateError::Locked { .. }) => return Err(refuse(e.to_string())),
+        Err(e @ StateError::Locked { .. }) => return Err(LoadError::Busy(e.to_string())),
     };
     let found = state.read();
+    if config.once {
+        let saved = match found {
+            Ok(None) => None,
+            Ok(Some(saved)) => match saved.job.differences(&job) {
+                differences if differences.is_empty() => Some(saved),
+                differences => {
+                    let why = format!("this is not the load that was cut off: {}", differences.join("; "));
+                    begin_anew(config, source.has_ids(), &why)?;
+                    None
+                }
+            },
+            Err(why) => {
+                begin_anew(config, source.has_ids(), &why)?;
+                None
+            }
+        };
+        return Ok(Some(Opened { state, job, saved, once: None }));
+    }
     if !config.resume {
         match found {
             Ok(None) => {}
@@ -73,7 +105,7 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
             }
             Err(why) => tracing::warn!("{why}; it is replaced"),
         }
-        return Ok(Some(Opened { state, job, saved: None }));
+        return Ok(Some(Opened { state, job, saved: None, once: None }));
     }
     let Some(saved) = found.map_err(|why| refuse(format!("{why}; load again without --resume")))? else {
         let others = match state.others() {
@@ -92,16 +124,32 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
             differences.join("; ")
         )));
     }
-    Ok(Some(Opened { state, job, saved: Some(saved) }))
+    Ok(Some(Opened { state, job, saved: Some(saved), once: None }))
 }
 
 fn refuse(why: impl Into<String>) -> LoadError {
     LoadError::State(why.into())
 }
 
-/// Whether the indices that took documents are still the same ones.
-pub(crate) async fn check_indices(saved: &Saved, transport: &Transport) -> Result<(), LoadError> {
-    for (name, before) in &saved.indices {
+/// A load that is to be made once begins again, although documents of it may be in. Refused where
+/// they would be there twice.
+fn begin_anew(config: &LoadConfig, source_has_ids: bool, why: &str) -> Result<(), LoadError> {
+    let with_ids = config.id.is_some() || config.id_from.is_some() || source_has_ids;
+    if with_ids || config.create.recreate || config.finish.swap.is_some() {
+        tracing::warn!("{why}; it is loaded from the beginning");
+        return Ok(());
+    }
+    Err(refuse(format!(
+        "{why}; documents without ids that are in already would be there twice: give --recreate or ids, or leave --once out to load them all the same"
+    )))
+}
+
+/// What became of an index that took documents, if one of them is another one now.
+async fn changed_index(
+    indices: &BTreeMap<String, Option<String>>,
+    transport: &Transport,
+) -> Result<Option<String>, LoadError> {
+    for (name, before) in indices {
         let Some(before) = before else { continue };
         let problem = match index::uuids(transport, name).await {
             // What may not be looked at any more may still be written to.
@@ -112,11 +160,9 @@ pub(crate) async fn check_indices(saved: &Saved, transport: &Transport) -> Resul
                 None => "does not exist any more",
             },
         };
-        return Err(refuse(format!(
-            "the index {name} {problem} since the load was cut off, so what was loaded is gone; leave --resume out to load from the beginning"
-        )));
+        return Ok(Some(format!("the index {name} {problem}")));
     }
-    Ok(())
+    Ok(None)
 }
 
 /// What is known when a run begins.
@@ -134,6 +180,75 @@ pub(crate) struct Beginning<'a> {
 }
 
 impl Opened {
+    /// Whether what was loaded is still there, and of a load that is to be made once, whether there
+    /// is anything left to do: the report of the run that ended.
+    ///
+    /// # Errors
+    /// [`LoadError::State`] with what to do, [`LoadError::Busy`] where another run of the same load
+    /// lives.
+    pub(crate) async fn stand(
+        &mut self,
+        config: &LoadConfig,
+        source_has_ids: bool,
+        run_id: &str,
+        transport: &Arc<Transport>,
+    ) -> Result<Option<Report>, LoadError> {
+        if let Some(saved) = &self.saved
+            && let Some(problem) = changed_index(&saved.indices, transport).await?
+        {
+            if !config.once {
+                return Err(refuse(format!(
+                    "{problem} since the load was cut off, so what was loaded is gone; leave --resume out to load from the beginning"
+                )));
+            }
+            tracing::warn!("{problem} since the load was cut off; it is loaded from the beginning");
+            self.saved = None;
+        }
+        let Some(folder) = config.state.as_ref().filter(|_| config.once) else { return Ok(None) };
+        let (key, ended) = (self.job.key(), self.state.ended_path());
+        let mut records = Records::new(Arc::clone(transport), key, ended, folder.sign_of_life);
+        let mut found = records.find().await?;
+        let checkpoint = std::path::absolute(self.state.path()).unwrap_or_else(|_| self.state.path().to_owned());
+        let mut record = Record::new(self.job.clone(), run_id, checkpoint);
+        record.sent = self.saved.is_some();
+        if let (None, Some(earlier)) = (&self.saved, &mut found) {
+            let then = &mut earlier.record;
+            let changed = changed_index(&then.indices, transport).await?;
+            let differences = then.job.differences(&self.job);
+            match then.report.take() {
+                Some(report) if changed.is_none() && differences.is_empty() => {
+                    return Ok(Some(Report { ended_before: Some(then.at.clone()), ..report }));
+                }
+                Some(_) => {
+                    let why: Vec<String> = changed.into_iter().chain(differences).collect();
+                    tracing::warn!("this load came to its end at {}; {}: it is a new load", then.at, why.join("; "));
+                }
+                None => {
+                    if records.lives(earlier).await? {
+                        let why = "another load of the same sources into the same index is running, maybe on another machine; start this one again after its end";
+                        return Err(LoadError::Busy(why.to_owned()));
+                    }
+                    let then = &earlier.record;
+                    if then.sent && changed.is_none() {
+                        let why = format!(
+                            "run {} of this load began at {}, and its checkpoint {} is not here (--state names its folder)",
+                            then.run,
+                            then.at,
+                            then.checkpoint.display()
+                        );
+                        begin_anew(config, source_has_ids, &why)?;
+                    }
+                }
+            }
+        }
+        if !records.claim(&record, found.as_ref()).await? {
+            let why = "another load of the same sources into the same index has begun just now; start this one again after its end";
+            return Err(LoadError::Busy(why.to_owned()));
+        }
+        self.once = Some((records, record));
+        Ok(None)
+    }
+
     /// Writes the first checkpoint, which replaces one that is not gone on from. `None` where that is not possible and not required.
     pub(crate) async fn begin(
         self,
@@ -142,7 +257,7 @@ impl Opened {
         events: UnboundedSender<Event>,
         beginning: Beginning<'_>,
     ) -> Result<Option<Checkpointer>, LoadError> {
-        let Opened { state, job, saved } = self;
+        let Opened { state, job, saved, once } = self;
         let Beginning { run_id, started, before, index, sizes_before, letters, swap } = beginning;
         let mut saved = saved.unwrap_or_else(|| Saved {
             job: job.clone(),
@@ -174,12 +289,19 @@ impl Opened {
         let state = Arc::new(state);
         if let Err(e) = write(Arc::clone(&state), saved.clone(), None).await {
             let why = format!("cannot write the checkpoint {}: {e}", state.path().display());
-            if config.state.as_ref().is_some_and(|folder| folder.required) || config.resume {
+            if config.state.as_ref().is_some_and(|folder| folder.required) || config.resume || config.once {
                 return Err(refuse(format!("{why}; make room, or name another folder with --state")));
             }
             tracing::warn!("{why}; this load cannot be resumed");
             return Ok(None);
         }
-        Ok(Some(Checkpointer::new(state, transport, events, saved, config, started)))
+        let kept = match once {
+            Some((records, mut record)) => {
+                (record.sent, record.indices) = (true, saved.indices.clone());
+                Some(records.keep(record).await?)
+            }
+            None => None,
+        };
+        Ok(Some(Checkpointer::new(state, transport, events, saved, config, started, kept)))
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::job::Job;
 use crate::cluster::stats::IndexStats;
 use crate::finish::Noted;
+use crate::lock_file;
 
 /// The form of the file. Another number: another version of this program, which may count documents otherwise.
 const FORMAT: u32 = 1;
@@ -44,6 +45,7 @@ pub(crate) struct Saved {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SavedLetters {
     /// Absolute.
+    #[serde(with = "crate::path_json")]
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
 }
@@ -66,7 +68,7 @@ pub(crate) enum StateError {
     #[error("state folder {folder}: {what}: {cause}", folder = folder.display())]
     Io { folder: PathBuf, what: &'static str, cause: io::Error },
     #[error(
-        "another load of the same sources into the same index is running{process}; wait for its end, or stop it and give --resume"
+        "another load of the same sources into the same index is running{process}; start this one again after its end"
     )]
     Locked { process: String },
 }
@@ -87,13 +89,7 @@ impl State {
         std::fs::create_dir_all(folder).map_err(io("cannot be made"))?;
         let lock_path = folder.join(format!("{key}.lock"));
         loop {
-            let mut lock = File::options()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&lock_path)
-                .map_err(io("cannot be written to"))?;
+            let mut lock = lock_file::open(&lock_path).map_err(io("cannot be written to"))?;
             match lock.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -148,19 +144,35 @@ impl State {
 
     /// Puts this text in the place of what the file held. After this it survives whatever happens.
     pub(crate) fn replace(&self, text: &[u8]) -> io::Result<()> {
+        self.replace_file(&self.path, text)
+    }
+
+    /// The same for another file of this job.
+    pub(crate) fn replace_file(&self, path: &Path, text: &[u8]) -> io::Result<()> {
         let tmp = self.path.with_extension("tmp");
+        // What a run that was killed has left. Nothing that stands there is written to: it may be a
+        // link to another file.
+        match std::fs::remove_file(&tmp) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
         // Reasons of errors quote documents, so it is nobody else's.
-        let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&tmp);
+        let file = File::options().write(true).create_new(true).mode(0o600).open(&tmp);
         let written = file.and_then(|mut file| {
             file.write_all(text)?;
             file.sync_all()
         });
-        if let Err(e) = written.and_then(|()| std::fs::rename(&tmp, &self.path)) {
+        if let Err(e) = written.and_then(|()| std::fs::rename(&tmp, path)) {
             // Half a file is of no use, and its room may be what is missing.
             let _ = std::fs::remove_file(&tmp);
             return Err(e);
         }
         File::open(&self.folder)?.sync_all()
+    }
+
+    /// Where it is written down that the load ended.
+    pub(crate) fn ended_path(&self) -> PathBuf {
+        self.path.with_extension("ended")
     }
 
     /// There is nothing to resume any more.
@@ -198,4 +210,27 @@ fn read(path: &Path) -> Result<Option<Saved>, String> {
     let saved: Saved = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
     saved.progress.check().map_err(|e| damaged(e.to_string()))?;
     Ok(Some(saved))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_in_the_folder_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        std::fs::write(&victim, "precious").unwrap();
+        let state = folder.path().join("state");
+        std::fs::create_dir(&state).unwrap();
+        symlink(&victim, state.join("k.tmp")).unwrap();
+        State::open(&state, "k").unwrap().replace(b"{}").unwrap();
+        assert_eq!(std::fs::read(state.join("k.json")).unwrap(), b"{}");
+        symlink(&victim, state.join("l.lock")).unwrap();
+        let error = State::open(&state, "l").unwrap_err().to_string();
+        assert!(error.contains("cannot be written to"), "{error}");
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+    }
 }

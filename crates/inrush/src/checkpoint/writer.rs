@@ -9,11 +9,13 @@ use inrush_core::ledger::Partition;
 use inrush_core::{Checkpoint, Flow, ItemBlock};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::record::Kept;
 use super::state::{Saved, State};
 use super::{uuid, write};
 use crate::cluster::stats::IndexStats;
 use crate::config::LoadConfig;
 use crate::dead_letter::SyncPoint;
+use crate::report::{Report, Status};
 use crate::run::Event;
 use crate::transport::Transport;
 
@@ -47,6 +49,8 @@ pub(crate) struct Checkpointer {
     at: Vec<(Partition, u64)>,
     step_docs: u64,
     every: Duration,
+    /// Of a load that is to be made once.
+    kept: Option<Kept>,
 }
 
 /// A write that has ended.
@@ -65,6 +69,7 @@ impl Checkpointer {
         saved: Saved,
         config: &LoadConfig,
         started: Instant,
+        kept: Option<Kept>,
     ) -> Self {
         Checkpointer {
             state,
@@ -81,6 +86,7 @@ impl Checkpointer {
             at: Vec::new(),
             step_docs: 0,
             every: config.state.as_ref().map_or(Duration::ZERO, |folder| folder.every),
+            kept,
         }
     }
 
@@ -170,8 +176,14 @@ impl Checkpointer {
         })
     }
 
-    /// There is nothing to resume any more.
-    pub(crate) fn remove(&self) {
+    /// There is nothing to resume any more. Of a load that is to be made once, how it ended is
+    /// written down before; not of one that failed, which may do better another time.
+    pub(crate) async fn end(self, report: &Report) {
+        if let Some(kept) = self.kept
+            && report.status != Status::Failed
+        {
+            kept.end(self.saved.indices.clone(), report, |path, text| self.state.replace_file(path, text)).await;
+        }
         if let Err(e) = self.state.remove() {
             tracing::warn!("cannot remove the checkpoint {}, which has had its day: {e}", self.state.path().display());
         }

@@ -45,6 +45,8 @@ pub struct Preflight {
     pub target: Option<Target>,
     /// The largest request that the cluster takes, bytes, where it says so.
     pub body_bytes_max: Option<u64>,
+    /// Whether an ingest pipeline is in force, or may be as far as can be seen.
+    pub pipelines: bool,
     /// What a person should know, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -67,11 +69,12 @@ pub async fn preflight(transport: &Transport, needs: &Needs) -> Result<Preflight
     let info = info?;
     let target = target?;
     let mut warnings = Vec::new();
+    let mut pipelines = needs.pipeline.is_some();
     if let Some(target) = &target {
         check_action(target, needs)?;
         check_privileges(target, needs, &privileges, &mut warnings)?;
         check_cluster_blocks(target, &cluster_blocks)?;
-        check_target(transport, &info, target, needs, &mut warnings).await?;
+        pipelines |= check_target(transport, &info, target, needs, &mut warnings).await?;
     }
     pipeline?;
     if let (Some(bytes), Some(disks)) = (needs.bytes_expected, disks) {
@@ -79,7 +82,7 @@ pub async fn preflight(transport: &Transport, needs: &Needs) -> Result<Preflight
             target.as_ref().filter(|_| !needs.recreate).and_then(Target::write_index).map(|index| index.replicas);
         warnings.extend(disks.check(bytes, replicas.or(needs.replicas).unwrap_or(1))?);
     }
-    Ok(Preflight { info, target, body_bytes_max, warnings })
+    Ok(Preflight { info, target, body_bytes_max, pipelines, warnings })
 }
 
 async fn look_up(transport: &Transport, name: Option<&str>) -> Result<Option<Target>, ClusterError> {
@@ -109,14 +112,15 @@ fn check_action(target: &Target, needs: &Needs) -> Result<(), ClusterError> {
     }
 }
 
-/// What is asked about the index itself: closed, blocked, its pipelines, room for fields.
+/// What is asked about the index itself: closed, blocked, its pipelines, room for fields. Returns whether it has pipelines, or may
+/// have some.
 async fn check_target(
     transport: &Transport,
     info: &ClusterInfo,
     target: &Target,
     needs: &Needs,
     warnings: &mut Vec<String>,
-) -> Result<(), ClusterError> {
+) -> Result<bool, ClusterError> {
     if matches!(target.kind, TargetKind::Hidden) {
         let name = &target.name;
         warnings.push(format!(
@@ -142,16 +146,17 @@ async fn check_target(
             let (default, last) = pipelines_of_new(transport, &target.name, needs.settings.as_ref()).await?;
             (&target.name, default, last)
         }
-        None => return Ok(()),
+        None => return Ok(true),
     };
     // The pipeline that a request names replaces the index's default one, never the final one.
     let default = default.filter(|_| needs.pipeline.is_none());
     let named_by = |setting: &str| format!("which index.{setting} of {index} names");
+    let named = [&default, &last].into_iter().flatten().any(|name| name != "_none");
     let (default, last) = tokio::join!(
         check_pipeline(transport, default.as_deref(), named_by("default_pipeline")),
         check_pipeline(transport, last.as_deref(), named_by("final_pipeline")),
     );
-    default.and(last)
+    default.and(last).map(|()| named)
 }
 
 /// The default and the final pipeline of an index that is yet to be made: its own settings win over those of its template.

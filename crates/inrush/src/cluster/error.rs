@@ -46,6 +46,19 @@ pub enum ClusterError {
         /// What is wrong with the answer.
         problem: String,
     },
+    /// A reply that cannot be read because of a document in it that is no JSON, and was taken by
+    /// the server all the same.
+    #[error(
+        "{what}: the document {id:?} is kept in the index and is no JSON: {problem}; load it again as JSON, or delete it"
+    )]
+    Stored {
+        /// What was asked.
+        what: String,
+        /// The id of the document.
+        id: String,
+        /// What is wrong with the answer.
+        problem: String,
+    },
     /// The target cannot be loaded into as it is.
     #[error("{name}: {problem}")]
     Target {
@@ -78,6 +91,7 @@ impl ClusterError {
             ClusterError::Refused { status, .. } => Some(*status),
             ClusterError::Http(_)
             | ClusterError::Reply { .. }
+            | ClusterError::Stored { .. }
             | ClusterError::Target { .. }
             | ClusterError::NoPipeline { .. }
             | ClusterError::Disk(_) => None,

@@ -211,9 +211,23 @@ pub enum Created {
 /// [`ClusterError::Target`] for a name that no server takes, [`ClusterError::Refused`] with the server's reason for
 /// settings and mappings that it does not take.
 pub async fn create(transport: &Transport, name: &str, how: &CreateIndex) -> Result<Created, ClusterError> {
+    create_with(transport, name, how, "").await
+}
+
+/// The query that makes the servers answer once the index is known, before its shards are there.
+pub(super) const WAIT_FOR_NO_SHARD: &str = "?wait_for_active_shards=0";
+
+/// The same with a query.
+pub(super) async fn create_with(
+    transport: &Transport,
+    name: &str,
+    how: &CreateIndex,
+    query: &str,
+) -> Result<Created, ClusterError> {
     check_index_name(name).map_err(|problem| ClusterError::Target { name: name.to_owned(), problem })?;
     let what = format!("creating the index {name}");
-    let answer = transport.ask(Method::PUT, &format!("/{}", path_segment(name)), Some(&creation_body(how))).await?;
+    let path = format!("/{}{query}", path_segment(name));
+    let answer = transport.ask(Method::PUT, &path, Some(&creation_body(how))).await?;
     let body = answer.json(&what)?;
     match answer.status() {
         200..=299 => {
@@ -383,7 +397,7 @@ fn fields(mapping: &Value) -> u64 {
 
 /// The composable template with the highest priority that applies to `name`. A cluster or a user that cannot show
 /// templates has none, as far as we know.
-async fn template_for(transport: &Transport, name: &str) -> Result<Option<Template>, ClusterError> {
+pub(crate) async fn template_for(transport: &Transport, name: &str) -> Result<Option<Template>, ClusterError> {
     let path = "/_index_template/*?filter_path=index_templates.name,index_templates.index_template.index_patterns,\
                 index_templates.index_template.priority,index_templates.index_template.data_stream";
     match transport.demand("looking up index templates", Method::GET, path, None).await {

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::error::ClusterError;
+use super::stored;
 use crate::transport::{Transport, path_segment};
 
 /// Ids on one page of a [`Scan`]: the servers' default of `index.max_result_window`.
@@ -247,8 +248,8 @@ async fn read(
         return Err(ClusterError::from_status(what, answer.status(), &answer.json(what)?));
     }
     let wrong = |problem: String| ClusterError::Reply { what: what.to_owned(), problem };
-    let reply: Reply<Document> =
-        serde_json::from_slice(&answer.response.body).map_err(|error| wrong(error.to_string()))?;
+    let reply: Reply<Document> = serde_json::from_slice(&answer.response.body)
+        .map_err(|error| stored::no_json(what, &answer.response.body).unwrap_or_else(|| wrong(error.to_string())))?;
     let failed = reply.shards.as_ref().map_or(0, |shards| shards.failed);
     if reply.timed_out || failed > 0 {
         return Err(wrong(format!("the answer is not complete: {failed} shards failed")));

@@ -124,6 +124,7 @@ impl Transport {
     pub(crate) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, HttpError> {
         let reads = method == Method::GET || is_read(path);
         let mut request = Request::new(method, path);
+        request.reply_bytes_max = reply_bytes_max(path);
         if let Some(body) = body {
             request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             request.body = vec![Bytes::from(body.to_string())];
@@ -133,6 +134,12 @@ impl Transport {
         loop {
             tries += 1;
             let result = self.request(&request).await.result;
+            match &result {
+                Ok(response) => {
+                    tracing::debug!("{} {path}: {}, {:?}", request.method, response.status, response.elapsed)
+                }
+                Err(error) => tracing::debug!("{error}"),
+            }
             let asked_for = match &result {
                 Ok(response) if matches!(response.status, 429 | 503) => response.retry_after,
                 Err(error) if error.kind == HttpErrorKind::NotSent || (reads && error.kind == HttpErrorKind::Lost) => {
@@ -168,6 +175,15 @@ impl Transport {
 fn is_read(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     path.ends_with("/_mget") || path.ends_with("/_search")
+}
+
+/// The largest reply that a question can have: who answers to `GET /` says a few lines, and only documents can be very large.
+fn reply_bytes_max(path: &str) -> Option<usize> {
+    match path {
+        "/" => Some(64 << 10),
+        path if is_read(path) => None,
+        _ => Some(64 << 20),
+    }
 }
 
 fn beginning(body: &[u8]) -> String {

@@ -96,6 +96,29 @@ pub fn merge(under: &mut Value, over: &Value) {
     }
 }
 
+/// Settings by their full names, whatever form they were given in.
+pub(crate) fn flat(settings: &Value) -> Map<String, Value> {
+    fn add(name: &str, value: &Value, to: &mut Map<String, Value>) {
+        match value {
+            Value::Object(inner) => {
+                for (key, value) in inner {
+                    let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                    add(&name, value, to);
+                }
+            }
+            value => {
+                let name = if name.starts_with("index.") { name.to_owned() } else { format!("index.{name}") };
+                to.insert(name, value.clone());
+            }
+        }
+    }
+    let mut named = Map::new();
+    if settings.is_object() {
+        add("", settings, &mut named);
+    }
+    named
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -3,17 +3,17 @@
 
 use std::io::Write;
 
-use super::table::{Column, Kind, fields};
+use super::table::{Columns, Kind};
 use super::{ConvertError, Converted, for_each_block};
 use crate::source::Source;
 
 pub(super) fn write(
     source: &mut dyn Source,
-    columns: &[Column],
+    columns: &Columns,
     out: &mut impl Write,
 ) -> Result<Converted, ConvertError> {
     let mut row = Vec::new();
-    for (at, column) in columns.iter().enumerate() {
+    for (at, column) in columns.all.iter().enumerate() {
         separate(at, &mut row);
         cell(&column.name, &mut row);
     }
@@ -22,10 +22,10 @@ pub(super) fn write(
     for_each_block(source, |block, rows| {
         row.clear();
         for record in 0..block.records.len() {
-            let fields = fields(block.record(record)).map_err(|problem| rows.error(record, problem))?;
-            for (at, column) in columns.iter().enumerate() {
+            let cells = columns.row(block.record(record)).map_err(|problem| rows.error(record, problem))?;
+            for (at, value) in cells.into_iter().enumerate() {
                 separate(at, &mut row);
-                let Some((_, value)) = fields.iter().find(|(name, _)| *name == column.name) else { continue };
+                let Some(value) = value else { continue };
                 match value.kind() {
                     Some(Kind::Null) => {}
                     Some(Kind::String) => cell(&value.text(), &mut row),

@@ -52,6 +52,7 @@ pub(super) fn bulk(
     let BulkLines { action, id, routing } = lines.clone();
     // A fixed index is not written into the lines.
     let encoder = Encoder::new(Operations { action, index, id, routing, version: None, drop: Vec::new() });
+    source.keep_texts(&encoder.fields());
     let mut weaver = SmileWeaver::default();
     for_each_block(source, |block, rows| {
         let mut items = encoder.encode(block);

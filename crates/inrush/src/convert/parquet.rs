@@ -3,35 +3,39 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
+use arrow_array::builder::{
+    BooleanBuilder, Decimal128Builder, Decimal256Builder, Float64Builder, Int64Builder, StringBuilder,
+};
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_buffer::i256;
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use super::table::{Cell, Column, Kind, fields};
+use super::table::{Cell, Column, Columns, Kind};
 use super::{ConvertError, Converted, Rows, for_each_block};
+use crate::numbers::{Holder, Numbers, scaled};
 use crate::source::Source;
 
 pub(super) fn write(
     source: &mut dyn Source,
-    columns: &[Column],
+    columns: &Columns,
     out: &mut (impl Write + Send),
 ) -> Result<Converted, ConvertError> {
-    if columns.is_empty() {
+    if columns.all.is_empty() {
         return Err(ConvertError::Impossible("there are no fields, and Parquet needs a column".to_owned()));
     }
-    let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Result<Vec<_>, _>>()?));
+    let schema = Arc::new(Schema::new(columns.all.iter().map(field).collect::<Result<Vec<_>, _>>()?));
     let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
     let failed = |error: parquet::errors::ParquetError| ConvertError::Write(std::io::Error::other(error));
     let mut writer = ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties)).map_err(failed)?;
     let converted = for_each_block(source, |block, rows| {
-        let mut builders: Vec<Builder> = columns.iter().map(Builder::new).collect();
+        let mut builders: Vec<Builder> =
+            columns.all.iter().map(|column| Builder::new(column, block.records.len())).collect();
         for record in 0..block.records.len() {
-            let fields = fields(block.record(record)).map_err(|problem| rows.error(record, problem))?;
-            for (column, builder) in columns.iter().zip(&mut builders) {
-                let value = fields.iter().find(|(name, _)| *name == column.name).map(|(_, value)| *value);
+            let cells = columns.row(block.record(record)).map_err(|problem| rows.error(record, problem))?;
+            for ((value, column), builder) in cells.into_iter().zip(&columns.all).zip(&mut builders) {
                 builder.push(value.filter(|value| value.kind() != Some(Kind::Null)), (column, record, rows))?;
             }
         }
@@ -47,8 +51,15 @@ pub(super) fn write(
 fn field(column: &Column) -> Result<Field, ConvertError> {
     let data_type = match column.kind {
         Kind::Boolean => DataType::Boolean,
-        Kind::Integer => DataType::Int64,
-        Kind::Number => DataType::Float64,
+        Kind::Number(numbers) => match numbers.holder() {
+            Holder::Integer => DataType::Int64,
+            Holder::Decimal(precision, scale) if precision <= DECIMAL128_MAX_PRECISION => {
+                DataType::Decimal128(precision, scale as i8)
+            }
+            Holder::Decimal(precision, scale) => DataType::Decimal256(precision, scale as i8),
+            // Values that are none are refused.
+            Holder::Double | Holder::Rounded | Holder::Nothing => DataType::Float64,
+        },
         Kind::String | Kind::Null => DataType::Utf8,
         Kind::Mixed => {
             return Err(ConvertError::Impossible(format!(
@@ -64,16 +75,30 @@ enum Builder {
     Boolean(BooleanBuilder),
     Integer(Int64Builder),
     Number(Float64Builder),
+    Decimal(Decimal128Builder, u8),
+    Long(Decimal256Builder, u8),
     String(StringBuilder),
 }
 
 impl Builder {
-    fn new(column: &Column) -> Self {
+    fn new(column: &Column, rows: usize) -> Self {
         match column.kind {
-            Kind::Boolean => Builder::Boolean(BooleanBuilder::new()),
-            Kind::Integer => Builder::Integer(Int64Builder::new()),
-            Kind::Number => Builder::Number(Float64Builder::new()),
-            Kind::String | Kind::Null | Kind::Mixed => Builder::String(StringBuilder::new()),
+            Kind::Boolean => Builder::Boolean(BooleanBuilder::with_capacity(rows)),
+            Kind::Number(numbers) => match numbers.holder() {
+                Holder::Integer => Builder::Integer(Int64Builder::with_capacity(rows)),
+                Holder::Decimal(precision, scale) if precision <= DECIMAL128_MAX_PRECISION => {
+                    let of = DataType::Decimal128(precision, scale as i8);
+                    Builder::Decimal(Decimal128Builder::with_capacity(rows).with_data_type(of), scale)
+                }
+                Holder::Decimal(precision, scale) => {
+                    let of = DataType::Decimal256(precision, scale as i8);
+                    Builder::Long(Decimal256Builder::with_capacity(rows).with_data_type(of), scale)
+                }
+                Holder::Double | Holder::Rounded | Holder::Nothing => {
+                    Builder::Number(Float64Builder::with_capacity(rows))
+                }
+            },
+            Kind::String | Kind::Null | Kind::Mixed => Builder::String(StringBuilder::with_capacity(rows, 0)),
         }
     }
 
@@ -86,7 +111,7 @@ impl Builder {
         let refuse = || {
             let text = value.map_or("", |value| value.0);
             let problem = format!(
-                "field `{}` is {text}, which a Parquet column of 64-bit floats cannot say exactly; convert to NDJSON or CSV",
+                "field `{}` is {text}, which a Parquet column of floats cannot say exactly beside its other values; convert to NDJSON or CSV",
                 column.name
             );
             rows.error(record, problem)
@@ -101,6 +126,14 @@ impl Builder {
                 None => None,
                 Some(value) => Some(exact(value.0).ok_or_else(refuse)?),
             }),
+            Builder::Decimal(builder, scale) => builder.append_option(match value {
+                None => None,
+                Some(value) => Some(scaled(value.0, *scale).parse().map_err(|_| refuse())?),
+            }),
+            Builder::Long(builder, scale) => builder.append_option(match value {
+                None => None,
+                Some(value) => Some(i256::from_string(&scaled(value.0, *scale)).ok_or_else(refuse)?),
+            }),
             Builder::String(builder) => builder.append_option(value.map(Cell::text)),
         }
         Ok(())
@@ -111,6 +144,8 @@ impl Builder {
             Builder::Boolean(builder) => Arc::new(builder.finish()),
             Builder::Integer(builder) => Arc::new(builder.finish()),
             Builder::Number(builder) => Arc::new(builder.finish()),
+            Builder::Decimal(builder, _) => Arc::new(builder.finish()),
+            Builder::Long(builder, _) => Arc::new(builder.finish()),
             Builder::String(builder) => Arc::new(builder.finish()),
         }
     }
@@ -118,29 +153,5 @@ impl Builder {
 
 /// The double that is written so, if its shortest text has the same digits.
 fn exact(text: &str) -> Option<f64> {
-    let value: f64 = text.parse().ok()?;
-    (value.is_finite() && digits(text) == digits(&format!("{value:e}"))).then_some(value)
-}
-
-/// The digits that count.
-fn digits(text: &str) -> String {
-    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    digits.trim_start_matches('0').trim_end_matches('0').to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_that_a_double_cannot_say_are_not_taken() {
-        for good in ["1.50", "0.1", "-2.5e-7", "100", "0", "9007199254740993e1", "1e3", "43.3587840"] {
-            let expected = if good == "9007199254740993e1" { None } else { Some(good.parse().unwrap()) };
-            assert_eq!(exact(good), expected, "{good}");
-        }
-        for bad in ["9007199254740993", "3.14159265358979323846", "1e999"] {
-            assert_eq!(exact(bad), None, "{bad}");
-        }
-    }
+    if Numbers::of(text).are_doubles() { text.parse().ok() } else { None }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{ConvertError, for_each_block};
+use crate::numbers::Numbers;
 use crate::source::Source;
 
 /// Columns of a table: more are a mistake, as of a field whose names are data.
@@ -20,10 +21,7 @@ pub(super) enum Kind {
     #[default]
     Null,
     Boolean,
-    /// Whole numbers of 64 bits.
-    Integer,
-    /// Numbers.
-    Number,
+    Number(Numbers),
     String,
     /// Several of these: fine as text.
     Mixed,
@@ -48,8 +46,7 @@ impl Cell<'_> {
             Some(b't' | b'f') => Some(Kind::Boolean),
             Some(b'"') => Some(Kind::String),
             Some(b'{' | b'[') => None,
-            Some(_) if self.0.parse::<i64>().is_ok() => Some(Kind::Integer),
-            Some(_) => Some(Kind::Number),
+            Some(_) => Some(Kind::Number(Numbers::of(self.0))),
         }
     }
 
@@ -65,22 +62,77 @@ impl Kind {
         match (self, other) {
             (Kind::Null, kind) | (kind, Kind::Null) => kind,
             (a, b) if a == b => a,
-            (Kind::Integer | Kind::Number, Kind::Integer | Kind::Number) => Kind::Number,
+            (Kind::Number(a), Kind::Number(b)) => Kind::Number(a.join(b)),
             _ => Kind::Mixed,
         }
     }
 }
 
 /// The fields of a document in its order.
-pub(super) fn fields(document: &[u8]) -> Result<Vec<(String, Cell<'_>)>, String> {
+fn fields(document: &[u8]) -> Result<Vec<(String, Cell<'_>)>, String> {
     let text = std::str::from_utf8(document).map_err(|_| "not UTF-8".to_owned())?;
     let Fields(fields) = serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))?;
-    for (at, (name, _)) in fields.iter().enumerate() {
-        if fields[..at].iter().any(|(earlier, _)| earlier == name) {
-            return Err(format!("field `{name}` is there twice"));
-        }
-    }
     Ok(fields)
+}
+
+fn twice(name: &str) -> String {
+    format!("field `{name}` is there twice")
+}
+
+/// The columns of a table.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    pub(super) all: Vec<Column>,
+    places: HashMap<String, usize>,
+    /// By column, the last document that had it, counted from 1.
+    last: Vec<u64>,
+    documents: u64,
+}
+
+impl Columns {
+    /// Takes the fields of one more document.
+    fn add(&mut self, document: &[u8]) -> Result<(), String> {
+        self.documents += 1;
+        for (name, value) in fields(document)? {
+            let Some(kind) = value.kind() else {
+                let what = if value.0.starts_with('[') { "an array" } else { "an object" };
+                return Err(format!(
+                    "field `{name}` is {what}, and a table has flat values only; convert to NDJSON or SMILE"
+                ));
+            };
+            let next = self.all.len();
+            let place = *self.places.entry(name).or_insert_with_key(|name| {
+                self.all.push(Column { name: name.clone(), kind: Kind::Null });
+                self.last.push(0);
+                next
+            });
+            let column = &mut self.all[place];
+            column.kind = column.kind.and(kind);
+            if std::mem::replace(&mut self.last[place], self.documents) == self.documents {
+                return Err(twice(&column.name));
+            }
+            if self.all.len() > COLUMNS_MAX {
+                return Err(format!("there are more than {COLUMNS_MAX} different fields"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of a document by column; `None` where it has none.
+    pub(super) fn row<'a>(&self, document: &'a [u8]) -> Result<Vec<Option<Cell<'a>>>, String> {
+        let mut row = vec![None; self.all.len()];
+        for (name, value) in fields(document)? {
+            let place = self.places.get(&name).ok_or_else(|| {
+                format!(
+                    "field `{name}` was not there when the source was read for its columns; it has changed meanwhile"
+                )
+            })?;
+            if row[*place].replace(value).is_some() {
+                return Err(twice(&name));
+            }
+        }
+        Ok(row)
+    }
 }
 
 struct Fields<'a>(Vec<(String, Cell<'a>)>);
@@ -111,30 +163,11 @@ impl<'de> Deserialize<'de> for Fields<'de> {
 }
 
 /// Reads a source to its end and finds its columns, in the order in which they first come.
-pub(super) fn columns(source: &mut dyn Source) -> Result<Vec<Column>, ConvertError> {
-    let mut columns: Vec<Column> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
+pub(super) fn columns(source: &mut dyn Source) -> Result<Columns, ConvertError> {
+    let mut columns = Columns::default();
     for_each_block(source, |block, rows| {
         for record in 0..block.records.len() {
-            let fields = fields(block.record(record)).map_err(|problem| rows.error(record, problem))?;
-            for (name, value) in fields {
-                let Some(kind) = value.kind() else {
-                    let what = if value.0.starts_with('[') { "an array" } else { "an object" };
-                    let problem = format!(
-                        "field `{name}` is {what}, and a table has flat values only; convert to NDJSON or SMILE"
-                    );
-                    return Err(rows.error(record, problem));
-                };
-                let next = columns.len();
-                let place = *places.entry(name).or_insert_with_key(|name| {
-                    columns.push(Column { name: name.clone(), kind: Kind::Null });
-                    next
-                });
-                columns[place].kind = columns[place].kind.and(kind);
-                if columns.len() > COLUMNS_MAX {
-                    return Err(rows.error(record, format!("there are more than {COLUMNS_MAX} different fields")));
-                }
-            }
+            columns.add(block.record(record)).map_err(|problem| rows.error(record, problem))?;
         }
         Ok(())
     })?;
@@ -150,30 +183,48 @@ mod tests {
         let found = fields(br#" {"b":1.50, "a":"x\u0041", "c":null,"d":12345678901234567890,"e":-0} "#).unwrap();
         let seen: Vec<_> =
             found.iter().map(|(name, cell)| (name.as_str(), cell.text(), cell.kind().unwrap())).collect();
+        let number = |text| Kind::Number(Numbers::of(text));
         let expected = [
-            ("b", "1.50", Kind::Number),
+            ("b", "1.50", number("1.50")),
             ("a", "xA", Kind::String),
             ("c", "null", Kind::Null),
-            ("d", "12345678901234567890", Kind::Number),
-            ("e", "-0", Kind::Integer),
+            ("d", "12345678901234567890", number("12345678901234567890")),
+            ("e", "-0", number("-0")),
         ];
         assert_eq!(seen, expected.map(|(name, text, kind)| (name, text.to_owned(), kind)));
-        assert!(fields(br#"{"a":1,"a":2}"#).unwrap_err().contains("twice"));
+        let mut columns = Columns::default();
+        assert!(columns.add(br#"{"a":1,"a":2}"#).unwrap_err().contains("twice"));
+        assert!(columns.row(br#"{"a":1,"a":2}"#).unwrap_err().contains("twice"));
+        assert!(columns.row(br#"{"b":1}"#).unwrap_err().contains("`b` was not there"));
         assert!(fields(b"[1]").unwrap_err().contains("expected a JSON object"));
     }
 
     #[test]
     fn kinds_widen_as_far_as_numbers_go() {
         use Kind::*;
+        let (integer, number) = (Number(Numbers::of("1")), Number(Numbers::of("2.5")));
         for (a, b, both) in [
-            (Null, Integer, Integer),
-            (Integer, Number, Number),
+            (Null, integer, integer),
+            (integer, number, number),
             (String, String, String),
-            (String, Integer, Mixed),
-            (Boolean, Integer, Mixed),
+            (String, integer, Mixed),
+            (Boolean, integer, Mixed),
             (Mixed, Null, Mixed),
         ] {
             assert_eq!((a.and(b), b.and(a)), (both, both));
         }
+    }
+
+    #[test]
+    fn the_columns_of_a_wide_document_are_found_by_name() {
+        let names = (0..COLUMNS_MAX).map(|at| format!("\"c{at}\":{at}")).collect::<Vec<_>>();
+        let document = format!("{{{}}}", names.join(","));
+        let mut columns = Columns::default();
+        // Looking for each among all would take ten thousand million comparisons.
+        for _ in 0..100 {
+            columns.add(document.as_bytes()).unwrap();
+            assert_eq!(columns.row(document.as_bytes()).unwrap()[COLUMNS_MAX - 1].unwrap().0, "9999");
+        }
+        assert!(columns.add(b"{\"more\":1}").unwrap_err().contains("more than"));
     }
 }

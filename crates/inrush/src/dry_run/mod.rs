@@ -5,19 +5,20 @@ mod fit;
 mod read;
 
 use http::Method;
+use inrush_core::Action;
 use inrush_core::encode::Encoder;
 use inrush_core::infer::NoteKind;
-use inrush_core::{Action, Operations};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::cluster::check::{Preflight, preflight};
-use crate::cluster::{ClusterError, TargetKind, index};
+use crate::cluster::trial::{self, Verdict};
+use crate::cluster::{ClusterError, TargetKind, index, one_cluster};
 use crate::config::LoadConfig;
 use crate::error::LoadError;
 use crate::finish;
 use crate::ids::Ids;
-use crate::loader::{http_options, needs};
+use crate::loader::{NOTHING_READ, http_options, index_uuids, needs, reads_itself};
 use crate::source::Source;
 use crate::transport::{Transport, path_segment};
 use fit::Mapping;
@@ -55,6 +56,9 @@ pub struct DryRun {
     pub docs_failing: u64,
     /// The first of them.
     pub failures: Vec<Failure>,
+    /// How a bake would build the index and hand it over; `None` where it would be loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bake: Option<String>,
     /// What would keep the load from beginning, or from coming to its end.
     pub problems: Vec<String>,
     /// What a person should know besides.
@@ -111,26 +115,25 @@ pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<
         documents: Vec::new(),
         docs_failing: 0,
         failures: Vec::new(),
+        bake: None,
         problems: Vec::new(),
         warnings: Vec::new(),
     };
     let mut target = Target { may_be_made: true, ..Target::default() };
     if !config.to.is_empty() {
         let transport = Transport::new(&config.to, config.credentials.clone(), &http_options(&config))?;
-        target = ask(&transport, &mut config, source.bytes_total(), &mut run).await?;
+        one_cluster(&transport).await.map_err(LoadError::Usage)?;
+        let coming = Coming { bytes: source.bytes_total(), read_from: index_uuids(source.as_ref())? };
+        target = ask(&transport, &mut config, coming, &mut run).await?;
     }
+    // All files are looked at where an index is deleted for them.
+    let unreadable = if config.create.recreate { source.check_all().err() } else { None };
     if target.may_be_made && config.index.fixed().is_some() {
         run.create = Some(index::creation_body(&config.create.for_index(config.index.as_str())));
     }
     let action = if target.is_data_stream && config.action == Action::Index { Action::Create } else { config.action };
-    let encoder = Encoder::new(Operations {
-        action,
-        index: config.index.clone(),
-        id: config.id.clone(),
-        routing: config.routing.clone(),
-        version: config.version.clone(),
-        drop: config.drop.clone(),
-    });
+    let encoder = Encoder::new(config.operations(action));
+    let dropped = encoder.dropped();
     let mapping = match target.mapping {
         Some(mapping) => Some(mapping),
         // That of the index that would be made.
@@ -139,6 +142,7 @@ pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<
     let ids = config.id_from.map(|from| Ids::new(from, source.names()));
     let reading = tokio::task::spawn_blocking(move || {
         let mut source = source;
+        source.keep_texts(&encoder.fields());
         let limits = Limits { docs: DOCS, shown: SHOWN };
         let looked = look(source.as_mut(), &encoder, ids.as_ref(), mapping.as_ref(), &limits);
         let warnings = source.warnings().map(|warnings| warnings.list()).unwrap_or_default();
@@ -160,8 +164,16 @@ pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<
     run.growth = (bytes.1 > 0).then(|| bytes.0 as f64 / bytes.1 as f64);
     (run.docs_looked_at, run.complete, run.documents) = (docs, complete, shown);
     (run.docs_failing, run.failures) = (failing, failures);
-    run.problems.extend(broken.map(|error| format!("cannot read on: {error}")));
+    let broken = broken.map(|error| format!("cannot read on: {error}"));
+    run.problems.extend(broken.or_else(|| unreadable.map(|error| error.to_string())));
+    if docs == 0 && complete && !config.allow_empty {
+        let refused = config.create.recreate || config.finish.swap.is_some();
+        if refused { &mut run.problems } else { &mut run.warnings }.push(NOTHING_READ.to_owned());
+    }
     run.warnings.extend(warnings.iter().map(ToString::to_string));
+    if complete && docs > 0 {
+        run.warnings.extend(dropped.warnings());
+    }
     Ok(run)
 }
 
@@ -174,10 +186,17 @@ struct Target {
     may_be_made: bool,
 }
 
+/// What is known about the documents.
+struct Coming {
+    bytes: Option<u64>,
+    /// The UUIDs of the indices that they are read from.
+    read_from: Vec<String>,
+}
+
 async fn ask(
     transport: &Transport,
     config: &mut LoadConfig,
-    bytes: Option<u64>,
+    Coming { bytes, read_from }: Coming,
     run: &mut DryRun,
 ) -> Result<Target, LoadError> {
     match finish::begin(transport, config, None).await {
@@ -209,12 +228,25 @@ async fn ask(
         TargetKind::DataStream { .. } => "data_stream",
         TargetKind::Hidden => "hidden",
     });
+    run.problems.extend(reads_itself(Some(&found), &read_from).err().map(|error| error.to_string()));
     let missing = matches!(found.kind, TargetKind::Missing { .. });
     let mut target = Target {
         mapping: None,
         is_data_stream: found.is_data_stream(),
         may_be_made: config.create.recreate || missing && !found.is_data_stream(),
     };
+    if target.may_be_made {
+        match trial::simulate(transport, &found.name, &config.create.for_index(&found.name)).await {
+            Verdict::Taken if config.create.is_given() => run.warnings.push(
+                "not checked, because it takes making the index: the cluster's limit of shards, and what depends on mapping and settings together, such as sort fields".to_owned(),
+            ),
+            Verdict::Taken => {}
+            Verdict::Refused(why) => run.problems.push(format!("the index {} could not be made: {why}", found.name)),
+            Verdict::NotAsked(why) => run.warnings.push(format!(
+                "whether the cluster takes mapping, settings and shards was not checked: it does not answer without making the index ({why})"
+            )),
+        }
+    }
     if let (false, Some(write)) = (target.may_be_made, found.write_index()) {
         let what = format!("looking up the mapping of {}", write.name);
         let body = transport.demand(&what, Method::GET, &format!("/{}", path_segment(&write.name)), None).await;

@@ -44,12 +44,22 @@ pub struct SwapConfig {
     pub old_writes: OldWrites,
     /// Bodies of searches that are each run once on the new index before the swap. One that fails stops the swap.
     pub warm: Vec<Value>,
+    /// How many documents fewer than the old index the new one may hold, in percent of those of the
+    /// old one. Fewer stop the swap. Default 50. An index without documents needs
+    /// [`crate::config::LoadConfig::allow_empty`] besides.
+    pub shrink_max: f64,
 }
 
 impl SwapConfig {
     /// A swap with the defaults.
     pub fn new(alias: impl Into<String>) -> Self {
-        SwapConfig { alias: alias.into(), delete_old: false, old_writes: OldWrites::Report, warm: Vec::new() }
+        SwapConfig {
+            alias: alias.into(),
+            delete_old: false,
+            old_writes: OldWrites::Report,
+            warm: Vec::new(),
+            shrink_max: 50.0,
+        }
     }
 
     pub(crate) fn check(&self) -> Result<(), String> {

@@ -4,6 +4,7 @@ mod config;
 mod force_merge;
 mod old_writes;
 mod report;
+mod size;
 mod swap;
 mod swapping;
 mod wait_for;
@@ -51,6 +52,8 @@ pub(crate) struct Finishing {
     old_writes: Option<OldWritesReport>,
     /// Why the alias was not moved.
     why_not: String,
+    /// The flag that lets an index with so few documents take the place of the old one.
+    would_allow: Option<&'static str>,
 }
 
 impl Finishing {
@@ -74,6 +77,7 @@ impl Finishing {
             caught_up: None,
             old_writes: None,
             why_not: String::new(),
+            would_allow: None,
         }
     }
 
@@ -225,6 +229,13 @@ impl Finishing {
             (false, None) => format!("{}; there is no {alias} yet, and {index} is kept", self.why_not),
         };
         let delete = format!("DELETE /{index}");
+        let by_hand = format!("POST /_aliases {}", swap::actions(swapping, &swapping.carried));
+        let if_meant = self.would_allow.map(|flag| match resumable {
+            true => format!(
+                "if that is meant: the same command with --resume {flag} moves the alias and loads nothing again, or {by_hand}"
+            ),
+            false => format!("if that is meant: {by_hand}"),
+        });
         let what_next = match status {
             _ if self.swapped => None,
             _ if self.in_doubt && resumable => {
@@ -232,9 +243,9 @@ impl Finishing {
             }
             _ if self.in_doubt => Some(format!("look at GET /_alias/{alias} before anything is deleted")),
             Status::Incomplete => Some(format!(
-                "load what is missing with --index {index}, then POST /_aliases {}; or delete the new index: {delete}",
-                swap::actions(swapping, &serde_json::Map::new())
+                "load what is missing with --index {index}, then {by_hand}; or delete the new index: {delete}"
             )),
+            _ if if_meant.is_some() => if_meant.map(|how| format!("{how}; else delete the new index: {delete}")),
             _ if resumable => {
                 Some(format!("the same command with --resume goes on with {index}; or delete it: {delete}"))
             }
@@ -287,6 +298,11 @@ impl Finishing {
 
     async fn swap(&mut self) {
         let Some(swapping) = self.swapping.clone().filter(|swapping| !swapping.is_done) else { return };
+        if let Err(refused) = size::check(&self.waiting.transport, &swapping).await {
+            self.would_allow = refused.flag;
+            self.report.failure = Some(format!("{}: {}", Step::Swap.name(), refused.why));
+            return;
+        }
         let is_index = swapping.noted.old.as_ref().is_some_and(|old| old.name == swapping.options.alias);
         if is_index {
             // It will be gone.

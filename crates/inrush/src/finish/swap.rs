@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::report::Step;
-use super::swapping::{Swapping, difference, standing};
+use super::swapping::{Swapping, carried, difference, standing};
 use super::waiting::{Waiting, is_passing};
 use crate::cluster::aliases::{self, Place};
 use crate::cluster::index;
@@ -33,8 +33,7 @@ pub(super) async fn swap(waiting: &Waiting, swapping: &Swapping, in_doubt: &mut 
                     return Err(format!("{difference} during the load"));
                 }
                 // What it carries may have been changed since the load began.
-                let carried = now.as_ref().and_then(|(_, carrier)| carrier.aliases.get(alias)?.as_object().cloned());
-                match aliases::update(transport, &actions(swapping, &carried.unwrap_or_default())).await {
+                match aliases::update(transport, &actions(swapping, &carried(alias, &now))).await {
                     Ok(()) => return Ok(moved(swapping)),
                     Err(error) if is_passing(&error) => {
                         *in_doubt = true;

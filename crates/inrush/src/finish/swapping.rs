@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::config::{OldWrites, SwapConfig};
 use crate::cluster::aliases::{self, Carrier};
@@ -46,6 +47,10 @@ pub(crate) struct Swapping {
     pub(crate) is_done: bool,
     /// This run goes on with the index of an earlier one.
     pub(super) resumed: bool,
+    /// The new index may be empty.
+    pub(super) allow_empty: bool,
+    /// What the alias carries where it stands before the load.
+    pub(super) carried: Map<String, Value>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -70,6 +75,7 @@ pub(crate) async fn begin(
         check_old(&options, &now)?;
     }
     let warnings = routing_warning(config, alias, &now).into_iter().collect();
+    let carried = carried(alias, &now);
     let resumed = earlier.is_some();
     let noted = match earlier {
         Some(noted) => {
@@ -97,7 +103,8 @@ pub(crate) async fn begin(
     };
     config.index = noted.index.parse().map_err(LoadError::Usage)?;
     tracing::info!("loading into the new index {}, for the alias {alias}", noted.index);
-    Ok(Some(Swapping { options, noted, is_done, resumed, warnings }))
+    let allow_empty = config.allow_empty;
+    Ok(Some(Swapping { options, noted, is_done, resumed, allow_empty, carried, warnings }))
 }
 
 impl Swapping {
@@ -165,6 +172,12 @@ pub(super) async fn standing(transport: &Transport, alias: &str) -> Result<Stand
         ));
     }
     Ok(found.into_iter().next())
+}
+
+/// Filter, routing and write-index flag of the alias.
+pub(super) fn carried(alias: &str, now: &Standing) -> Map<String, Value> {
+    let carried = now.as_ref().and_then(|(_, carrier)| carrier.aliases.get(alias)?.as_object().cloned());
+    carried.unwrap_or_default()
 }
 
 /// What keeps the old index from being treated as is asked for.

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 pub(crate) use follow::{Guards, Next, Plans};
-pub(crate) use plan::{Plan, plan, plan_write_block};
+pub(crate) use plan::{Coming, Earlier, Plan, plan, plan_write_block};
 pub use recover::{RecoverOptions, Recovered, RecoveredState, recover};
 pub use store::GUARD_INDEX;
 

@@ -22,7 +22,25 @@ pub(crate) struct Plan {
     pub(crate) folder: Option<PathBuf>,
 }
 
-/// Decides before the first document. `created`: the index was made just now.
+/// What is known about the load besides its configuration.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Coming {
+    /// Bytes of the sources, as far as they are known.
+    pub(crate) bytes: Option<u64>,
+    /// The index was made just now.
+    pub(crate) created: bool,
+    /// The run that this one goes on with.
+    pub(crate) earlier: Option<Earlier>,
+}
+
+/// A run of the same load that was cut off.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Earlier {
+    /// Documents that the index held before it, where they were counted.
+    pub(crate) docs_before: Option<u64>,
+}
+
+/// Decides before the first document.
 ///
 /// # Errors
 /// [`LoadError::Usage`] and [`ClusterError`] where replicas are to be off on an index that should keep them.
@@ -30,8 +48,7 @@ pub(crate) async fn plan(
     transport: &Transport,
     config: &LoadConfig,
     target: Option<&Target>,
-    created: bool,
-    bytes_total: Option<u64>,
+    Coming { bytes: bytes_total, created, earlier }: Coming,
 ) -> Result<Option<Plans>, LoadError> {
     let guard = &config.guard;
     let async_translog = config.durability == Durability::Async;
@@ -61,12 +78,21 @@ pub(crate) async fn plan(
         }
     };
     job.data_nodes = data_nodes(transport).await;
-    // What is in an index that no alias shows yet is ours, from a run that was cut off.
-    let ours = created || config.finish.swap.is_some();
+    // What is in an index that no alias shows yet, or that was empty before, is ours, from a run
+    // that was cut off.
+    let was_empty = earlier.is_some_and(|earlier| earlier.docs_before == Some(0));
+    let ours = created || config.finish.swap.is_some() || was_empty;
     let documents = if ours { 0 } else { documents(transport, write).await? };
     job.empty = documents == 0;
     if guard.replicas_off && documents > 0 && write.replicas > 0 {
-        check_replicas_off(transport, write, documents, guard.replicas_off_confirmed).await?;
+        match check_replicas_off(transport, write, documents, guard.replicas_off_confirmed).await {
+            // The earlier run was allowed to; the rest of the load does as well with them.
+            Err(error) if earlier.is_some() => {
+                tracing::warn!("replicas stay on for the rest of the load: {error}");
+                job.replicas_off = false;
+            }
+            checked => checked?,
+        }
     }
     let rolls_over = matches!(target.kind, TargetKind::DataStream { .. } | TargetKind::Alias { .. });
     let next = rolls_over.then(|| Next { name: name.to_owned(), job, folder: folder.clone() });

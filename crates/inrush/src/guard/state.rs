@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use inrush_core::guard::Changes;
 use serde::{Deserialize, Serialize};
 
+use crate::lock_file;
+
 /// What a load changed on an index. Written with fsync and rename before it is changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -35,8 +37,9 @@ pub(super) fn default_folder() -> Option<PathBuf> {
 impl LocalState {
     pub(super) fn new(folder: &Path, holder: &str) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let mut lock = File::create(lock_path(folder, holder))?;
+        let mut lock = lock_file::open(&lock_path(folder, holder))?;
         lock.lock()?;
+        lock.set_len(0)?;
         lock.write_all(boot_id().unwrap_or_default().as_bytes())?;
         Ok(LocalState { folder: folder.to_owned(), holder: holder.to_owned(), _lock: lock })
     }

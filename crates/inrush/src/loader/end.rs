@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_core::Stop;
-use inrush_core::report::{IndexCounts, Tally};
+use inrush_core::encode::Dropped;
+use inrush_core::report::{Counts, IndexCounts, Tally};
 use tokio::sync::watch;
 
 use super::prepare::Prepared;
@@ -14,14 +15,31 @@ use crate::finish::Finishing;
 use crate::progress::{Phase, Progress};
 use crate::report::{
     IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified,
+    VerifiedState,
 };
 use crate::run::Finished;
 use crate::source::Warnings;
+use crate::targets;
+use crate::tolerance::{Tolerance, ToleranceReport};
 use crate::transport::Transport;
 use crate::verify::{self, Expectation};
 
 /// How long the sizes of the indices are waited for.
 const SIZES_MAX: Duration = Duration::from_secs(10);
+
+/// What is said of a load that had nothing to load.
+pub(crate) const NOTHING_READ: &str =
+    "no document was read: the source is empty; --allow-empty says that this is meant";
+
+/// That documents are not in, in words, unless so many are tolerated.
+pub(crate) fn not_in(counts: &Counts, tolerance: Option<&ToleranceReport>) -> Option<String> {
+    let docs = counts.docs_not_in();
+    if docs == 0 || tolerance.is_some_and(|tolerance| tolerance.holds) {
+        return None;
+    }
+    let documents = if docs == 1 { "1 document is".to_owned() } else { format!("{docs} documents are") };
+    Some(format!("{documents} not in{}", tolerance.map(ToleranceReport::problem).unwrap_or_default()))
+}
 
 /// What is needed after the loop.
 pub(super) struct End {
@@ -32,12 +50,17 @@ pub(super) struct End {
     pub(super) warnings: Option<Warnings>,
     pub(super) started: Instant,
     pub(super) verify: bool,
+    pub(super) tolerate: Option<Tolerance>,
+    /// That nothing was read is as it should be.
+    pub(super) allow_empty: bool,
     /// How long an interrupted load may take to verify.
     pub(super) drain_max: Duration,
     pub(super) progress: watch::Sender<Progress>,
     pub(super) settings: SettingsReport,
     /// What other loads of the same job did.
     pub(super) others: Tally,
+    /// Fields that were left out.
+    pub(super) dropped: Dropped,
 }
 
 impl End {
@@ -59,7 +82,8 @@ impl End {
             None => Status::Complete,
             Some(Stop::Interrupted) => Status::Interrupted,
             Some(Stop::Failed(why)) => {
-                failure = Some(why.clone());
+                // Of documents that were under way then, more may be dead letters now.
+                failure = Some(if flow.stopped_by_errors() { flow.max_errors_message() } else { why.clone() });
                 Status::Failed
             }
         };
@@ -108,13 +132,18 @@ impl End {
         } else {
             verify::off()
         };
+        let mut verified = verified;
+        if verified.state == VerifiedState::No && self.settings.restored == SettingsRestored::PassedOn {
+            let other = "; another load of this program into it was under way, so count when all of them have ended";
+            verified.detail.push_str(other);
+        }
         let sizes = self.sizes(sizes_before, &tally.indices).await;
+        let tolerance = self.tolerate.map(|tolerance| tolerance.judge(&tally.counts));
+        let not_in = not_in(&tally.counts, tolerance.as_ref());
         if status == Status::Complete {
-            status = if tally.counts.docs_not_in() > 0 {
+            status = if not_in.is_some() {
                 Status::Incomplete
-            } else if verified.state == crate::report::VerifiedState::No
-                || self.settings.restored == SettingsRestored::No
-            {
+            } else if verified.state == VerifiedState::No || self.settings.restored == SettingsRestored::No {
                 Status::CheckFailed
             } else {
                 Status::Complete
@@ -122,9 +151,9 @@ impl End {
         }
         let mut why_not = match status {
             Status::Complete => String::new(),
-            Status::CheckFailed if verified.state == crate::report::VerifiedState::No => verified.detail.clone(),
+            Status::CheckFailed if verified.state == VerifiedState::No => verified.detail.clone(),
             Status::CheckFailed => self.settings.detail.clone(),
-            Status::Incomplete => format!("{} documents are not in", tally.counts.docs_not_in()),
+            Status::Incomplete => not_in.unwrap_or_default(),
             Status::Failed | Status::Interrupted => "the load did not come to its end".to_owned(),
         };
         if status == Status::Complete && self.settings.restored == SettingsRestored::PassedOn && finishing.swaps() {
@@ -135,17 +164,21 @@ impl End {
         let seconds = self.started.elapsed().as_secs_f64();
         let this_run = flow.counts_of_this_run();
         let seconds_before = checkpointer.as_ref().map_or(0.0, |c| c.seconds_before());
-        if let (Some(checkpointer), false) = (&checkpointer, resumable) {
-            checkpointer.remove();
-        }
-        let checkpoint = checkpointer.filter(|_| resumable).map(|checkpointer| checkpointer.path());
+        let checkpoint = checkpointer.as_ref().filter(|_| resumable).map(|checkpointer| checkpointer.path());
         let paused = Duration::try_from_secs_f64(pauses.iter().map(|pause| pause.seconds).sum()).unwrap_or_default();
         let first = first_block.unwrap_or(if self.others.counts.docs_read > 0 { self.started } else { ended });
         let loading = ended.duration_since(first).saturating_sub(paused);
         let loading = loading.max(Duration::from_millis(1));
         let mut warnings = self.prepared.preflight.warnings;
         warnings.extend(checkpoint_failure.filter(|_| !settled));
+        if settled && tally.counts.docs_read == 0 && !self.allow_empty {
+            warnings.push(NOTHING_READ.to_owned());
+        }
         warnings.extend(self.warnings.iter().flat_map(Warnings::list).map(|w| w.to_string()));
+        // An earlier run may have met them.
+        if settled && !resumed && tally.counts.docs_read > 0 {
+            warnings.extend(self.dropped.warnings());
+        }
         let plan = flow.plan_stands();
         let mut settled: BTreeMap<u32, u64> = BTreeMap::new();
         for ((source, _), watermark) in flow.watermarks() {
@@ -157,9 +190,9 @@ impl End {
         });
         warnings.extend(finishing.warnings());
         let (finish, swap) = finishing.reports(status, resumable);
-        self.progress.send_modify(|p| p.phase = Phase::Done);
-        Report {
+        let report = Report {
             status,
+            ended_before: None,
             failure,
             seconds: seconds_before + seconds,
             docs_per_second: (this_run.docs_read + self.others.counts.docs_read) as f64 / loading.as_secs_f64(),
@@ -175,6 +208,7 @@ impl End {
                 wire_why: flow.wire_why(),
             },
             verified,
+            tolerance,
             settings: self.settings,
             sizes,
             pauses,
@@ -188,7 +222,12 @@ impl End {
             warnings,
             sources: sources.collect(),
             run_id: self.run_id,
+        };
+        if let (Some(checkpointer), false) = (checkpointer, resumable) {
+            checkpointer.end(&report).await;
         }
+        self.progress.send_modify(|p| p.phase = Phase::Done);
+        report
     }
 
     /// How large the indices are now, beside what they were. A cluster that does not answer is not waited for.
@@ -210,11 +249,14 @@ impl End {
 
     async fn verify(
         &self,
-        counts: &inrush_core::report::Counts,
+        counts: &Counts,
         indices: &BTreeMap<String, IndexCounts>,
         before: &BTreeMap<String, Option<u64>>,
         resumed: bool,
     ) -> Verified {
+        if let Some(name) = self.prepared.replaced(&self.transport).await {
+            return Verified { duplicates: 0, state: VerifiedState::No, detail: targets::replaced(&name) };
+        }
         let before_load = match &self.prepared.before {
             Ok(before) => *before,
             Err(why) => return verify::not_provable(format!("the index could not be counted before the load: {why}")),

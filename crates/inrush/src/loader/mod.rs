@@ -3,6 +3,7 @@
 mod builder;
 mod end;
 mod prepare;
+mod recreate;
 mod routing;
 mod running;
 mod wire;
@@ -13,22 +14,24 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 pub use builder::LoaderBuilder;
 use end::End;
+pub(crate) use end::{NOTHING_READ, not_in};
 use inrush_core::encode::Encoder;
 use inrush_core::report::Tally;
 use inrush_core::retry::RetryPolicy;
 use inrush_core::trace::Header;
-use inrush_core::{Action, Encoding, Flow, FlowConfig, Operations, Stop, Time};
-pub(crate) use prepare::needs;
+use inrush_core::{Action, Encoding, Flow, FlowConfig, Stop, Time};
 use prepare::{Coming, prepare};
+pub(crate) use prepare::{index_uuids, needs, reads_itself};
 pub use running::{Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Beginning};
+use crate::cluster::one_cluster;
 use crate::config::{Durability, LoadConfig, Replies};
-use crate::dead_letter::DeadLetterWriter;
+use crate::dead_letter::{DeadLetterWriter, SentWith};
 use crate::error::LoadError;
 use crate::finish::{self, Finishing};
-use crate::guard;
+use crate::guard::{self, Earlier};
 use crate::ids::Ids;
 use crate::progress::{Phase, Progress};
 use crate::reader::{self, Encode, Gate};
@@ -82,45 +85,55 @@ impl Loader {
         let run_id = run_id();
         let mut config = self.config;
         config.check_source(source.as_ref()).map_err(LoadError::Usage)?;
-        let opened = checkpoint::open(&config, source.as_ref())?;
+        let mut opened = checkpoint::open(&config, source.as_ref())?;
+        let transport = Arc::new(Transport::new(&config.to, config.credentials.clone(), &http_options(&config))?);
+        one_cluster(&transport).await.map_err(LoadError::Usage)?;
+        if let Some(opened) = &mut opened
+            && let Some(report) = opened.stand(&config, source.has_ids(), &run_id, &transport).await?
+        {
+            return Ok(RunningLoad::over(report));
+        }
+        if config.create.recreate {
+            source = recreate::begin_reading(source, &config).await?;
+        }
+        let trace = config.trace.as_deref().map(TraceWriter::create).transpose()?;
         let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
         if let Some(earlier) = &earlier {
             let partitions = earlier.progress.partitions.iter();
             source.go_on(&partitions.map(|p| (p.partition(), p.settled_up_to())).collect());
+            // It was done by the run that was cut off.
+            config.create.recreate = false;
         }
-        let mut dead_letters = match &earlier {
+        let dead_letters = match &earlier {
             Some(saved) => {
                 let (to, saved) = (&config.dead_letters, &saved.dead_letters);
                 DeadLetterWriter::go_on(to, &run_id, names.clone(), Some(letters), saved)?
             }
             None => DeadLetterWriter::new(&config.dead_letters, &run_id, names.clone(), Some(letters))?,
         };
-        let transport = Arc::new(Transport::new(&config.to, config.credentials.clone(), &http_options(&config))?);
-        if let Some(earlier) = &earlier {
-            checkpoint::check_indices(earlier, &transport).await?;
-        }
+        let mut dead_letters = dead_letters.sent_with(SentWith::new(&config));
         let swapping =
             finish::begin(&transport, &mut config, earlier.as_ref().and_then(|earlier| earlier.swap.clone())).await?;
         let with_ids = config.id.is_some() || config.id_from.is_some() || source.has_ids();
-        let coming = Coming { bytes: source.bytes_total(), with_ids };
+        let coming = Coming {
+            bytes: source.bytes_total(),
+            with_ids,
+            read_from: index_uuids(source.as_ref())?,
+            earlier: earlier.as_ref().map(|earlier| Earlier { docs_before: earlier.before }),
+            run_id: &run_id,
+        };
         let mut prepared = prepare(&transport, &config, coming, swapping.as_ref()).await?;
         if let Some(earlier) = &earlier {
             prepared.before =
                 earlier.before.ok_or_else(|| "the run that was cut off could not count the index".to_owned());
         }
 
+        prepared.tell(&config);
         let action = match &prepared.target {
             Some(target) if target.is_data_stream() && config.action == Action::Index => Action::Create,
             _ => config.action,
         };
-        let operations = Operations {
-            action,
-            index: config.index.clone(),
-            id: config.id.clone(),
-            routing: config.routing.clone(),
-            version: config.version.clone(),
-            drop: config.drop.clone(),
-        };
+        let operations = config.operations(action);
         let mut flow = Flow::new(
             FlowConfig {
                 memory: config.buffered_bytes_max(),
@@ -140,6 +153,7 @@ impl Loader {
                 versioned: config.version.is_some() || source.has_versions(),
                 incremental_bulk: prepared.preflight.info.incremental_bulk(),
                 summary_replies: config.replies == Replies::Summary,
+                pipelines: prepared.preflight.pipelines,
                 max_errors: config.max_errors,
                 seed: seed(),
             },
@@ -152,10 +166,8 @@ impl Loader {
             flow.wait_for_flushes(life.clone());
         }
         let bounds = config.sending_limits().bounds(prepared.preflight.body_bytes_max);
-        let trace = config.trace.as_deref().map(|path| {
-            TraceWriter::create(path, &Header::new(config.limits.controller(), bounds, flow.plan_stands()))
-        });
-        let trace = trace.transpose()?;
+        let trace =
+            trace.map(|trace| trace.begin(&Header::new(config.limits.controller(), bounds, flow.plan_stands())));
         let (sender, events) = mpsc::unbounded_channel();
         let mut checkpointer = None;
         if let Some(opened) = opened {
@@ -187,17 +199,19 @@ impl Loader {
         let gate = Arc::new(Gate::default());
         let bytes_total = source.bytes_total();
         let (warnings, rows) = (source.warnings(), source.rows_read());
-        let chunk_bytes = reader::CHUNK_BYTES.min(config.limits.batch_bytes.unwrap_or(reader::CHUNK_BYTES));
+        let chunk_bytes = config.limits.chunk_bytes();
         let workers = config.limits.workers;
         let smile = Arc::new(AtomicBool::new(flow.encoding() == Encoding::Smile));
         let encoder = match routed.groups {
             Some(shards) => Encoder::new(operations).with_shards(shards),
             None => Encoder::new(operations),
         };
+        let dropped = encoder.dropped();
         let encode = Encode { encoder, ids, smile: Arc::clone(&smile) };
         reader::start(source, encode, Arc::clone(&gate), workers, chunk_bytes, sender.clone())
             .map_err(|e| LoadError::Usage(format!("cannot start {workers} reading threads: {e}; lower --workers")))?;
-        let endpoint = BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &run_id, workers);
+        let endpoint = BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &run_id, workers)
+            .with_alias_only(prepared.must_stay_an_alias());
         let run = Run {
             flow,
             transport: Arc::clone(&transport),
@@ -221,10 +235,12 @@ impl Loader {
             counts_before: earlier.map(|earlier| earlier.before_each).unwrap_or_default(),
             refresh_early: None,
             targets,
+            uuids: prepared.uuids.clone(),
             health_every: config.limits.health_every,
             sizes_before,
         };
         let (verify, drain_max) = (config.verify, config.limits.drain_max);
+        let (tolerate, allow_empty) = (config.tolerate, config.allow_empty);
         let mut finishing = Finishing::new(Arc::clone(&transport), progress.clone(), config.finish, swapping);
         let others = Arc::new(Mutex::new(Tally::default()));
         let absorbed = Arc::clone(&others);
@@ -235,6 +251,7 @@ impl Loader {
             }
             let guard = match &prepared.guard {
                 Some(plans) => {
+                    tracing::info!("the settings of the index are changed for the load and put back after it");
                     let written = run.targets.subscribe();
                     Some(guard::Guards::start(Arc::clone(&transport), plans.clone(), &run_id, written).await)
                 }
@@ -262,10 +279,13 @@ impl Loader {
                 warnings,
                 started,
                 verify,
+                tolerate,
+                allow_empty,
                 drain_max,
                 progress,
                 settings,
                 others,
+                dropped,
             };
             end.report(finished, finishing).await
         });

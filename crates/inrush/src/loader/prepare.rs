@@ -5,21 +5,52 @@ use std::collections::BTreeMap;
 use inrush_core::flow::Life;
 use inrush_core::report::Tally;
 
+use super::recreate;
 use crate::cluster::check::{Needs, Preflight, preflight};
 use crate::cluster::stats::IndexStats;
-use crate::cluster::{Created, Target, TargetKind, index, life, stats};
+use crate::cluster::{ClusterError, Created, Product, Target, TargetKind, Version, index, life, stats};
 use crate::config::{Durability, IndexCreation, LoadConfig};
 use crate::error::LoadError;
 use crate::finish::Swapping;
-use crate::guard;
+use crate::guard::{self, Earlier};
+use crate::source::Source;
+use crate::targets;
 use crate::transport::Transport;
 
 /// What is known about the documents that are coming.
-pub(super) struct Coming {
+pub(super) struct Coming<'a> {
     /// Their bytes, as far as that is known.
     pub(super) bytes: Option<u64>,
     /// Whether all have ids.
     pub(super) with_ids: bool,
+    /// The UUIDs of the indices that they are read from.
+    pub(super) read_from: Vec<String>,
+    /// The run of the same load that was cut off, where this one goes on with it.
+    pub(super) earlier: Option<Earlier>,
+    pub(super) run_id: &'a str,
+}
+
+/// The UUIDs of the indices that are read; none where the source is something else.
+pub(crate) fn index_uuids(source: &dyn Source) -> Result<Vec<String>, LoadError> {
+    // Fingerprints of files cost reading them.
+    if !source.has_own_numbers() {
+        return Ok(Vec::new());
+    }
+    Ok(source.fingerprints()?.into_iter().filter_map(|fingerprint| fingerprint.index_uuid).collect())
+}
+
+/// Refuses to write to an index that is read: documents would be written over themselves, or
+/// deleted before they are read. UUIDs are random, so two indices of one UUID are the same one,
+/// whatever addresses and names lead to them.
+pub(crate) fn reads_itself(target: Option<&Target>, read_from: &[String]) -> Result<(), ClusterError> {
+    let Some(index) = target.and_then(Target::write_index).filter(|index| read_from.contains(&index.uuid)) else {
+        return Ok(());
+    };
+    let problem = format!(
+        "the documents are read from this index ({}), so it cannot be loaded into; name another --index, or change the documents in place with POST /{}/_update_by_query",
+        index.uuid, index.name
+    );
+    Err(ClusterError::Target { name: index.name.clone(), problem })
 }
 
 /// What was found out before the first document.
@@ -35,6 +66,8 @@ pub(super) struct Prepared {
     pub(super) life: Option<Life>,
     /// How large the index was, by its own name, where that may be asked.
     pub(super) sizes_before: BTreeMap<String, IndexStats>,
+    /// What tells the index that takes the documents first from another one of its name.
+    pub(super) uuids: BTreeMap<String, String>,
 }
 
 impl Prepared {
@@ -48,6 +81,36 @@ impl Prepared {
     pub(super) fn rolls_over(&self) -> bool {
         let alias = |target: &Target| matches!(target.kind, TargetKind::Alias { .. });
         self.target.as_ref().is_some_and(|target| target.is_data_stream() || alias(target))
+    }
+
+    /// Says in the log what was found and decided.
+    pub(super) fn tell(&self, config: &LoadConfig) {
+        let stands_for = match self.target.as_ref().map(|target| &target.kind) {
+            None => "named by each document".to_owned(),
+            Some(TargetKind::Missing { .. }) => "made for this load".to_owned(),
+            Some(TargetKind::Index(index)) => format!("an index of {} shards", index.shards),
+            Some(TargetKind::Alias { write, .. }) => format!("an alias that writes to {}", write.name),
+            Some(TargetKind::DataStream { write, .. }) => format!("a data stream that writes to {}", write.name),
+            Some(TargetKind::Hidden) => "not to be looked at".to_owned(),
+        };
+        let pipelines = if self.preflight.pipelines { "; a pipeline is in force, or may be" } else { "" };
+        tracing::info!("{}; target {}: {stands_for}{pipelines}", self.preflight.info, config.index);
+    }
+
+    /// Whether requests can insist on it that the target is an alias: the servers know that since Elasticsearch 7.10.
+    pub(super) fn must_stay_an_alias(&self) -> bool {
+        let info = &self.preflight.info;
+        let known = match info.product {
+            Product::OpenSearch => true,
+            Product::Elasticsearch => info.serverless || info.version >= Some(Version::new(7, 10, 0)),
+            Product::Unknown => false,
+        };
+        known && self.target.as_ref().is_some_and(|target| matches!(target.kind, TargetKind::Alias { .. }))
+    }
+
+    /// The first index that is not any more what it was: another one has its name.
+    pub(super) async fn replaced(&self, transport: &Transport) -> Option<String> {
+        targets::another_index(transport, &self.uuids).await
     }
 
     /// The index that takes the documents, where one name stands for all of them.
@@ -89,7 +152,7 @@ pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>) -> Needs {
 pub(super) async fn prepare(
     transport: &Transport,
     config: &LoadConfig,
-    Coming { bytes, with_ids }: Coming,
+    Coming { bytes, with_ids, read_from, earlier, run_id }: Coming<'_>,
     swapping: Option<&Swapping>,
 ) -> Result<Prepared, LoadError> {
     let fixed = config.index.fixed();
@@ -98,11 +161,12 @@ pub(super) async fn prepare(
     if let Some(swapping) = swapping {
         swapping.check_new(target.as_ref())?;
     }
+    reads_itself(target.as_ref(), &read_from)?;
     // Only now, when nothing stands in the way of a load.
-    if let (true, Some(name)) = (config.create.recreate, fixed)
-        && index::delete(transport, name).await?
+    if config.create.recreate
+        && let Some(found) = target
     {
-        target = Some(index::resolve(transport, name).await?);
+        target = Some(recreate::delete(transport, config, found, run_id).await?);
     }
     let mut before = Ok(0);
     let mut made = false;
@@ -137,13 +201,29 @@ pub(super) async fn prepare(
             };
         }
     }
-    let guard = guard::plan(transport, config, target.as_ref(), made, bytes).await?;
-    let mut prepared = Prepared { preflight, target, before, guard, life: None, sizes_before: BTreeMap::new() };
+    let coming = guard::Coming { bytes, created: made, earlier };
+    let guard = guard::plan(transport, config, target.as_ref(), coming).await?;
+    let mut prepared = Prepared {
+        preflight,
+        target,
+        before,
+        guard,
+        life: None,
+        sizes_before: BTreeMap::new(),
+        uuids: BTreeMap::new(),
+    };
     if config.durability == Durability::Async {
         prepared.life = Some(first_life(transport, config, &prepared).await?);
     } else if let (true, Some(index)) = (with_ids, prepared.index(config)) {
         prepared.life = life::life(transport, index).await.ok();
     }
+    prepared.uuids = match prepared.target.as_ref().and_then(Target::write_index) {
+        Some(index) => [(index.name.clone(), index.uuid.clone())].into(),
+        None => match prepared.index(config) {
+            Some(index) => index::uuids(transport, index).await.unwrap_or_default(),
+            None => BTreeMap::new(),
+        },
+    };
     if let Some(index) = prepared.index(config) {
         let index = index.to_owned();
         if let Ok(size) = stats::stats(transport, &index).await {
@@ -164,6 +244,11 @@ async fn first_life(transport: &Transport, config: &LoadConfig, prepared: &Prepa
         let why = "--durability async needs to see the index, and this user may not look at it; leave it out";
         return Err(LoadError::Usage(why.to_owned()));
     };
+    life_of(transport, index).await
+}
+
+/// What tells whether a shard of the index starts again.
+pub(super) async fn life_of(transport: &Transport, index: &str) -> Result<Life, LoadError> {
     match life::life(transport, index).await {
         Err(error) if error.status() == Some(403) => Err(LoadError::Usage(format!(
             "--durability async needs to read the cluster state, which tells whether a shard has started again: {error}; grant it (cluster:monitor/state), or leave it out"

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::dead_letter::Failure;
-use crate::progress::Progress;
+use crate::progress::{Phase, Progress};
 use crate::report::Report;
 use crate::run::{Event, Hold};
 use crate::source::push::{self, Closed, Document};
@@ -36,6 +36,14 @@ impl RunningLoad {
     ) -> Self {
         let (failures, settlements) = (Some(failures), Some(settlements));
         RunningLoad { stop: StopHandle { events }, progress, failures, settlements, others, task }
+    }
+
+    /// One that had come to its end before it began.
+    pub(super) fn over(report: Report) -> Self {
+        let (events, _) = mpsc::unbounded_channel();
+        let (_, progress) = watch::channel(Progress { phase: Phase::Done, ..Progress::default() });
+        let (failures, settlements) = (mpsc::unbounded_channel().1, mpsc::unbounded_channel().1);
+        RunningLoad::new(events, progress, failures, settlements, Arc::default(), tokio::spawn(async { report }))
     }
 
     /// The progress, renewed ten times a second.

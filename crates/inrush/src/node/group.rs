@@ -97,11 +97,18 @@ impl Stat {
     fn parse(text: &str) -> Option<Stat> {
         // The name before it is in parentheses and may hold anything, parentheses too.
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-        if matches!(*fields.first()?, "Z" | "X") {
+        // Fields 5, 14, 15, 20 and 22, where the first one here is field 3.
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        // One whose first thread has ended runs while it has others: a server that gives back its
+        // memory.
+        let buried = match *fields.first()? {
+            "X" => true,
+            "Z" => number(17)? <= 1,
+            _ => false,
+        };
+        if buried {
             return None;
         }
-        // Fields 5, 14, 15 and 22, where the first one here is field 3.
-        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
         let ticks = number(11)? + number(12)?;
         Some(Stat { group: fields.get(2)?.parse().ok()?, ticks, started: number(19)? })
     }
@@ -122,7 +129,9 @@ mod tests {
     fn a_process_is_read_whatever_its_name_is() {
         let text = "7 (a) S (b) S 1 42 42 0 -1 0 0 0 0 0 30 4 0 0 20 0 1 0 999 0 0";
         assert_eq!(Stat::parse(text), Some(Stat { group: 42, ticks: 34, started: 999 }));
-        assert_eq!(Stat::parse(&text.replace("(b) S", "(b) Z")), None);
+        let ended = text.replace("(b) S", "(b) Z");
+        assert_eq!(Stat::parse(&ended), None);
+        assert!(Stat::parse(&ended.replace("20 0 1 0", "20 0 7 0")).is_some(), "six threads still run");
         assert_eq!(Stat::parse("7 (cut off"), None);
     }
 

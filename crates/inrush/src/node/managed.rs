@@ -14,6 +14,7 @@ use super::error::NodeError;
 use super::group::{boot, process_start};
 use super::process::{self, NodeSpec, START_MAX, is_ready, last_words, tail};
 use super::{folders, group, java};
+use crate::lock_file;
 
 /// What is started where nothing else is asked for, the first one that the Java of this machine can run.
 const VERSIONS: [&str; 2] = ["3.6.0", "2.19.6"];
@@ -174,7 +175,7 @@ fn state_file(name: &str) -> PathBuf {
 async fn lock(name: &str) -> Result<fs::File, NodeError> {
     let path = folder(name).with_extension("lock");
     let lock = tokio::task::spawn_blocking(move || -> io::Result<fs::File> {
-        let file = fs::File::create(path)?;
+        let file = lock_file::open(&path)?;
         file.lock()?;
         Ok(file)
     });

@@ -48,7 +48,7 @@ pub(super) fn open(shared: &Shared, format: Format, file: BinaryFile<'_>) -> Res
                 Some(Seekable::File(seekable)) => open_parquet(shared, file.id, file.name, file.constants, seekable),
                 Some(Seekable::Object(object)) => {
                     let no_parts = || {
-                        let message = "parquet is read from its end, and the server does not give parts of this file; download it first";
+                        let message = "parquet is read from its end, and the server does not give parts of this file, or does not say of which version they are (ETag, Last-Modified); download it first";
                         SourceError::new(file.name, message)
                     };
                     let ranges = ObjectRanges::open(object)
@@ -88,7 +88,8 @@ pub(super) fn open(shared: &Shared, format: Format, file: BinaryFile<'_>) -> Res
         #[cfg(not(feature = "excel"))]
         Format::Excel => Err(not_built(file.name, format)),
         Format::Ndjson
-        | Format::JsonArray
+        | Format::Json
+        | Format::Hits
         | Format::Csv
         | Format::Tsv
         | Format::Text
@@ -109,7 +110,8 @@ fn open_parquet(
     constants: &[(String, String)],
     parts: impl columns::parquet::Parts,
 ) -> Result<Box<dyn ReadFile>, SourceError> {
-    let batches = columns::parquet::ParquetFile::open(parts, name, shared.options.only_columns.as_deref())?;
+    let batches =
+        columns::parquet::ParquetFile::open(parts, name, shared.options.only_columns.as_deref(), &shared.warnings)?;
     let writer = writer(shared, &batches.schema(), name, constants);
     Ok(Box::new(BatchFile::new(id, batches, writer)))
 }

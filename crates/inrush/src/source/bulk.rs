@@ -156,6 +156,9 @@ enum Line {
 struct Target {
     #[serde(rename = "_index")]
     index: Option<String>,
+    /// Of old servers; those that have no types refuse it.
+    #[serde(rename = "_type")]
+    _kind: Option<serde::de::IgnoredAny>,
     #[serde(rename = "_id", default, deserialize_with = "text")]
     id: Option<String>,
     #[serde(alias = "_routing", default, deserialize_with = "text")]
@@ -214,7 +217,7 @@ fn read(line: &[u8], document: Option<&[u8]>) -> Result<(DocMeta, std::ops::Rang
         (_, Some(document)) => 0..document.len(),
     };
     let Target { index, id, routing, version, .. } = target;
-    Ok((DocMeta { action: Some(action), index, id, routing, version }, within))
+    Ok((DocMeta { action: Some(action), index, id, routing, version, ..DocMeta::default() }, within))
 }
 
 #[cfg(test)]

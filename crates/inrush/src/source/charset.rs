@@ -9,14 +9,28 @@ use super::input::{Bytes, Input};
 use super::warnings::Warnings;
 
 /// How text is encoded, by a name of the WHATWG Encoding Standard (`utf-8`, `utf-16le`, `windows-1252`,
-/// `shift_jis`, …). `latin1` and `iso-8859-1` are windows-1252 there, which differs in 0x80 to 0x9F only.
+/// `shift_jis`, …). `latin1` and `iso-8859-1` are windows-1252 there, which differs in 0x80 to 0x9F
+/// only: ISO 8859-1 has control characters there, which no text holds. `ascii` is ASCII, which that
+/// standard takes for windows-1252, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Charset(&'static Encoding);
+pub struct Charset(Kind);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Ascii,
+    Encoding(&'static Encoding),
+}
+
+/// Names of ASCII.
+const ASCII: [&str; 4] = ["ascii", "us-ascii", "ansi_x3.4-1968", "iso646-us"];
 
 impl Charset {
     /// The name of the standard.
     pub fn name(self) -> &'static str {
-        self.0.name()
+        match self.0 {
+            Kind::Ascii => "US-ASCII",
+            Kind::Encoding(encoding) => encoding.name(),
+        }
     }
 }
 
@@ -24,7 +38,10 @@ impl FromStr for Charset {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Encoding::for_label_no_replacement(name.as_bytes()).map(Charset).ok_or_else(|| {
+        if ASCII.contains(&name.trim().to_ascii_lowercase().as_str()) {
+            return Ok(Charset(Kind::Ascii));
+        }
+        Encoding::for_label_no_replacement(name.as_bytes()).map(Kind::Encoding).map(Charset).ok_or_else(|| {
             format!("unknown charset {name:?}; expected a WHATWG name such as utf-8, utf-16le, latin1 or windows-1252")
         })
     }
@@ -40,8 +57,9 @@ pub(super) struct Text {
     pub(super) valid: bool,
 }
 
-/// Finds the charset: a byte order mark first, then `charset`, else UTF-8. UTF-8 passes through unchanged; only where
-/// it was asked for are malformed bytes replaced (and counted in `warnings`).
+/// Finds the charset: a byte order mark first, then `charset`, else UTF-8. UTF-8 passes through
+/// unchanged, so that what is malformed is the record's error; in other charsets malformed bytes
+/// are replaced (and counted in `warnings`). A byte that is no ASCII ends text that is to be that.
 pub(super) fn read_text(
     mut input: Input,
     charset: Option<Charset>,
@@ -58,11 +76,13 @@ pub(super) fn read_text(
     };
     input.skip(bom_len);
     let encoding = match (marked, charset) {
-        (Some(encoding), _) => encoding,
-        (None, Some(Charset(encoding))) => encoding,
+        (Some(encoding), _) | (None, Some(Charset(Kind::Encoding(encoding)))) => encoding,
+        (None, Some(Charset(Kind::Ascii))) => {
+            return Ok(Text { input: Input::new(AsciiOnly { input, at: 0, error: None }), bom_len: 0, valid: true });
+        }
         (None, None) => encoding_rs::UTF_8,
     };
-    if encoding == encoding_rs::UTF_8 && charset.is_none() {
+    if encoding == encoding_rs::UTF_8 {
         return Ok(Text { input, bom_len: bom_len as u64, valid: false });
     }
     let transcode = Transcode {
@@ -78,9 +98,58 @@ pub(super) fn read_text(
         finished: false,
         report: Report { source: source.to_owned(), encoding, warnings: warnings.clone() },
     };
-    // Offsets count converted bytes, of which the mark is none, unless nothing is converted.
-    let bom_len = if encoding == encoding_rs::UTF_8 { bom_len as u64 } else { 0 };
-    Ok(Text { input: Input::new(transcode), bom_len, valid: true })
+    // Offsets count converted bytes, of which the mark is none.
+    Ok(Text { input: Input::new(transcode), bom_len: 0, valid: true })
+}
+
+/// A byte that is no ASCII.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "byte {at} of the text is 0x{byte:02x}, which is no ASCII; give the file's encoding with --charset, such as utf-8 or \
+     windows-1252"
+)]
+pub(super) struct NotAscii {
+    at: u64,
+    byte: u8,
+}
+
+impl NotAscii {
+    pub(super) fn is_cause_of(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<NotAscii>())
+    }
+}
+
+/// Text up to the first byte that is no ASCII.
+struct AsciiOnly {
+    input: Input,
+    /// Of the next byte.
+    at: u64,
+    error: Option<io::Error>,
+}
+
+impl Read for AsciiOnly {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        let read = self.input.read(buf)?;
+        let ascii = buf[..read].iter().position(|byte| !byte.is_ascii()).unwrap_or(read);
+        self.at += ascii as u64;
+        if ascii < read {
+            let error = io::Error::other(NotAscii { at: self.at, byte: buf[ascii] });
+            if ascii == 0 {
+                return Err(error);
+            }
+            self.error = Some(error);
+        }
+        Ok(ascii)
+    }
+}
+
+impl Bytes for AsciiOnly {
+    fn ready_within(&mut self, timeout: std::time::Duration) -> bool {
+        self.error.is_some() || self.input.ready_within(timeout)
+    }
 }
 
 const RAW_LEN: usize = 64 << 10;
@@ -204,9 +273,30 @@ mod tests {
     }
 
     #[test]
-    fn utf_8_passes_through_unless_it_was_asked_for() {
-        assert_eq!(read(b"a\xFFb", None), (b"a\xFFb".to_vec(), 0, 0));
-        assert_eq!(read(b"a\xFFb\xC3", Some("utf-8")), ("a\u{FFFD}b\u{FFFD}".into(), 0, 2));
+    fn utf_8_passes_through_whether_it_was_asked_for_or_not() {
+        for charset in [None, Some("utf-8"), Some("UTF8")] {
+            assert_eq!(read(b"a\xFFb\xC3", charset), (b"a\xFFb\xC3".to_vec(), 0, 0));
+            assert_eq!(read(b"\xEF\xBB\xBFa\xFF", charset), (b"a\xFF".to_vec(), 3, 0));
+        }
+    }
+
+    #[test]
+    fn ascii_takes_nothing_else() {
+        let text = |data: &[u8]| {
+            let input = Input::new(io::Cursor::new(data.to_vec()));
+            let mut text = read_text(input, Some("ASCII".parse().unwrap()), "f", &Warnings::default()).unwrap();
+            let mut out = Vec::new();
+            let result = text.input.read_to_end(&mut out);
+            (out, result.err().map(|error| error.to_string()))
+        };
+        assert_eq!(text(b"abc\n"), (b"abc\n".to_vec(), None));
+        for data in [&b"ab\xE9\n"[..], b"ab\xC3\xA9"] {
+            let (out, error) = text(data);
+            assert_eq!(out, b"ab");
+            assert!(error.unwrap().starts_with(&format!("byte 2 of the text is 0x{:02x}", data[2])));
+        }
+        assert!(text(b"\xE9").1.is_some());
+        assert_eq!("us-ascii".parse::<Charset>().unwrap().name(), "US-ASCII");
     }
 
     #[test]

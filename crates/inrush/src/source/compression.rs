@@ -49,12 +49,93 @@ impl Codec {
     pub(super) fn decompress(self, input: Input, consumed: Arc<AtomicU64>) -> io::Result<Box<dyn Bytes>> {
         let input = CountedBuf::new(input, consumed);
         Ok(match self {
-            Codec::Gzip => Box::new(Gzip { member: Some(flate2::bufread::GzDecoder::new(input)) }),
+            Codec::Gzip => {
+                Box::new(Gzip { member: Some(flate2::bufread::GzDecoder::new(input)), produced: 0, member_start: 0 })
+            }
             Codec::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(input)?),
             Codec::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(input)),
             Codec::Xz => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(input)),
         })
     }
+}
+
+impl Codec {
+    /// What is needed to read a file that begins with `head`, where that is more than we have.
+    pub(super) fn needs(self, head: &[u8]) -> Option<String> {
+        let frame = head.strip_prefix(&ZSTD_MAGIC).filter(|_| self == Codec::Zstd)?;
+        let (&descriptor, rest) = frame.split_first()?;
+        let single_segment = descriptor & 0x20 != 0;
+        let (window, rest) = match (single_segment, rest) {
+            (true, rest) => (0, rest),
+            (false, [byte, rest @ ..]) => (window(*byte), rest),
+            (false, []) => return None,
+        };
+        if window > WINDOW_MAX {
+            return Some(format!(
+                "it needs a window of {} MiB, and at most {} MiB are taken; unpack it first, with `zstd -d --long=31`",
+                window >> 20,
+                WINDOW_MAX >> 20
+            ));
+        }
+        let id_len = [0, 1, 2, 4][usize::from(descriptor & 3)];
+        let id = rest.get(..id_len)?.iter().rev().fold(0_u32, |id, byte| id << 8 | u32::from(*byte));
+        (id != 0).then(|| {
+            format!("it needs the dictionary {id} that it was compressed with; unpack it first, with `zstd -d -D DICTIONARY`")
+        })
+    }
+
+    /// What an error says of what would be needed.
+    pub(super) fn needed(self, error: &io::Error, content_bytes: u64) -> Option<&'static str> {
+        if self != Codec::Zstd {
+            return None;
+        }
+        let said = error.to_string();
+        if said.contains("requires too much memory") {
+            Some("it needs a window of more than 128 MiB; unpack it first, with `zstd -d --long=31`")
+        } else if said.contains("Dictionary mismatch") {
+            Some("it needs the dictionary that it was compressed with; unpack it first, with `zstd -d -D DICTIONARY`")
+        } else if said.contains("corruption") && content_bytes == 0 {
+            // Dictionaries without a number are named nowhere.
+            Some(
+                "it is damaged, or needs a dictionary that it was compressed with: then unpack it first, with `zstd -d -D DICTIONARY`",
+            )
+        } else {
+            None
+        }
+    }
+
+    /// Which part of `content_bytes` no checksum has confirmed when a stream proves to be damaged;
+    /// in words.
+    pub(super) fn unconfirmed(self, error: &io::Error, content_bytes: u64) -> Option<String> {
+        let place = match self {
+            Codec::Gzip => {
+                let Unconfirmed { from, .. } = error.get_ref()?.downcast_ref()?;
+                format!("bytes {from} to {content_bytes} of the content")
+            }
+            Codec::Zstd => "the content of this frame".to_owned(),
+            Codec::Bzip2 | Codec::Xz => "the content of this block".to_owned(),
+        };
+        Some(format!("{place} may be wrong: no checksum confirms it, and the documents that stand there were read"))
+    }
+}
+
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+
+/// The largest window that the library takes unless it is told otherwise, bytes.
+const WINDOW_MAX: u64 = 128 << 20;
+
+/// The size that a window descriptor stands for (RFC 8878, 3.1.1.1.2); bytes.
+fn window(descriptor: u8) -> u64 {
+    let base = 1_u64 << (10 + (descriptor >> 3));
+    base + base / 8 * u64::from(descriptor & 7)
+}
+
+/// An error in a gzip member that began at byte `from` of the content.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+struct Unconfirmed {
+    from: u64,
+    error: io::Error,
 }
 
 impl Bytes for Gzip {}
@@ -65,6 +146,20 @@ impl Bytes for liblzma::bufread::XzDecoder<CountedBuf> {}
 /// Several gzip members in a row. Zeros after the last one are padding, as `gzip` sees it; anything else is an error.
 struct Gzip {
     member: Option<flate2::bufread::GzDecoder<CountedBuf>>,
+    /// Bytes that came out so far, and how many of them before this member.
+    produced: u64,
+    member_start: u64,
+}
+
+impl Gzip {
+    fn explain(&self, error: io::Error) -> io::Error {
+        match error.kind() {
+            kind @ (io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => {
+                io::Error::new(kind, Unconfirmed { from: self.member_start, error })
+            }
+            _ => error,
+        }
+    }
 }
 
 impl Read for Gzip {
@@ -73,10 +168,15 @@ impl Read for Gzip {
             return Ok(0);
         }
         while let Some(member) = &mut self.member {
-            let n = member.read(buf)?;
-            if n > 0 {
-                return Ok(n);
+            match member.read(buf) {
+                Ok(0) => {}
+                Ok(n) => {
+                    self.produced += n as u64;
+                    return Ok(n);
+                }
+                Err(error) => return Err(self.explain(error)),
             }
+            self.member_start = self.produced;
             let Some(mut input) = self.member.take().map(flate2::bufread::GzDecoder::into_inner) else { break };
             if next_member(&mut input)? {
                 self.member = Some(flate2::bufread::GzDecoder::new(input));
@@ -183,6 +283,40 @@ pub(super) mod tests {
         let (out, result, _) = decompress(data);
         assert_eq!(out, b"one\n");
         assert!(result.unwrap_err().to_string().contains("no gzip"));
+    }
+
+    #[test]
+    fn what_no_checksum_confirms_is_named() {
+        let mut data = compress(Codec::Gzip, b"one\n");
+        data.extend(compress(Codec::Gzip, b"two\n"));
+        let checksum = data.len() - 8;
+        data[checksum] ^= 1;
+        let (out, result, _) = decompress(data);
+        assert_eq!(out, b"one\ntwo\n");
+        let said = Codec::Gzip.unconfirmed(&result.unwrap_err(), 8).unwrap();
+        assert!(said.starts_with("bytes 4 to 8 of the content"), "{said}");
+    }
+
+    #[test]
+    fn what_zstd_needs_is_told_by_its_header() {
+        let needs = |data: &[u8]| Codec::Zstd.needs(&data[..data.len().min(MAGIC_LEN)]);
+        assert_eq!(needs(&compress(Codec::Zstd, b"one\n")), None);
+        let of = |parameter, value| {
+            let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+            encoder.set_parameter(parameter).unwrap();
+            if let Some(log) = value {
+                encoder.window_log(log).unwrap();
+            }
+            encoder.write_all(b"one\n").unwrap();
+            encoder.finish().unwrap()
+        };
+        let long = |log| of(zstd::zstd_safe::CParameter::EnableLongDistanceMatching(true), Some(log));
+        assert_eq!(needs(&long(27)), None);
+        let needed = needs(&long(31)).unwrap();
+        assert!(needed.contains("window of 2048 MiB") && needed.contains("--long=31"), "{needed}");
+        // A frame whose descriptor says that a dictionary's number of two bytes follows the window.
+        let needed = needs(&[0x28, 0xB5, 0x2F, 0xFD, 0x02, 0x00, 0x39, 0x05, 0x01, 0, 0]).unwrap();
+        assert!(needed.contains("dictionary 1337"), "{needed}");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(super) enum Boundary {
         separator: u8,
         /// The quote, where quotes have a meaning.
         quote: Option<u8>,
+        /// What takes the meaning of the byte after it, where something does.
+        escape: Option<u8>,
     },
     /// At every `0xFF`, which SMILE documents never hold unless they say so in their header.
     Smile,
@@ -35,7 +37,10 @@ impl Boundary {
         match self {
             Boundary::Line => memrchr(b'\n', data).map(|i| i + 1),
             Boundary::Smile => memrchr(SEPARATOR, data).map(|i| i + 1),
-            Boundary::Csv { separator, quote } => match quote.filter(|&q| memchr(q, data).is_some()) {
+            Boundary::Csv { escape: Some(escape), .. } if memchr(escape, data).is_some() => {
+                last_end_record_by_record(data, self)
+            }
+            Boundary::Csv { separator, quote, .. } => match quote.filter(|&q| memchr(q, data).is_some()) {
                 None => last_csv_end(data, data.len()),
                 Some(quote) => last_end_outside_quotes(data, separator, quote),
             },
@@ -86,6 +91,14 @@ fn last_end_outside_quotes(data: &[u8], separator: u8, quote: u8) -> Option<usiz
     })
 }
 
+fn last_end_record_by_record(data: &[u8], boundary: Boundary) -> Option<usize> {
+    let mut last = None;
+    while let Some(len) = RecordScan::new(boundary).feed(&data[last.unwrap_or(0)..]) {
+        last = Some(last.unwrap_or(0) + len);
+    }
+    last
+}
+
 /// The quote that ends a cell whose contents begin at `from`; doubled ones do not.
 pub(super) fn closing_quote(data: &[u8], from: usize, quote: u8) -> Option<usize> {
     let mut at = from;
@@ -111,7 +124,7 @@ pub(super) enum CutError {
     /// The stream broke after `content_bytes`; `dropped_bytes` of them belong to a record that has no end.
     Io { error: io::Error, content_bytes: u64, dropped_bytes: u64 },
     /// A quote at `first_byte` or after it was never closed, in more bytes than one record may have.
-    UnclosedQuote { first_byte: u64, bytes: u64 },
+    UnclosedQuote { first_byte: u64, bytes: u64, lines: u64 },
 }
 
 /// Reads a stream into fresh buffers and cuts it.
@@ -236,6 +249,7 @@ impl Cutter {
                 return Ok(Piece::TooLarge { first_byte, head, bytes, lines });
             }
             lines += memchr_iter(b'\n', &self.buffer[..self.filled]).count() as u64;
+            let in_line = self.buffer[..self.filled].last() != Some(&b'\n');
             self.offset += self.filled as u64;
             self.filled = 0;
             self.read(self.buffer.len());
@@ -245,7 +259,7 @@ impl Cutter {
                     return Err(CutError::Io { error, content_bytes: self.offset, dropped_bytes: bytes });
                 }
                 if scan.in_quotes() {
-                    return Err(CutError::UnclosedQuote { first_byte, bytes });
+                    return Err(CutError::UnclosedQuote { first_byte, bytes, lines: lines + u64::from(in_line) });
                 }
                 let lines = if self.boundary == Boundary::Smile { 1 } else { lines + 1 };
                 return Ok(Piece::TooLarge { first_byte, head, bytes: bytes - scan.line_end_len, lines });
@@ -259,6 +273,16 @@ struct RecordScan {
     boundary: Boundary,
     state: ScanState,
     line_end_len: u64,
+    escaped: Escaped,
+}
+
+/// Whether the next byte means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Escaped {
+    No,
+    Next,
+    /// After an escaped `\r`, to which a `\n` belongs.
+    LineFeed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,7 +298,7 @@ enum ScanState {
 
 impl RecordScan {
     fn new(boundary: Boundary) -> Self {
-        RecordScan { boundary, state: ScanState::CellStart, line_end_len: 0 }
+        RecordScan { boundary, state: ScanState::CellStart, line_end_len: 0, escaped: Escaped::No }
     }
 
     fn in_quotes(&self) -> bool {
@@ -283,7 +307,7 @@ impl RecordScan {
 
     /// One past the record's end, if it is in this piece.
     fn feed(&mut self, data: &[u8]) -> Option<usize> {
-        let (separator, quote) = match self.boundary {
+        let (separator, quote, escape) = match self.boundary {
             Boundary::Line => {
                 self.line_end_len = 1;
                 let end = memchr(b'\n', data);
@@ -301,9 +325,12 @@ impl RecordScan {
                 self.line_end_len = u64::from(end.is_some());
                 return end.map(|i| i + 1);
             }
-            Boundary::Csv { separator, quote } => (separator, quote),
+            Boundary::Csv { separator, quote, escape } => (separator, quote, escape),
         };
         for (i, &byte) in data.iter().enumerate() {
+            if escape.is_some() && self.is_escaped(byte, escape) {
+                continue;
+            }
             let quoted = Some(byte) == quote;
             self.state = match self.state {
                 ScanState::Return => {
@@ -332,6 +359,23 @@ impl RecordScan {
         self.line_end_len = u64::from(self.state == ScanState::Return);
         None
     }
+
+    /// Whether a byte is an escape or what it stands before, and so no end of anything.
+    fn is_escaped(&mut self, byte: u8, escape: Option<u8>) -> bool {
+        let before = std::mem::replace(&mut self.escaped, Escaped::No);
+        let begins = Some(byte) == escape && self.state != ScanState::Return;
+        self.escaped = match before {
+            Escaped::Next if byte == b'\r' => Escaped::LineFeed,
+            Escaped::LineFeed if byte == b'\n' => return true,
+            Escaped::No | Escaped::LineFeed if begins => Escaped::Next,
+            _ => Escaped::No,
+        };
+        let inside = before == Escaped::Next || self.escaped == Escaped::Next;
+        if inside && matches!(self.state, ScanState::CellStart | ScanState::Closing) {
+            self.state = ScanState::Cell;
+        }
+        inside
+    }
 }
 
 #[cfg(test)]
@@ -357,7 +401,7 @@ mod tests {
         out
     }
 
-    const COMMA: Boundary = Boundary::Csv { separator: b',', quote: Some(b'"') };
+    const COMMA: Boundary = Boundary::Csv { separator: b',', quote: Some(b'"'), escape: None };
 
     #[test]
     fn chunks_end_outside_quotes() {
@@ -377,8 +421,24 @@ mod tests {
         ] {
             assert_eq!(COMMA.last_end(data), end, "{:?}", String::from_utf8_lossy(data));
         }
-        let unquoted = Boundary::Csv { separator: b',', quote: None };
+        let unquoted = Boundary::Csv { separator: b',', quote: None, escape: None };
         assert_eq!(unquoted.last_end(b"a,\"b\nc"), Some(5));
+    }
+
+    #[test]
+    fn what_is_escaped_ends_nothing() {
+        let escaped = Boundary::Csv { separator: b',', quote: Some(b'"'), escape: Some(b'\\') };
+        for (data, end) in [
+            (&b"\"a\\\"\nb\"\nc"[..], Some(8)),
+            (b"\"a\\\\\"\nb", Some(6)),
+            (b"a\\\nb\nc", Some(5)),
+            (b"a\\\r\nb\nc", Some(6)),
+            (b"a\\\nb", None),
+            (b"a,\\\"b\nc", Some(6)),
+            (b"a\\", None),
+        ] {
+            assert_eq!(escaped.last_end(data), end, "{:?}", String::from_utf8_lossy(data));
+        }
     }
 
     #[test]
@@ -396,8 +456,8 @@ mod tests {
         let data = format!("a,b\n1,\"{}", "x\n".repeat(5000));
         let mut cutter = cutter(data.as_bytes(), COMMA, 100);
         assert!(matches!(cutter.next(8), Ok(Some(Piece::Records { .. }))));
-        let Err(CutError::UnclosedQuote { first_byte, bytes }) = cutter.next(8) else { panic!("no error") };
-        assert_eq!((first_byte, bytes), (4, 10_003));
+        let Err(CutError::UnclosedQuote { first_byte, bytes, lines }) = cutter.next(8) else { panic!("no error") };
+        assert_eq!((first_byte, bytes, lines), (4, 10_003, 5000));
     }
 
     #[test]

@@ -7,8 +7,10 @@ use bytes::Bytes;
 use inrush_core::block::{Origin, Record};
 use inrush_core::{DocBlock, SourceId};
 
+use super::charset::NotAscii;
 use super::compression::Codec;
 use super::cut::{CutError, Cutter, Piece};
+use super::steady::Changed;
 use super::store::FetchError;
 use super::{Chunk, Decode, RawChunk, SourceError, too_large};
 
@@ -50,15 +52,18 @@ impl ReadFile for CutFile {
                 let decoder = Arc::clone(&self.decoder);
                 Ok(Some(Chunk::Raw(RawChunk { origin: origin(first_byte), data, bytes_read, decoder })))
             }
-            Ok(Some(Piece::TooLarge { first_byte, head, bytes, lines })) => Ok(Some(Chunk::Docs(DocBlock {
-                origin: origin(first_byte),
-                lines,
-                records: vec![Record { start: 0, end: head.len() as u32, byte: 0, line: 0 }],
-                data: Bytes::from(head),
-                rejects: vec![too_large(0, bytes, self.record_bytes_max)],
-                meta: Vec::new(),
-                bytes_read,
-            }))),
+            Ok(Some(Piece::TooLarge { first_byte, head, bytes, lines })) => {
+                self.decoder.passed(first_byte..self.cutter.offset(), lines);
+                Ok(Some(Chunk::Docs(DocBlock {
+                    origin: origin(first_byte),
+                    lines,
+                    records: vec![Record { start: 0, end: head.len() as u32, byte: 0, line: 0 }],
+                    data: Bytes::from(head),
+                    rejects: vec![too_large(0, bytes, self.record_bytes_max)],
+                    meta: Vec::new(),
+                    bytes_read,
+                })))
+            }
             // The end of a compressed file can be read after its last record.
             Ok(None) if bytes_read > 0 => {
                 let origin = origin(self.cutter.offset());
@@ -73,24 +78,32 @@ impl ReadFile for CutFile {
 impl CutFile {
     fn explain(&self, error: CutError, consumed: u64) -> SourceError {
         let (error, content_bytes, dropped_bytes) = match error {
-            CutError::UnclosedQuote { first_byte, bytes } => {
+            CutError::UnclosedQuote { first_byte, bytes, lines } => {
                 return SourceError::new(
                     &self.name,
                     format!(
-                        "the record at byte {first_byte} has a quote that is not closed in the {bytes} bytes up to the \
-                         end; give --quote none if quotes have no meaning in this file"
+                        "the record at byte {first_byte} has a quote that is not closed in the {lines} lines ({bytes} bytes) \
+                         up to the end, none of which is read; close it, or give --quote none if quotes have no meaning \
+                         in this file"
                     ),
                 );
             }
             CutError::Io { error, content_bytes, dropped_bytes } => (error, content_bytes, dropped_bytes),
         };
         let mut what = match self.codec {
-            Some(codec) if error.raw_os_error().is_none() && !FetchError::is_cause_of(&error) => {
-                let codec = codec.name();
-                let state = if error.kind() == std::io::ErrorKind::UnexpectedEof { "is cut off" } else { "is damaged" };
-                format!(
-                    "the {codec} stream {state} at byte {consumed} of the file, after {content_bytes} bytes of content"
-                )
+            Some(codec) if error.raw_os_error().is_none() && !is_of_another_kind(&error) => {
+                let name = codec.name();
+                let place = format!("at byte {consumed} of the file, after {content_bytes} bytes of content");
+                if let Some(needed) = codec.needed(&error, content_bytes) {
+                    return SourceError::new(&self.name, format!("the {name} stream cannot be read {place}: {needed}"));
+                }
+                if error.kind() == std::io::ErrorKind::UnexpectedEof {
+                    format!("the {name} stream is cut off {place}")
+                } else {
+                    let unconfirmed = codec.unconfirmed(&error, content_bytes).filter(|_| content_bytes > 0);
+                    let unconfirmed = unconfirmed.map_or_else(String::new, |said| format!("; {said}"));
+                    format!("the {name} stream is damaged {place}{unconfirmed}")
+                }
             }
             _ => format!("reading failed at byte {consumed}"),
         };
@@ -99,4 +112,10 @@ impl CutFile {
         }
         SourceError::io(&self.name, &what, error)
     }
+}
+
+/// Whether an error says nothing of the compression: it is of the way that bytes came, or of the
+/// text in it.
+fn is_of_another_kind(error: &std::io::Error) -> bool {
+    FetchError::is_cause_of(error) || Changed::is_cause_of(error) || NotAscii::is_cause_of(error)
 }

@@ -1,11 +1,12 @@
 //! Reads dead letters back, so that they can be loaded again.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use bytes::Bytes;
 use inrush_core::block::Record;
-use inrush_core::{Action, DocBlock, DocMeta, Reject};
+use inrush_core::{Action, DocBlock, DocMeta, MetaFields, Reject};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -13,6 +14,7 @@ use serde_json::value::RawValue;
 use super::lines::for_each_line;
 use super::one_line::one_line;
 use super::{Decode, RawChunk, too_large, too_large_head};
+use crate::dead_letter::SentWith;
 
 /// Lines of a dead-letter file. Each is one entry: `document` (or `text` or `base64`, where it is no JSON) and the
 /// `action` it was sent with, which wins over the options of the job.
@@ -31,6 +33,8 @@ struct Entry<'a> {
     base64: Option<String>,
     #[serde(default)]
     action: Option<ActionLine>,
+    #[serde(default)]
+    sent_with: Option<SentWith>,
     #[serde(default)]
     doc_as_upsert: bool,
     /// What it says does not matter; but every letter has one, and few other files do.
@@ -72,8 +76,17 @@ impl ActionLine {
             ActionLine::Update(target) => (Action::Update, target),
             ActionLine::Delete(target) => (Action::Delete, target),
         };
-        DocMeta { action: Some(action), index, id, routing, version }
+        DocMeta { action: Some(action), index, id, routing, version, ..DocMeta::default() }
     }
+}
+
+/// A record that never became an item takes the same fields as in its first load, unless this one
+/// names others.
+fn meta_of_unsent(sent_with: SentWith) -> Result<DocMeta, String> {
+    let SentWith { action, id, routing, version } = sent_with;
+    let field = |path: Option<String>| path.map(|path| path.parse()).transpose();
+    let fields = MetaFields { id: field(id)?, routing: field(routing)?, version: field(version)? };
+    Ok(DocMeta { action, fields: Some(Arc::new(fields)), ..DocMeta::default() })
 }
 
 /// What an entry holds.
@@ -132,8 +145,13 @@ fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
     if entry.error.is_none() {
         return damaged("it has no `error`; expected the file of an earlier load's --dead-letters".to_owned());
     }
-    if let Some(action) = entry.action {
-        *meta = action.meta(entry.doc_as_upsert);
+    match (entry.action, entry.sent_with) {
+        (Some(action), _) => *meta = action.meta(entry.doc_as_upsert),
+        (None, Some(sent_with)) => match meta_of_unsent(sent_with) {
+            Ok(of_unsent) => *meta = of_unsent,
+            Err(why) => return damaged(format!("its `sent_with` cannot be used: {why}")),
+        },
+        (None, None) => {}
     }
     match (entry.document, entry.text, entry.base64) {
         (Some(document), None, None) => Contents::Document(Cow::Borrowed(document.get().as_bytes())),
@@ -169,8 +187,6 @@ fn from_bytes(bytes: Cow<'_, [u8]>) -> Contents<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use inrush_core::block::Origin;
     use inrush_core::{DeadLetter, Position};
     use proptest::prelude::*;
@@ -207,6 +223,7 @@ mod tests {
             id: Some("1".into()),
             routing: Some("r".into()),
             version: Some(7),
+            ..DocMeta::default()
         };
         assert_eq!(block.meta[0], expected);
         assert!(block.rejects.is_empty());
@@ -321,7 +338,7 @@ mod tests {
             let meta = match action {
                 None => DocMeta::default(),
                 Some(action) => {
-                    DocMeta { action: Some(action), index: Some("x".to_owned()), id: Some(id), routing, version: None }
+                    DocMeta { action: Some(action), index: Some("x".to_owned()), id: Some(id), routing, ..DocMeta::default() }
                 }
             };
             prop_assert_eq!(&block.meta[0], &meta);

@@ -332,6 +332,10 @@ impl Source for FeedSource {
         }
     }
 
+    fn is_fed(&self) -> bool {
+        true
+    }
+
     fn names(&self) -> Vec<String> {
         vec![self.shared.options.name.clone()]
     }

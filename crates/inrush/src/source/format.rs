@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use super::charset::Charset;
 use super::csv::CsvOptions;
+use super::json_head;
+use super::json_scan::RecordsPath;
 use super::parse::Parse;
 
 /// How records are written.
@@ -17,8 +19,13 @@ pub enum Format {
     Tsv,
     /// Lines of text; each becomes a document with one field (`text`).
     Text,
-    /// One JSON array, whose elements are the documents (`json-array`).
-    JsonArray,
+    /// JSON values, one after another, over any lines (`json`, also `json-array`). Each is a
+    /// document; of an array, each element is.
+    Json,
+    /// The same values, which are search hits, as a search replies them and as elasticdump writes
+    /// them (`hits`): the document is the `_source`, the id the `_id`, the routing value the
+    /// `_routing`.
+    Hits,
     /// Parquet (`parquet`).
     Parquet,
     /// Arrow IPC, stream or file, which is also Feather V2 (`arrow`).
@@ -45,7 +52,8 @@ impl Format {
             Format::Csv => "csv",
             Format::Tsv => "tsv",
             Format::Text => "text",
-            Format::JsonArray => "json-array",
+            Format::Json => "json",
+            Format::Hits => "hits",
             Format::Parquet => "parquet",
             Format::Arrow => "arrow",
             Format::Avro => "avro",
@@ -66,7 +74,8 @@ impl FromStr for Format {
             "csv" => Ok(Format::Csv),
             "tsv" => Ok(Format::Tsv),
             "text" => Ok(Format::Text),
-            "json-array" => Ok(Format::JsonArray),
+            "json" | "json-array" => Ok(Format::Json),
+            "hits" => Ok(Format::Hits),
             "parquet" => Ok(Format::Parquet),
             "arrow" => Ok(Format::Arrow),
             "avro" => Ok(Format::Avro),
@@ -75,20 +84,28 @@ impl FromStr for Format {
             "bulk" => Ok(Format::Bulk),
             "dead-letters" => Ok(Format::DeadLetters),
             _ => Err(format!(
-                "unknown format {name:?}; expected ndjson, json-array, csv, tsv, text, parquet, arrow, avro, excel, smile, bulk or dead-letters"
+                "unknown format {name:?}; expected ndjson, json, hits, csv, tsv, text, parquet, arrow, avro, excel, smile, bulk or dead-letters"
             )),
         }
     }
 }
 
-/// Which part of a workbook is read.
-#[derive(Clone, Debug, Default)]
+/// Which part of a workbook is read, and how much of it.
+#[derive(Clone, Debug)]
 pub struct SheetOptions {
     /// The sheet, by its name or its number from 1. Default: the first one that is not hidden, with a warning if there are others.
     pub sheet: Option<String>,
     /// The row that has the names of the columns, from 1, as [`super::Header::FirstRow`] wants it; what is above it is left out.
     /// Default: the first row that is not empty.
     pub header_row: Option<u32>,
+    /// The most that the parts of a workbook that are read for one sheet may unpack to, bytes; it is held in memory.
+    pub bytes_max: u64,
+}
+
+impl Default for SheetOptions {
+    fn default() -> Self {
+        SheetOptions { sheet: None, header_row: None, bytes_max: 512 << 20 }
+    }
 }
 
 /// How timestamps of columns are written.
@@ -107,11 +124,15 @@ pub enum Timestamps {
 #[derive(Clone, Debug)]
 pub struct FormatOptions {
     /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`, `.csv`, `.tsv`,
-    /// `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`, `.ods`, `.smile`, `.bulk`, before a compression suffix) and from its first bytes: `{` is NDJSON, `[` a
-    /// JSON array, and Parquet, Arrow, Avro, workbooks and SMILE have magic numbers.
+    /// `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`, `.ods`, `.smile`, `.bulk`, before a compression suffix) and from its first bytes: `{` is NDJSON, or JSON
+    /// where a value goes beyond its line or shares it, `[` JSON, and Parquet, Arrow, Avro, workbooks and SMILE have magic numbers.
     pub format: Option<Format>,
+    /// Where the documents are inside of each JSON value. Default: the value itself, or the
+    /// elements of an array.
+    pub records: Option<RecordsPath>,
     /// How text is encoded. A byte order mark wins over it. Default UTF-8, passed through unchecked where the format
-    /// does not need to look; naming `utf-8` here makes malformed bytes into replacement characters.
+    /// does not need to look. In other charsets malformed bytes become replacement characters, with
+    /// a warning.
     pub charset: Option<Charset>,
     /// The field that takes the lines of text. Default `message`.
     pub text_field: String,
@@ -142,6 +163,7 @@ impl Default for FormatOptions {
     fn default() -> Self {
         FormatOptions {
             format: None,
+            records: None,
             charset: None,
             text_field: "message".to_owned(),
             parse: None,
@@ -160,6 +182,9 @@ impl FormatOptions {
     /// Whether the options contradict each other, in which no file can be read.
     pub(super) fn check(&self) -> Result<(), String> {
         self.csv.check()?;
+        if let (Some(_), Some(format)) = (&self.records, self.format.filter(|format| !format.is_json())) {
+            return Err(no_records(format));
+        }
         match &self.parse {
             Some(parse) => parse.parser(&self.csv.schema).map(drop),
             None => Ok(()),
@@ -184,6 +209,11 @@ fn extension(name: &str) -> String {
 pub(super) fn promises_a_format(name: &str) -> bool {
     let compressed = COMPRESSIONS.iter().any(|suffix| name.to_ascii_lowercase().ends_with(suffix));
     compressed || by_name(name).is_some()
+}
+
+/// Whether a name ends as those of one format do.
+pub(super) fn names_a_format(name: &str) -> bool {
+    by_name(name).is_some()
 }
 
 /// What the name promises, if anything.
@@ -218,12 +248,18 @@ pub(super) fn separator(format: Format, name: &str) -> u8 {
 }
 
 impl Format {
+    /// Whether the sources are JSON text without anything between the documents.
+    fn is_json(self) -> bool {
+        matches!(self, Format::Ndjson | Format::Json | Format::Hits)
+    }
+
     /// Whether the format is no text, so that nothing may be decoded before it is read.
     fn is_binary(self) -> bool {
         match self {
             Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => true,
             Format::Ndjson
-            | Format::JsonArray
+            | Format::Json
+            | Format::Hits
             | Format::Csv
             | Format::Tsv
             | Format::Text
@@ -263,17 +299,31 @@ pub(super) fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) ->
     }
     // A stream begins with a mark and the length of its schema, which is below 16 MiB.
     let stream = matches!(head, [0xFF, 0xFF, 0xFF, 0xFF, _, _, _, 0, ..]);
-    if controls && (stream || head.starts_with(b"ARROW1")) {
+    if controls && (stream || head.starts_with(b"ARROW1")) || is_old_arrow(head) {
         return Some(Format::Arrow);
     }
     // A file that is damaged or empty is still what its name says, unless it is obviously something else.
-    let text = head.trim_ascii_start().first() == Some(&b'{');
-    by_name(name).filter(|format| format.is_binary() && !text)
+    let other = head.trim_ascii_start().first() == Some(&b'{') || head.starts_with(ENCRYPTED_PARQUET);
+    by_name(name).filter(|format| format.is_binary() && !other)
 }
+
+/// What a Parquet file begins with whose footer is encrypted.
+const ENCRYPTED_PARQUET: &[u8] = b"PARE";
+
+/// Whether a stream begins as those of Arrow before 0.15 do: with the length of a flatbuffer, and
+/// where its root is.
+fn is_old_arrow(head: &[u8]) -> bool {
+    let &[a, b, c, 0, root @ 4..=64, 0, 0, 0, ..] = head else { return false };
+    let len = u32::from_le_bytes([a, b, c, 0]);
+    len > u32::from(root) && len.is_multiple_of(4)
+}
+
+const TAR: &str = "a tar archive";
 
 /// Names a binary format that is not text, by its first bytes.
 fn binary(head: &[u8]) -> Option<&'static str> {
-    const MAGICS: [(&[u8], &str); 5] = [
+    const MAGICS: [(&[u8], &str); 6] = [
+        (ENCRYPTED_PARQUET, "encrypted Parquet"),
         (b"ORC", "ORC"),
         (b"PK\x03\x04", "a zip archive"),
         (b"\x04\x22\x4D\x18", "lz4"),
@@ -282,19 +332,44 @@ fn binary(head: &[u8]) -> Option<&'static str> {
     ];
     // A text may begin with the letters of a magic number, but it has no such control characters.
     let controls = head.iter().any(|&b| b < 9);
+    // The name of its first file comes before it.
+    if controls && head.get(257..262) == Some(b"ustar") {
+        return Some(TAR);
+    }
     MAGICS.iter().find(|(magic, _)| controls && head.starts_with(magic)).map(|&(_, name)| name)
 }
 
+fn no_records(format: Format) -> String {
+    format!("--records is for JSON, and the format is {}; leave it out", format.name())
+}
+
 /// The format of a source whose text begins with `head`. `complete` says that `head` is all of it.
-pub(super) fn decide(options: &FormatOptions, name: &str, head: &[u8]) -> Result<Format, String> {
-    if let Some(format) = options.format {
-        return Ok(format);
+pub(super) fn decide(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Result<Format, String> {
+    let format = match options.format {
+        Some(format) => format,
+        None => guess(options, name, head, complete)?,
+    };
+    match options.records {
+        None => Ok(format),
+        // A line may be an object with records.
+        Some(_) if format == Format::Ndjson => Ok(Format::Json),
+        Some(_) if format.is_json() => Ok(format),
+        Some(_) => Err(no_records(format)),
     }
+}
+
+fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Result<Format, String> {
     if let Some(binary) = binary(head) {
         if binary == "SQLite" {
             return Err("contents are SQLite; write it as sqlite://PATH, and name a table with --db-table".to_owned());
         }
-        return Err(format!("contents are {binary}, which cannot be read yet; convert the file to NDJSON or CSV"));
+        return Err(match binary {
+            TAR | "a zip archive" => {
+                format!("contents are {binary}; unpack it, and load the folder with what is in it")
+            }
+            "encrypted Parquet" => format!("contents are {binary}; decrypt it first, or convert it to NDJSON or CSV"),
+            _ => format!("contents are {binary}, which cannot be read yet; convert the file to NDJSON or CSV"),
+        });
     }
     if options.parse.is_some() {
         return Ok(Format::Text);
@@ -302,8 +377,11 @@ pub(super) fn decide(options: &FormatOptions, name: &str, head: &[u8]) -> Result
     let text = head.trim_ascii_start();
     let format = match (by_name(name), text.first()) {
         (Some(Format::Bulk), _) => Format::Bulk,
-        (_, Some(b'{')) => Format::Ndjson,
-        (None | Some(Format::Ndjson), Some(b'[')) => Format::JsonArray,
+        (_, Some(b'{')) => {
+            let in_lines = matches!(extension(name).as_str(), "ndjson" | "jsonl");
+            if json_head::is_values(text, complete, in_lines) { Format::Json } else { Format::Ndjson }
+        }
+        (None | Some(Format::Ndjson), Some(b'[')) => Format::Json,
         (Some(format), _) => format,
         // An empty source is empty in every format.
         (None, None) => Format::Ndjson,
@@ -315,11 +393,18 @@ pub(super) fn decide(options: &FormatOptions, name: &str, head: &[u8]) -> Result
             );
         }
     };
-    if format == Format::Ndjson {
-        let first_line = text.split(|&b| b == b'\n').next().unwrap_or_default().trim_ascii_end();
-        if first_line == b"{" {
+    if format.is_json() && options.records.is_none() {
+        if json_head::is_bulk(text) {
             return Err(
-                "contents are JSON over several lines, expected one document a line; convert it with `jq -c .`"
+                "looks like the body of a bulk request, with an action line before each document; give --format bulk, where an `_index` of these \
+                 lines wins over --index, or --format ndjson if each line is a document"
+                    .to_owned(),
+            );
+        }
+        if json_head::is_hit(text) {
+            return Err(
+                "looks like search hits, or like what elasticdump writes: the documents are in `_source`; give --format hits, which takes their `_id` \
+                 along, or --format json to load them as they are"
                     .to_owned(),
             );
         }
@@ -332,7 +417,7 @@ mod tests {
     use super::*;
 
     fn check(name: &str, head: &str) -> Result<Format, String> {
-        decide(&FormatOptions::default(), name, head.as_bytes())
+        decide(&FormatOptions::default(), name, head.as_bytes(), true)
     }
 
     #[test]
@@ -362,8 +447,8 @@ mod tests {
 
     #[test]
     fn a_bracket_begins_an_array_unless_the_name_says_otherwise() {
-        assert_eq!(check("a.json", " [\n{}"), Ok(Format::JsonArray));
-        assert_eq!(check("-", "[]"), Ok(Format::JsonArray));
+        assert_eq!(check("a.json", " [\n{}"), Ok(Format::Json));
+        assert_eq!(check("-", "[]"), Ok(Format::Json));
         assert_eq!(check("a.log", "[2024-01-01] started"), Ok(Format::Text));
     }
 
@@ -373,6 +458,8 @@ mod tests {
         assert_eq!(check("x", b"PAR1\x15\x04"), Some(Format::Parquet));
         assert_eq!(check("x", b"ARROW1\0\0"), Some(Format::Arrow));
         assert_eq!(check("x", b"\xFF\xFF\xFF\xFF\x10\x02\0\0"), Some(Format::Arrow));
+        assert_eq!(check("x", b"\xE4\x02\0\0\x10\0\0\0\0\0"), Some(Format::Arrow));
+        assert_eq!(check("x", b"a\0b\0c\0d\0"), None);
         assert_eq!(check("x", b"Obj\x01\x04"), Some(Format::Avro));
         assert_eq!(check("x", b":)\n\x01\xFA"), Some(Format::Smile));
         assert_eq!(check("x.log", b":)\nhello"), None);
@@ -386,14 +473,49 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        assert!(check("a.json", "{\n \"a\": 1}").unwrap_err().contains("jq -c ."));
+        assert!(check("a.json", "{\"index\":{}}\n{\"a\":1}\n").unwrap_err().contains("--format bulk"));
+        assert!(check("a.jsonl", "{\"_id\":\"1\",\"_source\":{}}\n").unwrap_err().contains("--format hits"));
         assert!(check("a", "ORC\x01").unwrap_err().contains("ORC"));
         assert!(check("a.csv", "PK\x03\x04").unwrap_err().contains("zip"));
+        let tar = format!("{:\0<257}ustar\0", "a.csv");
+        assert!(check("a.csv", &tar).unwrap_err().contains("a tar archive; unpack it"));
+        assert!(check("a.csv", &format!("{:x<257}ustar", "")).is_ok());
+        let encrypted = "PARE\x01\x02";
+        assert_eq!(decide_binary(&FormatOptions::default(), "a.parquet", encrypted.as_bytes()), None);
+        assert!(check("a.parquet", encrypted).unwrap_err().contains("encrypted Parquet; decrypt it"));
     }
 
     #[test]
     fn a_format_that_is_told_is_taken() {
         let options = FormatOptions { format: Some(Format::Text), ..FormatOptions::default() };
-        assert_eq!(decide(&options, "a.json", b"[1]"), Ok(Format::Text));
+        assert_eq!(decide(&options, "a.json", b"[1]", true), Ok(Format::Text));
+        for (format, text) in
+            [(Format::Ndjson, "{\"index\":{}}\n{\"a\":1}\n"), (Format::Ndjson, "{\n}"), (Format::Hits, "{}")]
+        {
+            let options = FormatOptions { format: Some(format), ..FormatOptions::default() };
+            assert_eq!(decide(&options, "a.json", text.as_bytes(), true), Ok(format));
+        }
+    }
+
+    #[test]
+    fn values_over_several_lines_or_beside_each_other_are_json() {
+        for (name, head) in
+            [("a.json", "{\n \"a\": 1}"), ("-", "{\"a\":1}{\"a\":2}"), ("a.jsonl", "{\n}\n"), ("a", "{},\n{},\n")]
+        {
+            assert_eq!(check(name, head), Ok(Format::Json), "{head}");
+        }
+        assert_eq!(check("a.json", "{\"a\":1}\n{\"a\":2}"), Ok(Format::Ndjson));
+    }
+
+    #[test]
+    fn records_are_in_json() {
+        let check = |format, head: &str| {
+            let records = Some("a".parse().unwrap());
+            decide(&FormatOptions { format, records, ..FormatOptions::default() }, "a", head.as_bytes(), true)
+        };
+        assert_eq!(check(None, "{\"_id\":\"1\",\"_source\":{}}"), Ok(Format::Json));
+        assert_eq!(check(Some(Format::Ndjson), "{}"), Ok(Format::Json));
+        assert_eq!(check(Some(Format::Hits), "{}"), Ok(Format::Hits));
+        assert!(check(Some(Format::Csv), "{}").unwrap_err().contains("the format is csv"));
     }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::steady::Steady;
+
 /// How long a slow source (a pipe, a terminal) may be silent before what it has said so far is passed on.
 pub(super) const IDLE: Duration = Duration::from_millis(100);
 
@@ -29,21 +31,28 @@ impl Bytes for Box<dyn Bytes> {
 /// An open file, pipe or terminal, with a count of the bytes that were read from it.
 pub(super) struct RawFile {
     file: File,
-    /// A regular file always has its next bytes.
-    regular: bool,
+    /// Where the next byte is.
+    at: u64,
+    /// Of a regular file, which always has its next bytes.
+    steady: Option<Arc<Steady>>,
     consumed: Arc<AtomicU64>,
 }
 
 impl RawFile {
-    pub(super) fn new(file: File, regular: bool, consumed: Arc<AtomicU64>) -> Self {
-        RawFile { file, regular, consumed }
+    /// `at` is the place of the file's next byte. A regular file has to be `steady` up to its end.
+    pub(super) fn new(file: File, at: u64, steady: Option<Arc<Steady>>, consumed: Arc<AtomicU64>) -> Self {
+        RawFile { file, at, steady, consumed }
     }
 }
 
 impl Read for RawFile {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let n = self.file.read(buf)?;
+        self.at += n as u64;
         self.consumed.fetch_add(n as u64, Ordering::Relaxed);
+        if let (0, false, Some(steady)) = (n, buf.is_empty(), &self.steady) {
+            steady.ended(self.at)?;
+        }
         Ok(n)
     }
 }
@@ -52,7 +61,7 @@ impl Bytes for RawFile {
     #[cfg(unix)]
     fn ready_within(&mut self, timeout: Duration) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        if self.regular {
+        if self.steady.is_some() {
             return true;
         }
         let mut fds = [PollFd::new(&self.file, PollFlags::IN)];
@@ -110,6 +119,13 @@ impl Input {
     /// Whether [`Input::peek`] has seen the end (or an error).
     pub(super) fn peeked_all(&self) -> bool {
         self.ended
+    }
+
+    /// Puts `bytes` before what comes next.
+    #[cfg(feature = "avro")]
+    pub(super) fn put_back(&mut self, bytes: &[u8]) {
+        self.head.splice(..self.head_start, bytes.iter().copied());
+        self.head_start = 0;
     }
 
     /// Leaves out bytes that were peeked.
@@ -187,9 +203,10 @@ mod tests {
         let mut input = Input::new(io::Cursor::new(b"abcdefgh".to_vec()));
         assert_eq!(&input.peek(3, |_| true)[..3], b"abc");
         input.skip(1);
+        input.put_back(b"xyz");
         let mut all = Vec::new();
         input.read_to_end(&mut all).unwrap();
-        assert_eq!(all, b"bcdefgh");
+        assert_eq!(all, b"xyzbcdefgh");
     }
 
     #[test]

@@ -36,6 +36,8 @@ impl Decode for NdjsonDecode {
                 record.end = (start + too_large_head(&data[start..end]).len()) as u32;
             } else if self.validate {
                 rejects.extend(validate::reject(records.len() as u32, &data[start..end]));
+            } else if data[end - 1] != b'}' {
+                rejects.extend(validate::no_end(records.len() as u32, &data[start..end]));
             }
             records.push(record);
         });
@@ -277,12 +279,21 @@ mod tests {
     }
 
     #[test]
+    fn a_line_ends_with_its_document() {
+        let lines = b"{\"a\":9} // c\n{\"a\":3} /* x */\n{} \t\r\n{\"a\":\n{},\n[]\n{}";
+        let block = decode(NdjsonDecode::new(100, false), lines);
+        let kinds: Vec<_> = block.rejects.iter().map(|r| (r.record, r.kind)).collect();
+        assert_eq!(kinds, [0, 1, 3, 4, 5].map(|record| (record, "invalid_json")));
+        assert_eq!(block.record(0), b"{\"a\":9} // c");
+    }
+
+    #[test]
     fn lines_are_validated_on_request() {
-        let lines = b"{\"a\":1}\n{\"a\":}\n[]\n{}";
+        let lines = b"{\"a\":1}\n{\"a\":}\n[{}\n{}";
         assert!(decode(NdjsonDecode::new(100, false), lines).rejects.is_empty());
         let block = decode(NdjsonDecode::new(100, true), lines);
         let kinds: Vec<_> = block.rejects.iter().map(|r| (r.record, r.kind)).collect();
-        assert_eq!(kinds, [(1, "invalid_json"), (2, "not_an_object")]);
+        assert_eq!(kinds, [(1, "invalid_json"), (2, "invalid_json")]);
         assert_eq!(block.record(1), b"{\"a\":}");
     }
 

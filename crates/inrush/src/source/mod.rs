@@ -7,6 +7,7 @@
 //! [`open()`] makes a source of files and stdin; [`push::channel`] and [`feed::feed`] make sources that a program feeds.
 
 mod ahead;
+mod begun;
 mod binary;
 mod buffer;
 mod bulk;
@@ -23,10 +24,13 @@ pub mod feed;
 mod format;
 #[cfg(any(feature = "columns", feature = "excel"))]
 mod guard;
+mod hits;
 pub mod index;
 mod input;
-mod json_array;
+mod json_head;
+mod json_scan;
 mod json_string;
+mod json_values;
 mod lines;
 mod network;
 mod one_line;
@@ -36,17 +40,20 @@ mod parted;
 mod partitions;
 mod paths;
 pub mod push;
+mod raw;
 mod repeat;
 mod sampled;
 #[cfg(feature = "excel")]
 mod sheet;
 mod smile;
+mod steady;
 mod store;
 mod validate;
 mod warnings;
 mod with_fields;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -55,6 +62,7 @@ use inrush_core::block::Origin;
 use inrush_core::ledger::Partition;
 use inrush_core::{DocBlock, SourceId};
 
+pub(crate) use begun::Begun;
 pub(crate) use buffer::BufferPool;
 pub use charset::Charset;
 #[cfg(feature = "columns")]
@@ -68,10 +76,12 @@ pub use database::without_databases;
 pub use database::{Database, open_database};
 pub use database::{DatabaseAddress, DatabaseOptions, DatabaseRows};
 pub use format::{Format, FormatOptions, SheetOptions, Timestamps};
+pub use json_scan::RecordsPath;
 pub use json_string::push_escaped;
 pub use open::{Files, SourceSpec, open};
 pub use parse::{FixedColumn, LogFormat, Parse};
 pub(crate) use parted::{Parted, Parting};
+pub use paths::shown as shown_path;
 pub use repeat::{Fingerprint, Repeats};
 pub(crate) use sampled::Sampled;
 pub use store::{SourceUrl, StoreOptions};
@@ -166,9 +176,28 @@ pub trait Source: Send {
         false
     }
 
+    /// Fields that ids and the like are made of: the text that the source has for them stands in [`inrush_core::DocMeta::texts`] from then
+    /// on, where the document may write another. Called before the first chunk. Default: nothing, documents write what is there.
+    fn keep_texts(&mut self, _fields: &[String]) {}
+
     /// Goes on where an earlier run was: by part of the sources, the number below which all is settled. Called before the first chunk,
     /// and only of use where the source numbers its documents itself; others are read from their beginnings. Default: nothing.
     fn go_on(&mut self, _settled: &BTreeMap<Partition, u64>) {}
+
+    /// Whether a program hands the documents over while the load runs, so that none can be read
+    /// before it begins. Default: no.
+    fn is_fed(&self) -> bool {
+        false
+    }
+
+    /// Looks at the beginnings of all parts that can be read again, so that one that cannot be read
+    /// is known before anything is deleted for the load. Default: nothing is looked at.
+    ///
+    /// # Errors
+    /// The first part that cannot be read, and why.
+    fn check_all(&self) -> Result<(), SourceError> {
+        Ok(())
+    }
 
     /// What a person should know at the end although nothing failed.
     fn warnings(&self) -> Option<Warnings> {
@@ -189,6 +218,9 @@ pub struct RowsRead {
 pub trait Decode: Send + Sync {
     /// Never fails as a whole: a record that cannot be read becomes a reject of the block.
     fn decode(&self, chunk: RawChunk) -> DocBlock;
+
+    /// Bytes of the source that are no chunk were passed over, with so many lines: a record that is too large. Default: nothing.
+    fn passed(&self, _bytes: Range<u64>, _lines: u64) {}
 
     /// Fields that documents may have even if none of them does: columns whose cells are all empty. Default: not known.
     fn columns(&self) -> Vec<String> {

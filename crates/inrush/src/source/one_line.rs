@@ -28,7 +28,7 @@ pub(super) fn one_line(record: u32, json: &mut [u8]) -> Option<Reject> {
 }
 
 /// The place behind the string that begins at `start`.
-fn end_of_string(json: &[u8], start: usize) -> usize {
+pub(super) fn end_of_string(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += found;

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::Seek;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use inrush_core::SourceId;
 
@@ -16,20 +15,22 @@ use super::bulk::{BulkDecode, BulkFile};
 use super::charset::read_text;
 #[cfg(feature = "sql")]
 use super::columns::ColumnarFile;
-use super::compression::{Codec, MAGIC_LEN};
 use super::csv::{self, ColumnType};
 use super::cut::{Boundary, Cutter};
 use super::cut_file::{CutFile, ReadFile};
 use super::dead_letters::DeadLetterDecode;
-use super::format::{Format, FormatOptions, decide, decide_binary, may_be_a_table, separator};
-use super::input::{Input, RawFile};
-use super::json_array::{ArrayFile, Rules};
+use super::format::{Format, FormatOptions, decide, decide_binary, may_be_a_table, names_a_format, separator};
+use super::input::Input;
+use super::json_head;
+use super::json_values::{Hint, Rules, ValuesFile};
 use super::lines::{NdjsonDecode, OneField, PushLine, TextDecode};
 use super::network::Network;
 use super::partitions;
-use super::paths::{expand, file_len};
+use super::paths::{expand, noted, shown};
+use super::raw::{Contents, Raw, of_file, stdin, stdin_len, unpacked};
 use super::repeat::{Fingerprint, Repeats};
 use super::smile::{self, SmileDecode};
+use super::steady::{Changed, Noted, Steady};
 use super::store::{self, Object, ObjectStream, SourceUrl, StoreOptions};
 use super::warnings::Warnings;
 use super::with_fields::WithFields;
@@ -44,6 +45,9 @@ const BINARY_LEN: usize = 96;
 
 /// Text that is looked at to tell the format, bytes.
 const GUESS_LEN: usize = 4096;
+
+/// The same of JSON that has no line end in these, bytes.
+const GUESS_JSON_LEN: usize = 64 << 10;
 
 /// Files on servers whose beginnings are fetched while one before them is read.
 const FILES_AHEAD: usize = 8;
@@ -76,20 +80,32 @@ impl SourceSpec {
     }
 }
 
+impl SourceSpec {
+    /// The files on this machine that it stands for; none where there are none, or where they
+    /// cannot be found.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            SourceSpec::Path(path) => expand(path, &Warnings::default()).unwrap_or_default(),
+            SourceSpec::Stdin | SourceSpec::Url(_) => Vec::new(),
+        }
+    }
+}
+
 /// Files and stdin, read one after another. Each file is a source of its own ([`SourceId`]) with one partition.
 pub struct Files {
     names: Vec<String>,
     locations: Vec<Location>,
     waiting: VecDeque<(SourceId, Location)>,
     bytes_total: Option<u64>,
-    current: Option<Box<dyn ReadFile>>,
+    current: Option<Opened>,
     shared: Shared,
 }
 
 #[derive(Clone, Debug)]
 enum Location {
     Stdin,
-    Path(PathBuf),
+    /// What it was like when the load began, where it is a regular file.
+    Path(PathBuf, Option<Noted>),
     Object(Arc<Object>),
 }
 
@@ -99,6 +115,8 @@ pub(super) struct Shared {
     pub(super) warnings: Warnings,
     /// The types that columns of CSV files have shown.
     column_types: HashMap<String, ColumnType>,
+    /// Fields whose own text is kept ([`Source::keep_texts`]).
+    pub(super) texts: Vec<String>,
     /// For each file, the fields that its folders stand for.
     partitions: Vec<Vec<(String, String)>>,
     /// Files on servers whose beginning is being fetched.
@@ -122,7 +140,7 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
         waiting.push_back((SourceId(names.len() as u32), location.clone()));
         names.push(match location {
             Location::Stdin => "-".to_owned(),
-            Location::Path(path) => path.display().to_string(),
+            Location::Path(path, _) => shown(&path),
             Location::Object(object) => object.name.clone(),
         });
         bytes_total = bytes_total.zip(bytes).map(|(total, bytes)| total + bytes);
@@ -136,9 +154,13 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
             }
             SourceSpec::Stdin => add(Location::Stdin, stdin_len()),
             SourceSpec::Path(path) => {
-                for path in expand(path)? {
-                    let bytes = file_len(&path)?;
-                    add(Location::Path(path), bytes);
+                for path in expand(path, warnings)? {
+                    let noted = noted(&path)?;
+                    if let Some(noted) = &noted {
+                        check_format(&path, noted, &shown(&path), &options)?;
+                    }
+                    let bytes = noted.as_ref().map(Noted::bytes);
+                    add(Location::Path(path, noted), bytes);
                 }
             }
             SourceSpec::Url(url) => {
@@ -157,7 +179,7 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
     let options = FormatOptions { document_bytes_max: options.document_bytes_max.clamp(1, CHUNK_BYTES_MAX), ..options };
     let locations: Vec<Location> = waiting.iter().map(|(_, location)| location.clone()).collect();
     let paths = locations.iter().map(|location| match location {
-        Location::Path(path) => Some(path.as_path()),
+        Location::Path(path, _) => Some(path.as_path()),
         Location::Object(object) => Some(Path::new(&object.path)),
         Location::Stdin => None,
     });
@@ -166,6 +188,7 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
         options,
         warnings: warnings.clone(),
         column_types: HashMap::new(),
+        texts: Vec::new(),
         partitions,
         begun: HashMap::new(),
         chunks: BufferPool::new(),
@@ -178,7 +201,7 @@ impl Source for Files {
     fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
         let bytes = bytes.clamp(1, CHUNK_BYTES_MAX);
         loop {
-            let Some(file) = &mut self.current else {
+            let Some(opened) = &mut self.current else {
                 let Some((id, location)) = self.waiting.pop_front() else { return Ok(None) };
                 self.shared.begin(&self.waiting);
                 match self.shared.open(id, &self.names[id.0 as usize], &location) {
@@ -187,7 +210,7 @@ impl Source for Files {
                 }
                 continue;
             };
-            match file.next_chunk(bytes) {
+            match opened.next_chunk(bytes) {
                 Ok(Some(chunk)) => return Ok(Some(chunk)),
                 Ok(None) => self.current = None,
                 Err(error) => return Err(self.end(error)),
@@ -207,25 +230,55 @@ impl Source for Files {
         // Pipes and devices have no size either.
         let lasts = |location: &Location| match location {
             Location::Object(object) => object.version.is_some(),
-            Location::Path(_) | Location::Stdin => true,
+            Location::Path(..) | Location::Stdin => true,
         };
         if self.bytes_total.is_some() && self.locations.iter().all(lasts) { Repeats::Always } else { Repeats::Once }
     }
 
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
         let fingerprint = |location: &Location| match location {
-            Location::Path(path) => {
-                let failed = |e| SourceError::io(path.display().to_string(), "cannot be read", e);
+            Location::Path(path, _) => {
+                let failed = |e| SourceError::io(shown(path), "cannot be read", e);
                 Some(Fingerprint::of(path).map_err(failed))
             }
             Location::Object(object) => Some(Ok(Fingerprint::of_object(object))),
-            Location::Stdin => None,
+            Location::Stdin => {
+                let failed = |e| SourceError::io("-", "cannot be read", e);
+                let start = |mut file: File| file.stream_position().and_then(|at| Fingerprint::of_file(&file, at));
+                Some(stdin().and_then(start).map_err(failed))
+            }
         };
         self.locations.iter().filter_map(fingerprint).collect()
     }
 
     fn reading(&self) -> String {
-        format!("{:?}", self.shared.options)
+        // How much may be read changes no document, and is raised where it was too little.
+        let mut options = self.shared.options.clone();
+        options.sheet.bytes_max = 0;
+        format!("{options:?}")
+    }
+
+    fn keep_texts(&mut self, fields: &[String]) {
+        self.shared.texts = fields.to_vec();
+    }
+
+    /// Opens each file of this machine; those on servers cost a request each, and are found to
+    /// exist by then.
+    fn check_all(&self) -> Result<(), SourceError> {
+        let mut shared = self.shared.anew();
+        for (at, location) in self.locations.iter().enumerate() {
+            let Location::Path(path, _) = location else { continue };
+            // What is no file can be read only once.
+            if path.is_file() {
+                let id = SourceId(at as u32);
+                shared.open(id, &self.names[at], location).map_err(|error| error.of(id))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_ids(&self) -> bool {
+        self.shared.options.format == Some(Format::Hits)
     }
 
     fn warnings(&self) -> Option<Warnings> {
@@ -242,7 +295,7 @@ impl Files {
         while let Some((id, location)) = self.waiting.pop_front() {
             let name = &self.names[id.0 as usize];
             let file = self.shared.open(id, name, &location).map_err(|error| error.of(id))?;
-            match file.table() {
+            match file.file.table() {
                 Some(table) => tables.push(table),
                 None if tables.is_empty() => return Ok(None),
                 None => {
@@ -273,6 +326,20 @@ impl Files {
 }
 
 impl Shared {
+    /// The same before anything was read.
+    fn anew(&self) -> Shared {
+        Shared {
+            options: self.options.clone(),
+            warnings: Warnings::default(),
+            column_types: HashMap::new(),
+            partitions: self.partitions.clone(),
+            texts: self.texts.clone(),
+            begun: HashMap::new(),
+            chunks: BufferPool::new(),
+            documents: BufferPool::new(),
+        }
+    }
+
     /// Asks for the beginnings of the next files on servers, so that many small ones are not read one round trip after another.
     fn begin(&mut self, waiting: &VecDeque<(SourceId, Location)>) {
         for (id, location) in waiting.iter().take(FILES_AHEAD) {
@@ -282,34 +349,26 @@ impl Shared {
         }
     }
 
-    fn open(&mut self, id: SourceId, name: &str, location: &Location) -> Result<Box<dyn ReadFile>, SourceError> {
-        let consumed = Arc::new(AtomicU64::new(0));
-        let mut read = Arc::new(AtomicU64::new(0));
-        let (mut raw, seekable) = match location {
-            Location::Stdin => of_file(stdin(), name, &read)?,
-            Location::Path(path) => {
-                let file = File::open(path).map(|file| {
-                    let regular = file.metadata().is_ok_and(|meta| meta.is_file());
-                    (file, regular)
-                });
-                of_file(file, name, &read)?
-            }
+    fn open(&mut self, id: SourceId, name: &str, location: &Location) -> Result<Opened, SourceError> {
+        let raw = match location {
+            Location::Stdin => of_file(stdin(), None, name)?,
+            Location::Path(path, noted) => of_file(File::open(path), noted.as_ref(), name)?,
             Location::Object(object) => {
                 let stream = self.begun.remove(&id).unwrap_or_else(|| object.stream());
-                read = stream.consumed();
-                (Input::new(stream), Some(Seekable::Object(Arc::clone(object))))
+                let read = stream.consumed();
+                let seekable = Some(Seekable::Object(Arc::clone(object)));
+                Raw { input: Input::new(stream), read, seekable, steady: None }
             }
         };
-        let codec = Codec::detect(raw.peek(MAGIC_LEN, |head| head.contains(&b'\n')));
-        let (mut contents, consumed) = match codec {
-            None => (raw, read),
-            Some(codec) => {
-                let contents = codec
-                    .decompress(raw, Arc::clone(&consumed))
-                    .map_err(|e| SourceError::io(name, "cannot be decompressed", e))?;
-                (Input::new(contents), consumed)
-            }
-        };
+        let steady = raw.steady.clone();
+        let file = self.read_as_told(id, name, raw)?;
+        Ok(Opened { id, name: name.to_owned(), file, steady })
+    }
+
+    /// Finds out how a file is written, and what reads it.
+    fn read_as_told(&mut self, id: SourceId, name: &str, raw: Raw) -> Result<Box<dyn ReadFile>, SourceError> {
+        let Raw { input: raw, read, seekable, .. } = raw;
+        let Contents { codec, mut contents, consumed } = unpacked(raw, read, name)?;
         let head = contents.peek(BINARY_LEN, |head| head.contains(&b'\n'));
         let format = decide_binary(&self.options, name, head);
         if format == Some(Format::Smile) {
@@ -328,8 +387,13 @@ impl Shared {
         let text = read_text(contents, self.options.charset, name, &self.warnings)
             .map_err(|message| SourceError::new(name, message))?;
         let mut input = text.input;
-        let head = input.peek(GUESS_LEN, |head| head.contains(&b'\n'));
-        let format = decide(&self.options, name, head).map_err(|message| SourceError::new(name, message))?;
+        let is_line = |head: &[u8]| head.contains(&b'\n');
+        let head = input.peek(GUESS_LEN, is_line);
+        if head.trim_ascii_start().first() == Some(&b'{') && !is_line(head) {
+            input.peek(GUESS_JSON_LEN, is_line);
+        }
+        let (head, complete) = (input.peeked(), input.peeked_all());
+        let format = decide(&self.options, name, head, complete).map_err(|message| SourceError::new(name, message))?;
         if may_be_a_table(&self.options, name, format) {
             let field = &self.options.text_field;
             self.warnings.add(name, "text_by_name", "", 1, || {
@@ -357,6 +421,7 @@ impl Shared {
             Format::Csv | Format::Tsv => {
                 let context = csv::Context {
                     options: &self.options.csv,
+                    texts: &self.texts,
                     separator: separator(format, name),
                     record_bytes_max,
                     first_byte: text.bom_len,
@@ -380,11 +445,15 @@ impl Shared {
                 let documents = Arc::clone(&self.documents);
                 (Boundary::Line, Arc::new(TextDecode::new(parser, record_bytes_max, documents)))
             }
-            Format::JsonArray => {
+            Format::Json | Format::Hits => {
                 let chunks = Arc::clone(&self.chunks);
-                let rules = Rules { record_bytes_max, validate: self.options.validate };
-                let array = ArrayFile::new(id, name, input, text.bom_len, rules, consumed, chunks);
-                return Ok(with_fields(Box::new(array)));
+                let hits = format == Format::Hits;
+                let rules = Rules { record_bytes_max, validate: self.options.validate, hits };
+                let path = self.options.records.as_ref();
+                let hint = if path.is_none() { self.hint(input.peeked()) } else { None };
+                let values = ValuesFile::new(id, name, input, text.bom_len, rules, consumed, chunks);
+                let values = values.with_records(path).with_hint(hint);
+                return Ok(with_fields(Box::new(values)));
             }
             Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => {
                 return Err(SourceError::new(name, format!("contents are no {}", format.name())));
@@ -398,33 +467,62 @@ impl Shared {
         }
         Ok(with_fields(Box::new(file)))
     }
+
+    /// What to say of a source that is one JSON object with many in it.
+    fn hint(&self, head: &[u8]) -> Option<Hint> {
+        let path = json_head::records_path(head)?;
+        let hits = if path.ends_with("hits") { " --format hits" } else { "" };
+        let text =
+            format!("; its `{path}` is an array of objects, which are loaded one by one with{hits} --records {path}");
+        Some(Hint { text, warnings: self.warnings.clone() })
+    }
 }
 
-/// A stream of an open file, and the file itself where it is a regular one.
-fn of_file(
-    opened: std::io::Result<(File, bool)>,
-    name: &str,
-    read: &Arc<AtomicU64>,
-) -> Result<(Input, Option<Seekable>), SourceError> {
-    let failed = |e| SourceError::io(name, "cannot be opened", e);
-    let (file, regular) = opened.map_err(failed)?;
-    let seekable = if regular { Some(Seekable::File(file.try_clone().map_err(failed)?)) } else { None };
-    Ok((Input::new(RawFile::new(file, regular, Arc::clone(read))), seekable))
+/// A file that is being read.
+struct Opened {
+    id: SourceId,
+    name: String,
+    file: Box<dyn ReadFile>,
+    /// Where it is a regular file.
+    steady: Option<Arc<Steady>>,
 }
 
-/// Stdin as a file, without the standard library's buffer.
-#[cfg(unix)]
-fn stdin() -> std::io::Result<(File, bool)> {
-    use std::os::fd::AsFd;
-    let file = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-    let regular = file.metadata().is_ok_and(|meta| meta.is_file());
-    Ok((file, regular))
+impl Opened {
+    /// The next piece. What is wrong with a file that was changed is that it was changed, whatever
+    /// else is found.
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        let result = self.file.next_chunk(bytes);
+        if let (Some(steady), Ok(None) | Err(_)) = (&self.steady, &result)
+            && let Err(change) = steady.check()
+        {
+            return Err(match result {
+                Err(error) if error.cause.as_ref().is_some_and(Changed::is_cause_of) => error,
+                Err(error) => {
+                    let what = format!("reading ended ({})", error.message);
+                    SourceError::io(&self.name, &what, change).of(self.id)
+                }
+                Ok(_) => SourceError::io(&self.name, "reading has come to the end", change).of(self.id),
+            });
+        }
+        result
+    }
 }
 
-/// What is left to read of a regular file on stdin, as in `inrush load - < FILE`; bytes.
-fn stdin_len() -> Option<u64> {
-    let (mut file, regular) = stdin().ok()?;
-    // The copy shares its place in the file with stdin.
-    let read = regular.then(|| file.stream_position().ok())??;
-    Some(file.metadata().ok()?.len().saturating_sub(read))
+/// Fails if a regular file's format is told by nothing, so that no document is sent before that is
+/// known. Only files without an ending that tells a format are opened.
+fn check_format(path: &Path, noted: &Noted, name: &str, options: &FormatOptions) -> Result<(), SourceError> {
+    if options.format.is_some() || options.parse.is_some() || names_a_format(name) {
+        return Ok(());
+    }
+    let Raw { input, read, .. } = of_file(File::open(path), Some(noted), name)?;
+    let mut contents = unpacked(input, read, name)?.contents;
+    let head = contents.peek(BINARY_LEN, |_| false);
+    if decide_binary(options, name, head).is_some() {
+        return Ok(());
+    }
+    let failed = |message| SourceError::new(name, message);
+    let mut text = read_text(contents, options.charset, name, &Warnings::default()).map_err(failed)?;
+    text.input.peek(GUESS_LEN, |_| false);
+    let (head, complete) = (text.input.peeked(), text.input.peeked_all());
+    decide(options, name, head, complete).map(drop).map_err(failed)
 }

@@ -30,7 +30,10 @@ impl Parting {
             return self.routing.shard(known, None);
         }
         match self.routed_by.as_ref().or(self.id.as_ref()) {
-            Some(path) => encode::text_at(document, path).map_or(0, |text| self.routing.shard(&text, None)),
+            Some(path) => {
+                let own = meta.and_then(|meta| meta.text_at(path)).map(Into::into);
+                own.or_else(|| encode::text_at(document, path)).map_or(0, |text| self.routing.shard(&text, None))
+            }
             None => self.routing.shard(&String::from_utf8_lossy(document), None),
         }
     }
@@ -102,6 +105,10 @@ impl Source for Parted {
 
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
         self.inner.fingerprints()
+    }
+
+    fn keep_texts(&mut self, fields: &[String]) {
+        self.inner.keep_texts(fields);
     }
 
     fn reading(&self) -> String {

@@ -202,6 +202,10 @@ impl Source for PushSource {
         Ok((!documents.is_empty()).then(|| Chunk::Docs(self.block(documents))))
     }
 
+    fn is_fed(&self) -> bool {
+        true
+    }
+
     fn names(&self) -> Vec<String> {
         vec![self.options.name.clone()]
     }

@@ -1,17 +1,19 @@
 //! Whether a source can be read once more, and how to tell that it is still the same.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::paths::shown;
+use super::steady::read_at_most;
 use super::store::Object;
 
 /// How much of a file's beginning is looked at, bytes.
-const HEAD_BYTES: u64 = 64 << 10;
+const HEAD_BYTES: usize = 64 << 10;
 
 /// What reading a source once more would give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,8 @@ pub enum Repeats {
 /// What tells a file from one that was changed since.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// The path, absolute.
+    /// The path, absolute; `-` for a file on stdin.
+    #[serde(with = "crate::path_json")]
     pub path: PathBuf,
     /// Its size, bytes.
     pub bytes: u64,
@@ -46,15 +49,22 @@ pub struct Fingerprint {
 impl Fingerprint {
     /// Reads the file's beginning.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let mut fingerprint = Self::of_file(&File::open(path)?, 0)?;
+        fingerprint.path = path.canonicalize()?;
+        Ok(fingerprint)
+    }
+
+    /// Reads the beginning of what is on stdin from byte `start` on, without moving anything.
+    pub(super) fn of_file(file: &File, start: u64) -> io::Result<Self> {
         let meta = file.metadata()?;
         // A file system without times has one that never changes.
         let modified = meta.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-        let mut head = Vec::new();
-        file.take(HEAD_BYTES).read_to_end(&mut head)?;
+        let mut head = vec![0; HEAD_BYTES];
+        let len = read_at_most(file, &mut head, start)?;
+        head.truncate(len);
         Ok(Fingerprint {
-            path: path.canonicalize()?,
-            bytes: meta.len(),
+            path: "-".into(),
+            bytes: meta.len().saturating_sub(start),
             modified_ns: u64::try_from(modified.as_nanos()).unwrap_or(u64::MAX),
             head_sha256: Sha256::digest(&head).iter().map(|byte| format!("{byte:02x}")).collect(),
             version: None,
@@ -89,9 +99,9 @@ impl Fingerprint {
 
     /// What is different now, in words.
     pub(crate) fn difference(&self, now: &Fingerprint) -> Option<String> {
-        let name = self.path.display();
+        let name = shown(&self.path);
         if self.path != now.path {
-            Some(format!("{name} was read, and now {} is given in its place", now.path.display()))
+            Some(format!("{name} was read, and now {} is given in its place", shown(&now.path)))
         } else if self.index_uuid != now.index_uuid {
             Some(format!("{name} was deleted and made anew"))
         } else if self.bytes != now.bytes {
@@ -112,6 +122,20 @@ impl Fingerprint {
 mod tests {
     use super::*;
     use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn a_file_on_stdin_is_told_from_another_one() {
+        let of = |text: &str, start| {
+            let file = tempfile::tempfile().unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&file, text.as_bytes(), 0).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000)).unwrap();
+            Fingerprint::of_file(&file, start).unwrap()
+        };
+        let before = of("abcd", 0);
+        assert_eq!(before.difference(&of("abcd", 0)), None);
+        assert!(before.difference(&of("abXd", 0)).unwrap().contains("another one"));
+        assert!(before.difference(&of("abcd", 2)).unwrap().contains("has 2 now"));
+    }
 
     #[test]
     fn every_change_of_a_file_is_seen() {

@@ -39,6 +39,10 @@ impl Source for Sampled {
         self.inner.fingerprints()
     }
 
+    fn keep_texts(&mut self, fields: &[String]) {
+        self.inner.keep_texts(fields);
+    }
+
     fn reading(&self) -> String {
         format!("{} sampled", self.inner.reading())
     }

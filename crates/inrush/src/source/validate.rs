@@ -18,6 +18,21 @@ pub(super) fn reject(record: u32, text: &[u8]) -> Option<Reject> {
     Some(Reject { record, kind, reason })
 }
 
+/// The reject of a line that does not end as an object does, which is told without reading it.
+/// Servers overlook a comment after a document and keep it, and are no JSON from then on whenever
+/// they return it.
+#[cold]
+pub(super) fn no_end(record: u32, line: &[u8]) -> Option<Reject> {
+    let line = line.trim_ascii_end();
+    if line.last() == Some(&b'}') {
+        return None;
+    }
+    let reason = "the line does not end with the `}` of a JSON object; if documents go over several \
+                  lines, or have commas between them, give --format json"
+        .to_owned();
+    Some(Reject { record, kind: "invalid_json", reason })
+}
+
 fn json(text: &[u8]) -> Result<(), String> {
     let text = std::str::from_utf8(text).map_err(|e| format!("byte {} is no UTF-8", e.valid_up_to()))?;
     serde_json::from_str::<IgnoredAny>(text).map(drop).map_err(|e| e.to_string())

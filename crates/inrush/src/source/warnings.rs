@@ -23,6 +23,8 @@ struct Key {
 struct Entry {
     count: u64,
     message: String,
+    /// Whether the message is that of [`Warnings::explain`].
+    explained: bool,
 }
 
 /// One kind of surprise in one source, and in one column where it has columns.
@@ -68,11 +70,22 @@ impl Warnings {
         if let Some(entry) = entries.get_mut(&key) {
             entry.count += count;
         } else if entries.len() < DISTINCT_MAX {
-            entries.insert(key, Entry { count, message: message() });
+            entries.insert(key, Entry { count, message: message(), explained: false });
         } else {
             let rest = Key { source: String::new(), kind: "further_warnings", column: String::new() };
-            let message = || Entry { count: 0, message: "further warnings that are not listed".to_owned() };
+            let message =
+                || Entry { count: 0, message: "further warnings that are not listed".to_owned(), explained: false };
             entries.entry(rest).or_insert_with(message).count += count;
+        }
+    }
+
+    /// Says more exactly what happened the first time. The first such message stays.
+    pub(crate) fn explain(&self, source: &str, kind: &'static str, column: &str, message: String) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = Key { source: source.to_owned(), kind, column: column.to_owned() };
+        if let Some(entry) = entries.get_mut(&key).filter(|entry| !entry.explained) {
+            entry.message = message;
+            entry.explained = true;
         }
     }
 

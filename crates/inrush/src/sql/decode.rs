@@ -1,6 +1,6 @@
 //! Documents become rows of a table.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
@@ -10,21 +10,24 @@ use inrush_core::{DocBlock, Reject};
 use serde_json::value::RawValue;
 
 use super::shape::{Object, Shape};
+use crate::numbers::plain;
 use crate::source::json;
 
 /// Makes rows with some of a table's columns.
 #[derive(Debug)]
 pub(super) struct Decoder {
     schema: SchemaRef,
-    /// The shapes of the documents, where some of their values have to be marked as JSON first.
+    /// The shapes of the documents, where some of their values have to be marked as JSON or written out first.
     marked: Option<Object>,
 }
 
 impl Decoder {
     /// For the columns of `schema`, out of documents of the given shape.
     pub(super) fn new(schema: SchemaRef, shape: &Object) -> Self {
-        let wanted = |name: &str| schema.field_with_name(name).is_ok();
-        let marked = shape.fields().iter().any(|(name, shape)| wanted(name) && has_json(shape)).then(|| shape.clone());
+        let names: HashSet<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let wanted = |name: &str| names.contains(name);
+        let marked =
+            shape.fields().iter().any(|(name, shape)| wanted(name) && is_rewritten(shape)).then(|| shape.clone());
         Decoder { schema, marked }
     }
 
@@ -110,20 +113,24 @@ impl Document<'_> {
     }
 }
 
-/// Whether values of this shape hold such that are kept as JSON.
-fn has_json(shape: &Shape) -> bool {
+/// Whether values of this shape hold such that are kept as JSON, or numbers that are written out.
+fn is_rewritten(shape: &Shape) -> bool {
     match shape {
-        Shape::Json => true,
-        Shape::List(item) => has_json(item),
-        Shape::Object(object) => object.fields().is_empty() || object.fields().iter().any(|(_, shape)| has_json(shape)),
-        Shape::Null | Shape::Bool | Shape::Int | Shape::Wide | Shape::Float | Shape::Text => false,
+        _ if shape.is_json() || shape.scale_of_powers().is_some() => true,
+        Shape::List(item) => is_rewritten(item),
+        Shape::Object(object) => object.fields().iter().any(|(_, shape)| is_rewritten(shape)),
+        _ => false,
     }
 }
 
 /// Appends `raw` with what has [`Shape::Json`] as text in a field of its own, which is how its type is written ([`json`]).
 fn mark(raw: &RawValue, shape: &Shape, out: &mut Vec<u8>) -> Result<(), String> {
     match shape {
-        _ if !has_json(shape) || raw.get() == "null" => out.extend_from_slice(raw.get().as_bytes()),
+        _ if !is_rewritten(shape) || raw.get() == "null" => out.extend_from_slice(raw.get().as_bytes()),
+        Shape::Number(numbers) if !shape.is_json() => {
+            let written = numbers.scale_of_powers().map(|scale| plain(raw.get(), scale));
+            out.extend_from_slice(written.as_deref().unwrap_or(raw.get()).as_bytes());
+        }
         Shape::Object(object) if !object.fields().is_empty() => mark_object(raw, object, out)?,
         Shape::List(item) => {
             let items: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
@@ -251,5 +258,44 @@ mod tests {
         assert_eq!(rows(&documents, &shape, wanted, &refused), [r#"{"a":1}"#, r#"{"a":2}"#]);
         let none = Arc::new(shape.schema().project(&[]).unwrap());
         assert_eq!(rows(&documents, &shape, none, &refused), ["{}", "{}"]);
+    }
+
+    /// A number as its sign, the digits that count, and the power of ten of the last of them.
+    fn normal(text: &str) -> (bool, String, i64) {
+        let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+        let (before, behind) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{before}{behind}");
+        let zeros = digits.len() - digits.trim_end_matches('0').len();
+        let counting = digits.trim_start_matches('0').trim_end_matches('0');
+        if counting.is_empty() {
+            return (false, String::new(), 0);
+        }
+        let exponent = exponent.parse::<i64>().unwrap() - behind.len() as i64 + zeros as i64;
+        (negative, counting.to_owned(), exponent)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_number_changes_in_a_row(
+            numbers in proptest::collection::vec("-?(0|[1-9][0-9]{0,24})(\\.[0-9]{1,20})?(e-?[0-9]{1,2})?", 1..6),
+            other in proptest::sample::select(&["", "\"x\"", "true", "[1]", "{\"b\":0.5}"][..]),
+        ) {
+            let mut documents: Vec<String> = numbers.iter().map(|number| format!("{{\"a\":{number}}}")).collect();
+            if !other.is_empty() {
+                documents.push(format!("{{\"a\":{other}}}"));
+            }
+            let mut shape = Object::default();
+            documents.iter().for_each(|document| shape.observe(document.as_bytes()));
+            let rounds = shape.fields().iter().any(|(_, shape)| shape.rounds());
+            let refused = RefCell::default();
+            let texts: Vec<&str> = documents.iter().map(String::as_str).collect();
+            let rows = rows(&texts, &shape, Arc::new(shape.schema()), &refused);
+            proptest::prop_assert_eq!(refused.into_inner(), Vec::new());
+            for (row, number) in rows.iter().zip(&numbers).filter(|_| !rounds) {
+                let found = row[5..row.len() - 1].trim_matches('"');
+                proptest::prop_assert_eq!(normal(found), normal(number), "{:?}", documents);
+            }
+        }
     }
 }

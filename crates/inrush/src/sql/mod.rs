@@ -31,6 +31,7 @@ mod result;
 mod scan;
 mod shape;
 mod table;
+mod wrong;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,11 +46,13 @@ use inrush_core::FieldPath;
 
 pub use result::SqlSource;
 pub use table::TableSpec;
+pub use wrong::QueryError;
 
 use self::reading::Reading;
 use self::result::{Query, Workers};
 use self::scan::Provider;
 use self::table::Table;
+use self::wrong::Scene;
 use crate::source::{SourceError, Timestamps};
 
 /// Rows of a batch between the steps of a query. DataFusion takes each value of a nested aggregate that it merges to be as large as its
@@ -113,12 +116,12 @@ pub enum SqlError {
     },
     /// The query is wrong, names what is not there, or needs what there is not.
     #[error("{0}")]
-    Query(String),
+    Query(QueryError),
 }
 
 impl SqlError {
-    fn query(error: &DataFusionError) -> Self {
-        SqlError::Query(result::text(error))
+    fn new(message: String) -> Self {
+        SqlError::Query(QueryError::new(message))
     }
 }
 
@@ -143,14 +146,14 @@ impl Database {
     pub async fn open(specs: Vec<TableSpec>, options: DatabaseOptions) -> Result<Self, SqlError> {
         let threads = options.threads.max(1);
         let workers =
-            Workers::start(threads).map_err(|e| SqlError::Query(format!("cannot start {threads} threads: {e}")))?;
+            Workers::start(threads).map_err(|e| SqlError::new(format!("cannot start {threads} threads: {e}")))?;
         let found = Arc::new(Reading::default());
         let reading = Arc::clone(&found);
         let opened = tokio::task::spawn_blocking(move || {
             let kept = options.keep_text.then_some(&reading);
             open_tables(specs, threads, kept)
         });
-        let tables = opened.await.map_err(|e| SqlError::Query(format!("reading the tables failed: {e}")))??;
+        let tables = opened.await.map_err(|e| SqlError::new(format!("reading the tables failed: {e}")))??;
         let disk = DiskManagerBuilder::default()
             .with_mode(DiskManagerMode::OsTmpDirectory)
             .with_max_temp_directory_size(u64::MAX);
@@ -158,7 +161,7 @@ impl Database {
         let named = std::num::NonZeroUsize::MIN.saturating_add(2);
         let memory = Arc::new(TrackConsumersPool::new(FairSpillPool::new(options.memory), named));
         let environment = RuntimeEnvBuilder::new().with_memory_pool(memory).with_disk_manager_builder(disk).build_arc();
-        let environment = environment.map_err(|error| SqlError::query(&error))?;
+        let environment = environment.map_err(|error| SqlError::new(error.strip_backtrace()))?;
         let workers = Arc::new(workers);
         Ok(Database { tables, environment, workers, threads, memory: options.memory, found: Mutex::new(found) })
     }
@@ -170,11 +173,11 @@ impl Database {
     pub async fn query(&self, sql: &str, options: QueryOptions) -> Result<SqlSource, SqlError> {
         let found = std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
         let reading = Arc::new(found.for_next_query());
-        let (session, logical, physical) = self.plan(sql, &reading).await.map_err(|error| SqlError::query(&error))?;
-        let repeats =
-            order::repeats(&logical, &physical, options.id.as_ref()).map_err(|error| SqlError::query(&error))?;
-        let query =
-            Query { sql: sql.to_owned(), physical, context: session.task_ctx(), workers: Arc::clone(&self.workers) };
+        let Planned { session, scene, logical, physical } = self.plan(sql, &reading).await?;
+        let repeats = order::repeats(&logical, &physical, options.id.as_ref());
+        let repeats = repeats.map_err(|error| SqlError::Query(scene.explain(&error)))?;
+        let workers = Arc::clone(&self.workers);
+        let query = Query { sql: sql.to_owned(), scene, physical, context: session.task_ctx(), workers };
         Ok(SqlSource::new(query, self.tables.clone(), reading, repeats, &options))
     }
 
@@ -183,7 +186,7 @@ impl Database {
     /// # Errors
     /// As [`Database::query`].
     pub async fn explain(&self, sql: &str) -> Result<String, SqlError> {
-        let (_, logical, physical) = self.plan(sql, &Arc::default()).await.map_err(|error| SqlError::query(&error))?;
+        let Planned { logical, physical, .. } = self.plan(sql, &Arc::default()).await?;
         let mut text = String::new();
         for table in &self.tables {
             text.push_str(&format!("table {}\n", table.name));
@@ -199,11 +202,22 @@ impl Database {
         Ok(text)
     }
 
-    async fn plan(
-        &self,
-        sql: &str,
-        reading: &Arc<Reading>,
-    ) -> Result<(SessionContext, LogicalPlan, Arc<dyn ExecutionPlan>), DataFusionError> {
+    async fn plan(&self, sql: &str, reading: &Arc<Reading>) -> Result<Planned, SqlError> {
+        let session = self.session(reading).map_err(|error| SqlError::new(error.strip_backtrace()))?;
+        let scene = Arc::new(Scene::new(sql, self.tables.clone(), &session.state()));
+        scene.check().map_err(SqlError::Query)?;
+        match plan(&session, sql).await {
+            Ok((logical, physical)) => Ok(Planned { session, scene, logical, physical }),
+            Err(error) => {
+                // It may read tables.
+                let explained = tokio::task::spawn_blocking(move || scene.explain(&error)).await;
+                Err(explained
+                    .map_or_else(|e| SqlError::new(format!("planning the query failed: {e}")), SqlError::Query))
+            }
+        }
+    }
+
+    fn session(&self, reading: &Arc<Reading>) -> Result<SessionContext, DataFusionError> {
         let mut config = SessionConfig::new().with_target_partitions(PARTS).with_batch_size(BATCH_ROWS);
         // What a sort keeps back for merging what it has spilled; DataFusion's 10 MiB would be more than all of a small memory.
         let execution = &mut config.options_mut().execution;
@@ -212,22 +226,32 @@ impl Database {
         // Fields keep their names as they are written, without quotes.
         parser.enable_ident_normalization = false;
         parser.map_string_types_to_utf8view = false;
+        // So that an error has a place.
+        parser.collect_spans = true;
         let session = SessionContext::new_with_config_rt(config, Arc::clone(&self.environment));
         functions::functions().into_iter().for_each(|function| session.register_udf(function));
         for table in &self.tables {
             let provider = Provider::new(Arc::clone(table), Arc::clone(reading), self.threads);
             session.register_table(datafusion::common::TableReference::bare(table.name.clone()), Arc::new(provider))?;
         }
-        let state = session.state();
-        let logical = state.create_logical_plan(sql).await?;
-        SQLOptions::new()
-            .with_allow_ddl(false)
-            .with_allow_dml(false)
-            .with_allow_statements(false)
-            .verify_plan(&logical)?;
-        let physical = state.create_physical_plan(&logical).await?;
-        Ok((session, logical, physical))
+        Ok(session)
     }
+}
+
+/// A query that can be run.
+struct Planned {
+    session: SessionContext,
+    scene: Arc<Scene>,
+    logical: LogicalPlan,
+    physical: Arc<dyn ExecutionPlan>,
+}
+
+async fn plan(session: &SessionContext, sql: &str) -> Result<(LogicalPlan, Arc<dyn ExecutionPlan>), DataFusionError> {
+    let state = session.state();
+    let logical = state.create_logical_plan(sql).await?;
+    SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&logical)?;
+    let physical = state.create_physical_plan(&logical).await?;
+    Ok((logical, physical))
 }
 
 /// Text is kept where there is somebody to tell of what is no row.
@@ -240,7 +264,7 @@ fn open_tables(
     for spec in specs {
         let name = spec.name.clone();
         if tables.iter().any(|table| table.name == name) {
-            return Err(SqlError::Query(format!("there are two tables of the name {name}")));
+            return Err(SqlError::new(format!("there are two tables of the name {name}")));
         }
         let first_source = tables.iter().map(|table| table.names.len() as u32).sum();
         let open = || {

@@ -6,7 +6,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use datafusion::common::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures_util::StreamExt;
@@ -18,6 +17,7 @@ use tokio::sync::oneshot;
 use super::QueryOptions;
 use super::reading::Reading;
 use super::table::Table;
+use super::wrong::Scene;
 use crate::source::{
     BufferPool, Chunk, Fingerprint, Pieces, Repeats, RowWriter, Rows, RowsRead, Source, SourceError, Warnings,
 };
@@ -62,6 +62,7 @@ impl Drop for Workers {
 /// A query that is planned.
 pub(super) struct Query {
     pub(super) sql: String,
+    pub(super) scene: Arc<Scene>,
     pub(super) physical: Arc<dyn ExecutionPlan>,
     pub(super) context: Arc<TaskContext>,
     pub(super) workers: Arc<Workers>,
@@ -130,10 +131,10 @@ impl SqlSource {
             let _entered = handle.enter();
             execute_stream(Arc::clone(&self.query.physical), Arc::clone(&self.query.context))
         };
-        let mut stream = stream.map_err(|error| failed(&text(&error)))?;
+        let mut stream = stream.map_err(|error| SourceError::new(NAME, self.query.scene.explain_in_line(&error)))?;
         let (sender, batches) = sync_channel(AHEAD);
         let (stop, mut stopped) = oneshot::channel();
-        let workers = Arc::clone(&self.query.workers);
+        let (workers, scene) = (Arc::clone(&self.query.workers), Arc::clone(&self.query.scene));
         let forward = move || {
             let Some(handle) = workers.handle() else { return };
             handle.block_on(async move {
@@ -144,8 +145,8 @@ impl SqlSource {
                     };
                     let Some(batch) = batch else { return };
                     let failed = batch.is_err();
-                    // In a thread of its own, which may wait.
-                    if sender.send(batch.map_err(|error| text(&error))).is_err() || failed {
+                    // In a thread of its own, which may wait, and read tables.
+                    if sender.send(batch.map_err(|error| scene.explain_in_line(&error))).is_err() || failed {
                         return;
                     }
                 }
@@ -254,16 +255,5 @@ impl Source for SqlSource {
 
     fn rows_read(&self) -> Option<RowsRead> {
         Some(RowsRead { read: self.reading.rows(), total: self.reading.totals().rows })
-    }
-}
-
-/// What DataFusion says, without a stack of calls, and with what to do where memory is short.
-pub(super) fn text(error: &DataFusionError) -> String {
-    let text = error.strip_backtrace();
-    match error.find_root() {
-        DataFusionError::ResourcesExhausted(_) => {
-            format!("{text}; give --sql-memory more, or group and join less at once")
-        }
-        _ => text,
     }
 }

@@ -214,6 +214,7 @@ impl Work {
         }
         if turn.files.is_none() {
             let warnings = if self.told.is_some() { self.reading.warnings.clone() } else { Warnings::default() };
+            self.table.warn(&warnings);
             let columns = self.schema.fields().iter().map(|field| field.name().clone()).collect();
             turn.files = Some(self.table.files(columns, &warnings).inspect_err(|_| turn.ended = true)?);
         }

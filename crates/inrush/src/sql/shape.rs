@@ -5,13 +5,18 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Fields, Schema};
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, Fields, Schema};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
+use crate::numbers::{Holder, Numbers};
 use crate::source::json::json_type;
 
 /// An object below the document with more different fields than this is no struct, but a map from ids or the like.
 const FIELDS_MAX: usize = 1000;
+
+/// Deeper values are kept as JSON: each level is read once more for those above it.
+const DEPTH_MAX: usize = 64;
 
 /// What all values of a place have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,11 +25,7 @@ pub(super) enum Shape {
     #[default]
     Null,
     Bool,
-    /// Whole numbers from -2^63 to 2^63 - 1.
-    Int,
-    /// Whole numbers from -2^63 to 2^64 - 1.
-    Wide,
-    Float,
+    Number(Numbers),
     /// Strings, or a mixture of strings, numbers and booleans.
     Text,
     List(Box<Shape>),
@@ -73,7 +74,7 @@ impl Object {
     pub(super) fn observe(&mut self, document: &[u8]) {
         let mut json = serde_json::Deserializer::from_slice(document);
         // The scan finds it again, and knows where it stands.
-        let _ = (&mut json).deserialize_any(Document(self));
+        let _ = json.deserialize_any(Members { object: self, depth: 0 });
     }
 
     pub(super) fn join(&mut self, other: Object) {
@@ -94,9 +95,15 @@ impl Shape {
         match self {
             Shape::Null | Shape::Text => DataType::Utf8,
             Shape::Bool => DataType::Boolean,
-            Shape::Int => DataType::Int64,
-            Shape::Wide => DataType::Decimal128(20, 0),
-            Shape::Float => DataType::Float64,
+            Shape::Number(numbers) => match numbers.holder() {
+                Holder::Integer => DataType::Int64,
+                Holder::Double | Holder::Rounded => DataType::Float64,
+                Holder::Decimal(precision, scale) if precision <= DECIMAL128_MAX_PRECISION => {
+                    DataType::Decimal128(precision, scale as i8)
+                }
+                Holder::Decimal(precision, scale) => DataType::Decimal256(precision, scale as i8),
+                Holder::Nothing => json_type(),
+            },
             Shape::List(item) => DataType::List(Arc::new(Field::new_list_field(item.data_type(), true))),
             // A struct needs a field.
             Shape::Object(object) if object.fields.is_empty() => json_type(),
@@ -105,15 +112,42 @@ impl Shape {
         }
     }
 
+    /// Whether values are kept as the JSON that they are.
+    pub(super) fn is_json(&self) -> bool {
+        match self {
+            Shape::Json => true,
+            Shape::Number(numbers) => numbers.holder() == Holder::Nothing,
+            Shape::Object(object) => object.fields.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// How its numbers are to be written out, where some have powers of ten and all become decimals.
+    pub(super) fn scale_of_powers(&self) -> Option<u8> {
+        match self {
+            Shape::Number(numbers) => numbers.scale_of_powers(),
+            _ => None,
+        }
+    }
+
+    /// Whether some of its numbers lose digits.
+    pub(super) fn rounds(&self) -> bool {
+        match self {
+            Shape::Number(numbers) => numbers.holder() == Holder::Rounded,
+            Shape::List(item) => item.rounds(),
+            Shape::Object(object) => object.fields.iter().any(|(_, shape)| shape.rounds()),
+            _ => false,
+        }
+    }
+
     /// What is in common to this and `other`.
     fn join(self, other: Shape) -> Shape {
-        use Shape::{Bool, Float, Int, Json, List, Null, Object, Text, Wide};
+        use Shape::{Bool, Json, List, Null, Number, Object, Text};
         match (self, other) {
             (a, b) if a == b => a,
             (Null, shape) | (shape, Null) => shape,
-            (Int, Wide) | (Wide, Int) => Wide,
-            (Float, Int | Wide) | (Int | Wide, Float) => Float,
-            (Bool | Int | Wide | Float | Text, Bool | Int | Wide | Float | Text) => Text,
+            (Number(a), Number(b)) => Number(a.join(b)),
+            (Bool | Number(_) | Text, Bool | Number(_) | Text) => Text,
             (List(a), List(b)) => List(Box::new(a.join(*b))),
             (Object(mut a), Object(b)) => {
                 a.join(b);
@@ -130,10 +164,54 @@ impl Shape {
     }
 }
 
-/// A document into its columns.
-struct Document<'a>(&'a mut Object);
+impl Shape {
+    /// Looks at one value, below `depth` others. What is no JSON is not looked at to its end.
+    fn observe(&mut self, value: &str, depth: usize) {
+        let mut json = serde_json::Deserializer::from_str(value);
+        match value.as_bytes().first() {
+            None | Some(b'n') => {}
+            Some(b't' | b'f') => self.see(Shape::Bool),
+            Some(b'"') => self.see(Shape::Text),
+            Some(b'[' | b'{') if depth >= DEPTH_MAX => *self = Shape::Json,
+            Some(b'[') => {
+                self.become_if_null(Shape::List(Box::default()));
+                match self {
+                    // Why it ends early, the scan says.
+                    Shape::List(item) => drop(json.deserialize_seq(Items { item, depth: depth + 1 })),
+                    _ => *self = Shape::Json,
+                }
+            }
+            Some(b'{') => {
+                self.become_if_null(Shape::Object(Object::default()));
+                if let Shape::Object(object) = self {
+                    drop(json.deserialize_map(Members { object, depth: depth + 1 }));
+                    if object.fields.len() <= FIELDS_MAX {
+                        return;
+                    }
+                }
+                *self = Shape::Json;
+            }
+            Some(_) => match self {
+                Shape::Number(numbers) => numbers.see(value),
+                _ => self.see(Shape::Number(Numbers::of(value))),
+            },
+        }
+    }
 
-impl<'de> Visitor<'de> for Document<'_> {
+    fn become_if_null(&mut self, shape: Shape) {
+        if *self == Shape::Null {
+            *self = shape;
+        }
+    }
+}
+
+/// An object into its fields.
+struct Members<'a> {
+    object: &'a mut Object,
+    depth: usize,
+}
+
+impl<'de> Visitor<'de> for Members<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -142,88 +220,32 @@ impl<'de> Visitor<'de> for Document<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(Name(name)) = map.next_key_seed(NameSeed)? {
-            map.next_value_seed(self.0.field(&name))?;
+            // As text, because a number as such has lost digits.
+            let value: &RawValue = map.next_value()?;
+            self.object.field(&name).observe(value.get(), self.depth);
         }
         Ok(())
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Shape {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
+/// The values of an array.
+struct Items<'a> {
+    item: &'a mut Shape,
+    depth: usize,
 }
 
-impl<'de> Visitor<'de> for &mut Shape {
+impl<'de> Visitor<'de> for Items<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        self.see(Shape::Bool);
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        self.see(Shape::Int);
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
-        self.see(if i64::try_from(value).is_ok() { Shape::Int } else { Shape::Wide });
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        self.see(Shape::Float);
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        self.see(Shape::Text);
-        Ok(())
+        f.write_str("a JSON array")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        self.become_if_null(Shape::List(Box::default()));
-        if let Shape::List(item) = self {
-            while seq.next_element_seed(&mut **item)?.is_some() {}
-            return Ok(());
+        while let Some(value) = seq.next_element::<&RawValue>()? {
+            self.item.observe(value.get(), self.depth);
         }
-        *self = Shape::Json;
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
         Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        self.become_if_null(Shape::Object(Object::default()));
-        if let Shape::Object(object) = self {
-            while let Some(Name(name)) = map.next_key_seed(NameSeed)? {
-                map.next_value_seed(object.field(&name))?;
-            }
-            if object.fields.len() <= FIELDS_MAX {
-                return Ok(());
-            }
-        }
-        *self = Shape::Json;
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-}
-
-impl Shape {
-    fn become_if_null(&mut self, shape: Shape) {
-        if *self == Shape::Null {
-            *self = shape;
-        }
     }
 }
 
@@ -289,6 +311,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_have_a_type_that_keeps_their_digits() {
+        assert_eq!(columns(&[r#"{"a":[1]}"#, r#"{"a":[2866.0, 2866.5]}"#]), "a: List(Float64)");
+        assert_eq!(columns(&[r#"{"a":9007199254740993}"#, r#"{"a":0.5}"#]), "a: Decimal128(17, 1)");
+        assert_eq!(columns(&[r#"{"a":1234567890123456.78}"#, r#"{"a":1}"#]), "a: Decimal128(18, 2)");
+        assert_eq!(columns(&[r#"{"a":1e50}"#, r#"{"a":0.1234567890123456789}"#]), "a: Decimal256(70, 19)");
+        assert_eq!(columns(&[r#"{"a":1e300}"#, r#"{"a":0.1234567890123456789}"#]), "a: Float64");
+        assert_eq!(columns(&[r#"{"a":1e400}"#, r#"{"a":1}"#]), format!("a: {}", json_type()));
+    }
+
+    #[test]
+    fn what_is_very_deep_is_kept_as_json() {
+        let document = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(columns(&[&document]).contains("$json"));
+    }
+
+    #[test]
     fn nested_values_have_the_fields_of_all() {
         assert_eq!(
             columns(&[r#"{"o":{"x":1}}"#, r#"{"o":null}"#, r#"{"o":{"y":[1,2.5]}}"#, r#"{"o":{}}"#]),
@@ -313,5 +351,11 @@ mod tests {
     #[test]
     fn what_is_no_document_says_nothing() {
         assert_eq!(columns(&["[1]", "7", "{\"a\":1", "what"]), "a: Int64");
+    }
+
+    #[test]
+    fn a_million_levels_are_survived() {
+        let deep = format!("{{\"b\":{}1{}}}", "[{\"b\":".repeat(500_000), "}]".repeat(500_000));
+        assert!(columns(&[r#"{"a":1}"#, &deep]).contains("a: Int64"));
     }
 }

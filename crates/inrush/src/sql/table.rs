@@ -1,5 +1,6 @@
 //! Sources as tables: which columns they have.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,6 +87,8 @@ impl Table {
             let schemas: Vec<SchemaRef> = columnar.into_iter().map(|file| file.schema).collect();
             table.schema = Arc::new(merge(&schemas, &table.names, &table.folders)?);
         } else {
+            // All cells are looked at, so that none is taken for what the first ones were.
+            format.csv.each_cell = true;
             let files = open(&table.specs, format.clone(), &Warnings::default())?;
             table.shape = look(files, workers)?;
             let schema = table.shape.schema();
@@ -103,6 +106,17 @@ impl Table {
         Ok(table)
     }
 
+    /// Says which columns lose digits.
+    pub(super) fn warn(&self, warnings: &Warnings) {
+        for (name, _) in self.shape.fields().iter().filter(|(_, shape)| shape.rounds()) {
+            warnings.add(&self.names.join(", "), "digits_rounded", name, 1, || {
+                "has numbers with more digits than a float has, over a range that no decimal type has: they are rounded to \
+                 floats; a query that only passes them on can keep them as text, with --schema"
+                    .to_owned()
+            });
+        }
+    }
+
     /// Its files from the beginning. Of Parquet only the columns `only` are read.
     pub(super) fn files(&self, only: Vec<String>, warnings: &Warnings) -> Result<Files, SourceError> {
         open(&self.specs, FormatOptions { only_columns: Some(only), ..self.format.clone() }, warnings)
@@ -111,6 +125,12 @@ impl Table {
     /// Whether its files are text, whose rows cost more to read than those of columns.
     pub(super) fn is_text(&self) -> bool {
         !self.shape.fields().is_empty()
+    }
+
+    /// Whether its types are those of the cells of CSV, which `--schema` changes.
+    pub(super) fn is_delimited(&self) -> bool {
+        let delimited = |name: &String| [".csv", ".tsv", ".psv"].iter().any(|end| name.contains(end));
+        self.format.format == Some(Format::Csv) || self.format.format.is_none() && self.names.iter().any(delimited)
     }
 
     /// The same table with all its rows in one Arrow file, which is removed with it.
@@ -195,10 +215,14 @@ fn merge(
     folders: &[Vec<(String, ScalarValue)>],
 ) -> Result<Schema, SourceError> {
     let mut fields: Vec<(Field, &str)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for (schema, name) in schemas.iter().zip(names) {
         for field in schema.fields() {
-            match fields.iter().find(|(known, _)| known.name() == field.name()) {
-                None => fields.push((field.as_ref().clone().with_nullable(true), name)),
+            match places.get(field.name()).map(|at| &fields[*at]) {
+                None => {
+                    places.insert(field.name().clone(), fields.len());
+                    fields.push((field.as_ref().clone().with_nullable(true), name));
+                }
                 Some((known, _)) if known.data_type() == field.data_type() => {}
                 Some((known, other)) => {
                     return Err(SourceError::new(
@@ -215,7 +239,8 @@ fn merge(
         }
     }
     for (name, value) in folders.iter().flatten() {
-        if !fields.iter().any(|(known, _)| known.name() == name) {
+        if !places.contains_key(name) {
+            places.insert(name.clone(), fields.len());
             fields.push((Field::new(name, value.data_type(), true), ""));
         }
     }

@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::path::PathBuf;
 
+use rustls::CertificateError;
+
 /// A boxed cause, kept as the source of an error.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
 
@@ -48,7 +50,7 @@ impl HttpErrorKind {
 /// A request that got no complete reply. A reply with an error status is not this error: it is a
 /// [`super::Response`].
 #[derive(Debug, thiserror::Error)]
-#[error("{method} {url} {}: {}{}", .kind.words(), innermost(.source.as_ref()), hint(.source.as_ref()))]
+#[error("{method} {url} {}: {}{}", .kind.words(), innermost(.source.as_ref()), hint(self))]
 pub struct HttpError {
     /// What the failure means for the request.
     pub kind: HttpErrorKind,
@@ -118,14 +120,40 @@ fn next_cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdErr
 }
 
 /// What to do about the failures everyone meets at the first contact with a cluster.
-fn hint(error: &(dyn StdError + 'static)) -> &'static str {
-    match causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
+fn hint(error: &HttpError) -> String {
+    let found = causes(error.source.as_ref()).find_map(|cause| cause.downcast_ref::<rustls::Error>());
+    match found {
+        Some(rustls::Error::InvalidCertificate(CertificateError::NotValidForName)) => {
+            " (the certificate is for another name; use a name that it has in the address)".to_owned()
+        }
+        Some(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. })) => {
+            let names: Vec<String> = presented.iter().map(|name| bare(name)).collect();
+            match names.is_empty() {
+                true => " (the certificate has no name at all; the node needs another one)".to_owned(),
+                false => format!(" (the certificate is for {}; use such a name in the address)", names.join(", ")),
+            }
+        }
         Some(rustls::Error::InvalidCertificate(_)) => {
-            " (give the certificate's authority with a CA file, or accept any certificate with insecure)"
+            " (give the certificate's authority with a CA file, or accept any certificate with insecure)".to_owned()
         }
         Some(rustls::Error::InvalidMessage(_)) => {
-            " (the node does not speak TLS here; try http:// instead of https://)"
+            " (the node does not speak TLS here; try http:// instead of https://)".to_owned()
         }
-        Some(_) | None => "",
+        // A server that expects TLS ends the connection, or answers in a form that is no HTTP.
+        None if error.kind == HttpErrorKind::Lost
+            && error.method == http::Method::GET
+            && error.url.starts_with("http:") =>
+        {
+            " (if the node speaks TLS here, use https:// instead of http://)".to_owned()
+        }
+        Some(_) | None => String::new(),
+    }
+}
+
+/// `es.local` of `DnsName("es.local")`, as certificates' names are shown by the library.
+fn bare(name: &str) -> String {
+    match name.split_once('"').and_then(|(_, rest)| rest.split_once('"')) {
+        Some((name, _)) => name.to_owned(),
+        None => name.trim_start_matches("IpAddress(").trim_end_matches(')').to_owned(),
     }
 }

@@ -61,12 +61,20 @@ pub struct Request {
     pub headers: HeaderMap,
     /// The body: slices that are sent one after the other and never put together.
     pub body: Vec<Bytes>,
+    /// The largest reply that what was asked can have, bytes, where that is less than [`HttpOptions::reply_bytes_max`].
+    pub reply_bytes_max: Option<usize>,
 }
 
 impl Request {
     /// A request without headers and body.
     pub fn new(method: Method, path_and_query: impl Into<String>) -> Self {
-        Request { method, path_and_query: path_and_query.into(), headers: HeaderMap::new(), body: Vec::new() }
+        Request {
+            method,
+            path_and_query: path_and_query.into(),
+            headers: HeaderMap::new(),
+            body: Vec::new(),
+            reply_bytes_max: None,
+        }
     }
 
     /// The length of the body, bytes.
@@ -98,6 +106,7 @@ pub(crate) fn download_client() -> Result<reqwest::Client, SetupError> {
     reqwest::Client::builder()
         .tls_backend_preconfigured(client_config(&TlsOptions::default(), true)?)
         .connect_timeout(Duration::from_secs(10))
+        .referer(false)
         .build()
         .map_err(|e| SetupError::Client(e.into()))
 }
@@ -111,6 +120,8 @@ pub(crate) fn file_client(insecure: bool, silence_max: Duration) -> Result<reqwe
         .http1_only()
         .connect_timeout(Duration::from_secs(10))
         .read_timeout(silence_max)
+        // A signed address is a secret, and a redirect may lead to another host.
+        .referer(false)
         .build()
         .map_err(|e| SetupError::Client(e.into()))
 }
@@ -204,45 +215,46 @@ impl HttpClient {
             elapsed: Duration::ZERO,
         };
         let packed = text(CONTENT_ENCODING) == Some("gzip");
-        let body = self.read(&mut incoming).await?;
-        response.body = if packed { self.unpack(&body)? } else { body };
+        let max = request.reply_bytes_max.map_or(self.reply_bytes_max, |max| max.min(self.reply_bytes_max));
+        let body = read(&mut incoming, max).await?;
+        response.body = if packed { unpack(&body, max)? } else { body };
         response.elapsed = sent_at.elapsed();
         Ok(response)
     }
+}
 
-    async fn read(&self, incoming: &mut reqwest::Response) -> Result<Bytes, Failure> {
-        let too_large = || Failure::TooLarge { limit: self.reply_bytes_max };
-        let expected = incoming.content_length().unwrap_or(0);
-        if expected > self.reply_bytes_max as u64 {
+/// The whole body, of at most `max` bytes.
+async fn read(incoming: &mut reqwest::Response, max: usize) -> Result<Bytes, Failure> {
+    let too_large = || Failure::TooLarge { limit: max };
+    let expected = incoming.content_length().unwrap_or(0);
+    if expected > max as u64 {
+        return Err(too_large());
+    }
+    let Some(first) = incoming.chunk().await.map_err(Failure::Reply)? else {
+        return Ok(Bytes::new());
+    };
+    let Some(second) = incoming.chunk().await.map_err(Failure::Reply)? else {
+        return Ok(first);
+    };
+    let mut whole = BytesMut::with_capacity((expected as usize).max(first.len() + second.len()));
+    whole.extend_from_slice(&first);
+    whole.extend_from_slice(&second);
+    while let Some(chunk) = incoming.chunk().await.map_err(Failure::Reply)? {
+        if whole.len() + chunk.len() > max {
             return Err(too_large());
         }
-        let Some(first) = incoming.chunk().await.map_err(Failure::Reply)? else {
-            return Ok(Bytes::new());
-        };
-        let Some(second) = incoming.chunk().await.map_err(Failure::Reply)? else {
-            return Ok(first);
-        };
-        let mut whole = BytesMut::with_capacity((expected as usize).max(first.len() + second.len()));
-        whole.extend_from_slice(&first);
-        whole.extend_from_slice(&second);
-        while let Some(chunk) = incoming.chunk().await.map_err(Failure::Reply)? {
-            if whole.len() + chunk.len() > self.reply_bytes_max {
-                return Err(too_large());
-            }
-            whole.extend_from_slice(&chunk);
-        }
-        Ok(whole.freeze())
+        whole.extend_from_slice(&chunk);
     }
+    Ok(whole.freeze())
+}
 
-    fn unpack(&self, packed: &[u8]) -> Result<Bytes, Failure> {
-        let mut body = Vec::new();
-        let read =
-            flate2::read::MultiGzDecoder::new(packed).take(self.reply_bytes_max as u64 + 1).read_to_end(&mut body);
-        match read {
-            Ok(_) if body.len() > self.reply_bytes_max => Err(Failure::TooLarge { limit: self.reply_bytes_max }),
-            Ok(_) => Ok(body.into()),
-            Err(error) => Err(Failure::Packed(error)),
-        }
+fn unpack(packed: &[u8], max: usize) -> Result<Bytes, Failure> {
+    let mut body = Vec::new();
+    let read = flate2::read::MultiGzDecoder::new(packed).take(max as u64 + 1).read_to_end(&mut body);
+    match read {
+        Ok(_) if body.len() > max => Err(Failure::TooLarge { limit: max }),
+        Ok(_) => Ok(body.into()),
+        Err(error) => Err(Failure::Packed(error)),
     }
 }
 
@@ -273,7 +285,7 @@ impl Failure {
         match self {
             Failure::TooLarge { limit } => (
                 HttpErrorKind::Lost,
-                format!("the reply is larger than {limit} bytes, which no reply of these servers should be").into(),
+                format!("the reply is larger than {limit} bytes, which no reply to this should be").into(),
             ),
             Failure::Packed(error) => {
                 (HttpErrorKind::Lost, format!("the reply cannot be unpacked from gzip: {error}").into())

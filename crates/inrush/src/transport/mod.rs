@@ -120,6 +120,11 @@ impl Transport {
         Attempt { node, result }
     }
 
+    /// Sends a request to this node, whatever the pool thinks of it, and tells the pool nothing.
+    pub(crate) async fn request_to(&self, node: NodeIndex, request: &Request) -> Result<Response, HttpError> {
+        self.send(&self.nodes[node], request).await
+    }
+
     pub(crate) fn retries(&self) -> &Retries {
         &self.retries
     }

@@ -49,10 +49,22 @@ pub(super) fn client_config(options: &TlsOptions, needed: bool) -> Result<Client
         (None, None) => Ok(builder.with_no_client_auth()),
         (Some(cert), Some(key)) => builder
             .with_client_auth_cert(certificates(cert, "the client certificate")?, private_key(key)?)
-            .map_err(|e| SetupError::Tls(format!("{} and {} do not fit together: {e}", cert.display(), key.display()))),
+            .map_err(|e| SetupError::Tls(unusable(cert, key, &e.to_string()))),
         (Some(_), None) => Err(SetupError::Tls("a client certificate was given without its key".into())),
         (None, Some(_)) => Err(SetupError::Tls("a client key was given without its certificate".into())),
     }
+}
+
+/// Why a client certificate and its key cannot be used.
+fn unusable(cert: &Path, key: &Path, reason: &str) -> String {
+    let (cert, key) = (cert.display(), key.display());
+    if reason.contains("UnsupportedCertVersion") {
+        return format!(
+            "{cert} is an X.509 certificate of version 1, made without extensions; expected version 3, which openssl makes \
+             with -extfile or -copy_extensions copy"
+        );
+    }
+    format!("{cert} and {key} do not fit together: {reason}")
 }
 
 fn authorities(path: &Path) -> Result<RootCertStore, SetupError> {
@@ -152,6 +164,13 @@ mod tests {
         assert!(message.contains("without its certificate"), "{message}");
         let message = refuse(TlsOptions { insecure: true, client_cert_file: Some(junk), ..Default::default() });
         assert!(message.contains("without its key"), "{message}");
+    }
+
+    #[test]
+    fn a_certificate_of_version_1_is_called_so() {
+        let say = |reason: &str| unusable(Path::new("c.pem"), Path::new("k.pem"), reason);
+        assert!(say("invalid peer certificate: Other(OtherError(UnsupportedCertVersion))").contains("version 1"));
+        assert_eq!(say("other key"), "c.pem and k.pem do not fit together: other key");
     }
 
     #[test]

@@ -78,6 +78,7 @@ async fn a_product_that_hides_is_unknown_and_something_else_is_refused() {
     for (status, body, expected) in [
         (200, "<html>welcome</html>", "not JSON"),
         (200, "{\"hello\":1}", "is this address Elasticsearch or OpenSearch?"),
+        (404, "<html>not found</html>", "is a path prefix missing in the address, as in https://host/prefix"),
         (500, "{}", "refused with 500"),
     ] {
         let other = Server::start(move |_, _| Act::json(status, body));

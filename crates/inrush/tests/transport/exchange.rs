@@ -323,3 +323,22 @@ fn a_proxy_from_the_environment_is_used_except_for_this_machine() {
     let targets: Vec<String> = proxy.seen().into_iter().map(|request| request.target).collect();
     assert_eq!(targets, ["http://search.invalid:9200/_bulk?filter_path=took,items.*.error"]);
 }
+
+#[tokio::test]
+async fn replies_are_bound_by_what_was_asked() {
+    let server = Server::start(|_, _| Act::json(200, &format!("{{\"name\":\"{}\"}}", "x".repeat(1 << 20))));
+    let transport = transport(&[&server.url], &HttpOptions::default());
+    let error = inrush::cluster::product::detect(&transport).await.unwrap_err().to_string();
+    assert!(error.contains("larger than 65536 bytes"), "{error}");
+    let mut request = bulk(&[b"{}\n"]);
+    assert_eq!(transport.request(&request).await.result.unwrap().status, 200);
+    request.reply_bytes_max = Some(1000);
+    let error = transport.request(&request).await.result.unwrap_err();
+    assert!(error.to_string().contains("larger than 1000 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn a_port_that_expects_tls_is_hinted_at() {
+    let error = failure(|| Act::CloseAfterHead, &Request::new(Method::GET, "/")).await;
+    assert!(error.to_string().ends_with("(if the node speaks TLS here, use https:// instead of http://)"), "{error}");
+}

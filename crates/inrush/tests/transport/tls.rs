@@ -103,7 +103,9 @@ async fn a_certificate_for_another_host_is_refused_unless_any_is_accepted() {
     let authority = Authority::new();
     let url = authority.serve("search.example.org", false);
     let tls = TlsOptions { ca_file: Some(authority.path("ca.pem")), ..TlsOptions::default() };
-    assert_eq!(ask(&url, tls).await.unwrap_err().kind, HttpErrorKind::NotSent);
+    let error = ask(&url, tls).await.unwrap_err();
+    assert_eq!(error.kind, HttpErrorKind::NotSent);
+    assert!(error.to_string().contains("(the certificate is for search.example.org; use such a name"), "{error}");
     let tls = TlsOptions { insecure: true, ..TlsOptions::default() };
     assert_eq!(ask(&url, tls).await.unwrap().status, 200);
 }

@@ -16,6 +16,8 @@ pub struct WebFile {
     pub ranges: bool,
     /// Its size is told.
     pub length: bool,
+    /// Where it is instead.
+    pub redirect: Option<String>,
     /// Connections are closed after so many bytes of a body, and how often.
     pub breaks: (usize, u32),
 }
@@ -27,6 +29,7 @@ impl WebFile {
             etag: Some("\"v1\"".to_owned()),
             ranges: true,
             length: true,
+            redirect: None,
             breaks: (usize::MAX, 0),
         }
     }
@@ -39,13 +42,15 @@ pub struct WebServer {
     pub files: Arc<Mutex<HashMap<String, WebFile>>>,
     /// Targets with the values of `Range` and `Authorization`, in order.
     pub requests: Arc<Mutex<Vec<(String, String, String)>>>,
+    /// Values of `Referer`.
+    pub referers: Arc<Mutex<Vec<String>>>,
 }
 
 impl WebServer {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let server = WebServer { url, files: Arc::default(), requests: Arc::default() };
+        let server = WebServer { url, files: Arc::default(), requests: Arc::default(), referers: Arc::default() };
         let shared = server.clone();
         std::thread::spawn(move || {
             for connection in listener.incoming().flatten() {
@@ -77,6 +82,9 @@ impl WebServer {
                     Some((name, value)) if name.eq_ignore_ascii_case("authorization") => {
                         authorization = value.to_owned();
                     }
+                    Some((name, value)) if name.eq_ignore_ascii_case("referer") => {
+                        self.referers.lock().unwrap().push(value.to_owned());
+                    }
                     Some(_) => {}
                     None => break,
                 }
@@ -88,6 +96,10 @@ impl WebServer {
                 out.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")?;
                 continue;
             };
+            if let Some(to) = file.redirect {
+                write!(out, "HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n")?;
+                continue;
+            }
             let size = file.data.len();
             let mut head = String::new();
             let body =

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
-use arrow_avro::reader::{Reader, ReaderBuilder};
+use arrow_avro::reader::{Reader, ReaderBuilder, read_header_info};
 use arrow_schema::SchemaRef;
 
-use super::Batches;
+use super::{Batches, avro_schema};
 use crate::source::SourceError;
 use crate::source::guard::{guarded, text};
 use crate::source::input::Input;
@@ -18,6 +18,9 @@ const BATCH_ROWS: usize = 256;
 
 /// The mark that ends a file's header and each of its blocks, bytes.
 const SYNC_LEN: usize = 16;
+
+/// The header is looked at before it is read, as long as it is not longer than this; bytes.
+const HEADER_BYTES: std::ops::Range<usize> = 16 << 10..16 << 20;
 
 /// An Avro file, which may come compressed or through a pipe. A block is in memory as a whole.
 pub(in crate::source) struct AvroFile {
@@ -30,7 +33,15 @@ pub(in crate::source) struct AvroFile {
 
 impl AvroFile {
     /// Reads the header. `consumed` counts the bytes that are used of the file.
-    pub(in crate::source) fn open(input: Input, name: &str, consumed: Arc<AtomicU64>) -> Result<Self, SourceError> {
+    pub(in crate::source) fn open(mut input: Input, name: &str, consumed: Arc<AtomicU64>) -> Result<Self, SourceError> {
+        if let Some(header) = Header::peek(&mut input) {
+            if let Some(problem) = avro_schema::problem(&header.schema) {
+                return Err(SourceError::new(name, problem));
+            }
+            if let Some(header) = header.with_short_names(&mut input) {
+                input.put_back(&header);
+            }
+        }
         let last = Last::default();
         let input = Tail { inner: BufReader::with_capacity(64 << 10, input), last: last.clone() };
         let reader = guarded(|| ReaderBuilder::new().with_batch_size(BATCH_ROWS).build(input).map_err(text));
@@ -73,6 +84,54 @@ impl Batches for AvroFile {
     fn bytes_read(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)
     }
+}
+
+/// A file's header, before it is read.
+struct Header {
+    schema: String,
+    len: usize,
+}
+
+impl Header {
+    /// Nothing where the header is damaged or very long.
+    fn peek(input: &mut Input) -> Option<Header> {
+        let mut len = HEADER_BYTES.start;
+        loop {
+            let head = input.peek(len, |_| false);
+            if let Ok(header) = guarded(|| read_header_info(head).map_err(text)) {
+                let schema = header.writer_schema().ok()?.json_string;
+                return Some(Header { schema, len: usize::try_from(header.header_len()).ok()? });
+            }
+            if head.len() < len || len >= HEADER_BYTES.end {
+                return None;
+            }
+            len *= 8;
+        }
+    }
+
+    /// Takes the header out of the input, and gives one whose types have the names that the reader understands; nothing where they have
+    /// them already.
+    fn with_short_names(&self, input: &mut Input) -> Option<Vec<u8>> {
+        let schema = avro_schema::with_short_names(&self.schema)?;
+        let head = input.peeked().get(..self.len)?;
+        let old = [long(self.schema.len()), self.schema.clone().into_bytes()].concat();
+        let at = memchr::memmem::find(head, &old)?;
+        let new = [&head[..at], &long(schema.len()), schema.as_bytes(), &head[at + old.len()..]].concat();
+        input.skip(self.len);
+        Some(new)
+    }
+}
+
+/// A length as Avro writes it.
+fn long(number: usize) -> Vec<u8> {
+    let mut rest = number << 1;
+    let mut bytes = Vec::new();
+    while rest > 0x7F {
+        bytes.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(rest as u8);
+    bytes
 }
 
 /// The last bytes that were used of an input.

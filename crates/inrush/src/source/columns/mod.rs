@@ -5,6 +5,12 @@
 
 #[cfg(feature = "avro")]
 pub(super) mod avro;
+#[cfg(feature = "avro")]
+mod avro_schema;
+#[cfg(feature = "parquet")]
+mod footer;
+#[cfg(feature = "parquet")]
+mod int96;
 #[cfg(feature = "arrow")]
 pub(super) mod ipc;
 pub(crate) mod json;

@@ -13,10 +13,12 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::ChunkReader;
 
-use super::Batches;
+use super::footer::Footer;
+use super::{Batches, int96};
 use crate::source::SourceError;
 use crate::source::guard::{guarded, text};
 use crate::source::store::ranges::ObjectRanges;
+use crate::source::warnings::Warnings;
 
 /// What a batch may cost in memory while it waits to become documents, bytes.
 const BATCH_BYTES: u64 = 2 << 20;
@@ -63,9 +65,13 @@ pub(in crate::source) struct ParquetFile<F> {
     metadata: ArrowReaderMetadata,
     /// The columns that are read, by their places, ascending; all where it is absent.
     wanted: Option<Vec<usize>>,
+    /// Of a group no more is read than its rows; see [`Footer::roomy`].
+    by_rows: bool,
     bytes: u64,
     rows: u64,
     rows_read: u64,
+    /// How many rows there are up to the end of the group that is being read.
+    rows_to_group_end: u64,
     /// The next row group, and what is being read of the one before.
     next_group: usize,
     reader: Option<ParquetRecordBatchReader>,
@@ -73,10 +79,15 @@ pub(in crate::source) struct ParquetFile<F> {
 
 impl<F: Parts> ParquetFile<F> {
     /// Reads the footer. Of the columns only those are read that `only` names, where it is given.
-    pub(in crate::source) fn open(file: F, name: &str, only: Option<&[String]>) -> Result<Self, SourceError> {
+    pub(in crate::source) fn open(
+        file: F,
+        name: &str,
+        only: Option<&[String]>,
+        warnings: &Warnings,
+    ) -> Result<Self, SourceError> {
         let bytes = file.len();
-        let metadata = guarded(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(text));
-        let metadata = metadata.map_err(|problem| {
+        let metadata = guarded(|| read_footer(&file, name, warnings));
+        let (metadata, by_rows) = metadata.map_err(|problem| {
             SourceError::new(
                 name,
                 format!("the footer, without which no row can be found, cannot be read: {problem}; is the file complete, and Parquet?"),
@@ -91,9 +102,11 @@ impl<F: Parts> ParquetFile<F> {
             name: name.to_owned(),
             metadata,
             wanted,
+            by_rows,
             bytes,
             rows,
             rows_read: 0,
+            rows_to_group_end: 0,
             next_group: 0,
             reader: None,
         })
@@ -104,12 +117,23 @@ impl<F: Parts> ParquetFile<F> {
         loop {
             if let Some(reader) = &mut self.reader {
                 match guarded(|| reader.next().transpose().map_err(text))? {
-                    Some(batch) => return Ok(Some(batch)),
+                    Some(batch) => {
+                        self.rows_read += batch.num_rows() as u64;
+                        return Ok(Some(batch));
+                    }
                     None => self.reader = None,
                 }
             }
+            if self.rows_read != self.rows_to_group_end {
+                let (rows, read) = (self.rows_to_group_end, self.rows_read);
+                return Err(format!("there should be {rows} rows up to its end, and there are {read}"));
+            }
             let Some(group) = groups.get(self.next_group) else { return Ok(None) };
             self.next_group += 1;
+            self.rows_to_group_end += rows_of(group);
+            if rows_of(group) == 0 {
+                continue;
+            }
             guarded(|| {
                 self.file.expect(group);
                 Ok(())
@@ -118,6 +142,9 @@ impl<F: Parts> ParquetFile<F> {
             let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
                 .with_row_groups(vec![self.next_group - 1])
                 .with_batch_size(batch_rows(group));
+            if self.by_rows {
+                builder = builder.with_limit(rows_of(group) as usize);
+            }
             if let Some(wanted) = &self.wanted {
                 let mask = ProjectionMask::roots(builder.parquet_schema(), wanted.iter().copied());
                 builder = builder.with_projection(mask);
@@ -145,13 +172,7 @@ impl<F: Parts> Batches for ParquetFile<F> {
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, SourceError> {
         match self.read() {
-            Ok(batch) => {
-                self.rows_read = match &batch {
-                    Some(batch) => self.rows_read + batch.num_rows() as u64,
-                    None => self.rows,
-                };
-                Ok(batch)
-            }
+            Ok(batch) => Ok(batch),
             Err(problem) => {
                 let (group, groups) = (self.next_group, self.metadata.metadata().num_row_groups());
                 let before = self.rows_read;
@@ -170,6 +191,26 @@ impl<F: Parts> Batches for ParquetFile<F> {
         }
         (u128::from(self.bytes) * u128::from(self.rows_read) / u128::from(self.rows)) as u64
     }
+}
+
+/// The footer, with what its writer got wrong put right, and whether groups have to be read [`ParquetFile::by_rows`].
+fn read_footer<F: Parts>(file: &F, name: &str, warnings: &Warnings) -> Result<(ArrowReaderMetadata, bool), String> {
+    let said = ArrowReaderMetadata::load(file, ArrowReaderOptions::new()).map_err(text)?;
+    let footer = Footer::new(said.metadata(), file.len())?;
+    let metadata = ArrowReaderMetadata::try_new(Arc::new(footer.metadata), ArrowReaderOptions::new()).map_err(text)?;
+    // What cannot be looked at now is an error when it is read.
+    let Some(unit) = guarded(|| int96::unit(file, &metadata)).unwrap_or_default() else {
+        return Ok((metadata, footer.roomy));
+    };
+    // Spark has no nanoseconds, so nothing of its values is lost.
+    let keys = metadata.metadata().file_metadata().key_value_metadata().into_iter().flatten();
+    if !keys.map(|entry| &entry.key).any(|key| key.starts_with("org.apache.spark.")) {
+        warnings.add(name, "coarser_timestamps", "", 1, || {
+            let unit = format!("{unit:?}").to_lowercase();
+            format!("a timestamp of 96 bits is before 1677 or after 2262, where nanoseconds do not reach: all such columns are read by the {unit}")
+        });
+    }
+    Ok((int96::in_unit(&metadata, unit)?, footer.roomy))
 }
 
 fn rows_of(group: &RowGroupMetaData) -> u64 {

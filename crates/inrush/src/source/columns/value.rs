@@ -127,7 +127,7 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, writing: &'a Writin
         DataType::Binary => scalars(array, |a: &BinaryArray, row, out| push_base64(out, a.value(row))),
         DataType::LargeBinary => scalars(array, |a: &LargeBinaryArray, row, out| push_base64(out, a.value(row))),
         DataType::BinaryView => scalars(array, |a: &BinaryViewArray, row, out| push_base64(out, a.value(row))),
-        DataType::FixedSizeBinary(16) if field.extension_type_name() == Some("arrow.uuid") => {
+        DataType::FixedSizeBinary(16) if is_uuid(field) => {
             scalars(array, |a: &FixedSizeBinaryArray, row, out| push_uuid(out, a.value(row)))
         }
         DataType::FixedSizeBinary(_) => {
@@ -144,6 +144,12 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, writing: &'a Writin
         | DataType::Map(..)
         | DataType::RunEndEncoded(..) => nested::cells(array, field, writing),
     }
+}
+
+/// Arrow's own mark, and that of Avro's `fixed`, which its reader passes on.
+fn is_uuid(field: &Field) -> bool {
+    field.extension_type_name() == Some("arrow.uuid")
+        || field.metadata().get("logicalType").is_some_and(|logical| logical == "uuid")
 }
 
 /// An array as what its data type says it is.

@@ -1,10 +1,10 @@
 //! Guesses the types of columns from the first rows.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::is_null;
 use super::scan::{Dialect, Row, RowSink, scan_rows};
-use super::value::{ColumnType, narrowest};
+use super::value::{ColumnType, is_long_number, narrowest};
 
 /// The first row of text.
 pub(super) struct FirstRow {
@@ -56,8 +56,9 @@ pub(super) fn infer(
 struct Seen(u8);
 
 impl Seen {
-    fn of(column_type: ColumnType) -> Self {
-        Seen(match column_type {
+    fn of(cell: &[u8]) -> Self {
+        Seen(match narrowest(cell) {
+            ColumnType::String if is_long_number(cell) => 64,
             ColumnType::Integer => 1,
             ColumnType::Float => 2,
             ColumnType::Boolean => 4,
@@ -71,7 +72,8 @@ impl Seen {
         Some(match self.0 {
             0 => return None,
             1 => ColumnType::Integer,
-            2 | 3 => ColumnType::Float,
+            // Beside fractions a long number is a number; else it is as likely an id, of which a float would lose digits.
+            2 | 3 | 66 | 67 => ColumnType::Float,
             4 => ColumnType::Boolean,
             8 => ColumnType::Date,
             16 | 24 => ColumnType::Timestamp,
@@ -90,7 +92,7 @@ struct Observe<'a> {
 impl RowSink for Observe<'_> {
     fn cell(&mut self, index: usize, contents: &[u8]) {
         if let Some(seen) = self.row.get_mut(index) {
-            *seen = if is_null(self.nulls, contents) { Seen::default() } else { Seen::of(narrowest(contents)) };
+            *seen = if is_null(self.nulls, contents) { Seen::default() } else { Seen::of(contents) };
         }
     }
 
@@ -111,6 +113,8 @@ pub(in crate::source) fn column_names(header: &[String]) -> (Vec<String>, Vec<St
     let given: HashSet<&str> = header.iter().map(String::as_str).collect();
     let mut seen = HashSet::new();
     let mut duplicates = Vec::new();
+    // The last number that each name got, so that many equal ones do not all begin with the first.
+    let mut numbers: HashMap<String, usize> = HashMap::new();
     let names = header
         .iter()
         .enumerate()
@@ -123,9 +127,9 @@ pub(in crate::source) fn column_names(header: &[String]) -> (Vec<String>, Vec<St
             if !empty {
                 duplicates.push(name.clone());
             }
-            let mut number = 1;
+            let number = numbers.entry(base.clone()).or_insert(1);
             loop {
-                number += 1;
+                *number += 1;
                 let numbered = format!("{base}_{number}");
                 if !given.contains(numbered.as_str()) && seen.insert(numbered.clone()) {
                     return numbered;
@@ -140,7 +144,7 @@ pub(in crate::source) fn column_names(header: &[String]) -> (Vec<String>, Vec<St
 mod tests {
     use super::*;
 
-    const COMMA: Dialect = Dialect { separator: b',', quote: Some(b'"') };
+    const COMMA: Dialect = Dialect { separator: b',', quote: Some(b'"'), escape: None };
 
     fn types(data: &str, columns: usize, rows_max: usize) -> Vec<&'static str> {
         infer(data.as_bytes(), COMMA, columns, rows_max, &[])
@@ -158,6 +162,10 @@ mod tests {
         assert_eq!(types("01000\n75001\n", 1, 9), ["string"]);
         assert_eq!(types("1\ntrue\n", 1, 9), ["string"]);
         assert_eq!(types("\"1\"\n\n", 1, 9), ["integer"]);
+        // Too long for an integer: ids, unless there are fractions.
+        assert_eq!(types("1,1\n18446744073709551616,18446744073709551616\n,0.5\n", 2, 9), ["string", "float"]);
+        assert_eq!(types("18446744073709551616\n", 1, 9), ["string"]);
+        assert_eq!(types("018446744073709551616\n0.5\n", 1, 9), ["string"]);
     }
 
     #[test]
@@ -176,5 +184,8 @@ mod tests {
         let (all, duplicates) = names(&["a", "a", "a_2", "a", "", "c5"]);
         assert_eq!(all, ["a", "a_3", "a_2", "a_4", "c5_2", "c5"]);
         assert_eq!(duplicates, ["a", "a"]);
+        // Each of them counted from the first one on would take hours.
+        let many = vec!["a".to_owned(); 300_000];
+        assert_eq!(column_names(&many).0[299_999], "a_300000");
     }
 }

@@ -1,11 +1,14 @@
 //! CSV, TSV and other text of cells, straight to JSON.
 
 mod decode;
+mod escaped;
 mod infer;
 mod scan;
+mod surprises;
+mod texts;
 mod value;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 #[cfg(any(feature = "columns", feature = "excel"))]
@@ -13,11 +16,13 @@ pub(super) use self::infer::column_names;
 pub use self::value::ColumnType;
 pub(super) use self::value::push_value;
 
-use self::decode::{Column, CsvDecode};
+use self::decode::{Basis, Column, CsvDecode};
 #[cfg(not(any(feature = "columns", feature = "excel")))]
 use self::infer::column_names;
 use self::infer::{FirstRow, first_row, infer};
 use self::scan::Dialect;
+use self::surprises::Surprises;
+use self::texts::Texts;
 use super::Decode;
 use super::buffer::BufferPool;
 use super::cut::Boundary;
@@ -34,6 +39,10 @@ pub struct CsvOptions {
     /// The byte around cells that hold separators, line ends or (doubled) quotes. Default `"`; `None`: quotes have no
     /// meaning.
     pub quote: Option<u8>,
+    /// The byte that takes the meaning of the quote, separator, line end or escape after it, inside
+    /// of quotes and outside, as MySQL writes it; a cell that is it and an `N`, without quotes, is
+    /// empty then. Default: none.
+    pub escape: Option<u8>,
     /// Where the names of the columns come from.
     pub header: Header,
     /// The types of columns. A cell that does not fit is a reject of kind `bad_value`. Columns that are not named here
@@ -43,6 +52,9 @@ pub struct CsvOptions {
     pub all_strings: bool,
     /// Columns that are strings in the files that have them, unless `schema` says otherwise. Default: none.
     pub text_columns: Vec<String>,
+    /// Each cell has the type that it has by itself, in columns that neither `schema` nor `text_columns` name. It is for a
+    /// reader that looks at all cells. Default: no, the first cells decide for their column.
+    pub each_cell: bool,
     /// Cells with exactly these contents, quoted or not, count as empty: `NA`, `\\N`, `null`. Default: none. Empty cells are absent fields.
     pub nulls: Vec<String>,
     /// Rows that types are guessed from, at most. Default 10,000.
@@ -71,10 +83,12 @@ impl Default for CsvOptions {
         CsvOptions {
             separator: None,
             quote: Some(b'"'),
+            escape: None,
             header: Header::FirstRow,
             schema: Vec::new(),
             all_strings: false,
             text_columns: Vec::new(),
+            each_cell: false,
             nulls: Vec::new(),
             infer_rows: 10_000,
             infer_bytes: 4 << 20,
@@ -105,7 +119,7 @@ impl CsvOptions {
 
     /// Whether the options contradict each other, in which no file can be read.
     pub(super) fn check(&self) -> Result<(), String> {
-        for (what, byte) in [("separator", self.separator), ("quote", self.quote)] {
+        for (what, byte) in [("separator", self.separator), ("quote", self.quote), ("escape", self.escape)] {
             if byte.is_some_and(|b| !b.is_ascii() || matches!(b, b'\n' | b'\r')) {
                 return Err(format!("the {what} must be one ASCII character that is no line end"));
             }
@@ -113,18 +127,19 @@ impl CsvOptions {
         if self.separator.is_some() && self.separator == self.quote {
             return Err("separator and quote are the same character".to_owned());
         }
+        if self.escape.is_some() && self.escape == self.quote {
+            return Err("escape and quote are the same character; a doubled quote is read without it".to_owned());
+        }
+        if self.escape.is_some() && self.escape == self.separator {
+            return Err("separator and escape are the same character".to_owned());
+        }
         if let Header::Names(names) = &self.header {
-            for (i, name) in names.iter().enumerate() {
-                if name.is_empty() || names[..i].contains(name) {
-                    return Err(format!("column names must be different and not empty, {name:?} is not"));
-                }
+            let mut seen = HashSet::new();
+            if let Some(name) = names.iter().find(|name| name.is_empty() || !seen.insert(name.as_str())) {
+                return Err(format!("column names must be different and not empty, {name:?} is not"));
             }
         }
         Ok(())
-    }
-
-    fn declared(&self, name: &str) -> Option<ColumnType> {
-        self.schema.iter().rev().find(|(column, _)| column == name).map(|&(_, column_type)| column_type)
     }
 }
 
@@ -145,6 +160,8 @@ pub(super) struct Table {
 /// What a table is read with.
 pub(super) struct Context<'a> {
     pub(super) options: &'a CsvOptions,
+    /// Columns whose own text is kept.
+    pub(super) texts: &'a [String],
     /// The separator that the name of the file or the format stands for.
     pub(super) separator: u8,
     pub(super) record_bytes_max: usize,
@@ -165,22 +182,23 @@ pub(super) fn prepare(
     types: &mut HashMap<String, ColumnType>,
 ) -> Result<Table, String> {
     let options = context.options;
-    let dialect = dialect(input, &context);
-    let boundary = Boundary::Csv { separator: dialect.separator, quote: dialect.quote };
-    let sample = sample(input, &context, boundary)?;
-    let first = first_row(sample, dialect);
-    let mut data_start = 0;
+    let (dialect, mut data_start) = dialect(input, &context);
+    let Dialect { separator, quote, escape } = dialect;
+    let boundary = Boundary::Csv { separator, quote, escape };
+    let sample = sample(input, &context, boundary, data_start)?;
+    let first = first_row(&sample[data_start..], dialect);
     let names = match (&options.header, first) {
         (Header::Names(names), _) => names.clone(),
         (_, None) => Vec::new(),
         (Header::Numbered, Some(first)) => (1..=first.cells.len()).map(|i| format!("c{i}")).collect(),
         (Header::FirstRow, Some(first)) => {
-            data_start = first.next;
+            data_start += first.next;
             header_names(first, &context)?
         }
     };
     // A file without any row has nothing that could contradict a schema.
-    let undeclared = |name: &&(String, ColumnType)| !names.contains(&name.0);
+    let known: HashSet<&str> = names.iter().map(String::as_str).collect();
+    let undeclared = |name: &&(String, ColumnType)| !known.contains(name.0.as_str());
     if let Some((missing, _)) = options.schema.iter().find(undeclared).filter(|_| !names.is_empty()) {
         return Err(format!(
             "the schema names column {missing:?}, which is not there; columns are {}",
@@ -188,23 +206,8 @@ pub(super) fn prepare(
         ));
     }
     let data = &sample[data_start..];
-    let rows_max = if options.all_strings { 0 } else { options.infer_rows };
-    let inferred = infer(data, dialect, names.len(), rows_max, &options.nulls);
-    let columns = names
-        .into_iter()
-        .zip(inferred)
-        .map(|(name, inferred)| {
-            let declared = options.declared(&name);
-            if let (None, Some(inferred)) = (declared, inferred) {
-                types.entry(name.clone()).or_insert(inferred);
-            }
-            let guessed = match types.get(&name) {
-                Some(guessed) if !options.text_columns.contains(&name) => *guessed,
-                _ => ColumnType::String,
-            };
-            Column::new(name, declared.unwrap_or(guessed), declared.is_some())
-        })
-        .collect();
+    let columns = columns(names, data, dialect, options, types);
+    let texts = Texts::new(context.texts, &columns);
     let mut decoder = CsvDecode {
         columns,
         nulls: options.nulls.clone(),
@@ -217,6 +220,8 @@ pub(super) fn prepare(
         pool: Arc::clone(context.pool),
         records: RecordsHint::default(),
         growth: 1.0,
+        surprises: Surprises::new(context.first_byte),
+        texts,
     };
     let part = &data[..data.len().min(GROWTH_LEN)];
     let growth = decoder.growth_of(&part[..boundary.last_end(part).unwrap_or(part.len())]);
@@ -224,12 +229,51 @@ pub(super) fn prepare(
     Ok(Table { boundary, decoder: Arc::new(decoder), growth })
 }
 
-fn dialect(input: &mut Input, context: &Context<'_>) -> Dialect {
-    let quote = context.options.quote;
-    if let Some(separator) = context.options.separator {
-        return Dialect { separator, quote };
-    }
+/// The columns with their types: declared, shown by an earlier file, or by the first rows of this one.
+fn columns(
+    names: Vec<String>,
+    data: &[u8],
+    dialect: Dialect,
+    options: &CsvOptions,
+    types: &mut HashMap<String, ColumnType>,
+) -> Vec<Column> {
+    // Of two that name the same column, the later one counts.
+    let declared: HashMap<&str, ColumnType> =
+        options.schema.iter().map(|(name, found)| (name.as_str(), *found)).collect();
+    let text: HashSet<&str> = options.text_columns.iter().map(String::as_str).collect();
+    let rows_max = if options.all_strings || options.each_cell { 0 } else { options.infer_rows };
+    let inferred = infer(data, dialect, names.len(), rows_max, &options.nulls);
+    let column = |(name, inferred): (String, Option<ColumnType>)| {
+        if let Some(declared) = declared.get(name.as_str()) {
+            return Column::new(name, *declared, Basis::Declared);
+        }
+        if let Some(inferred) = inferred {
+            types.entry(name.clone()).or_insert(inferred);
+        }
+        match types.get(&name) {
+            _ if options.all_strings || text.contains(name.as_str()) => {
+                Column::new(name, ColumnType::String, Basis::Declared)
+            }
+            _ if options.each_cell => Column::new(name, ColumnType::Integer, Basis::EachCell),
+            Some(shown) => Column::new(name, *shown, Basis::Shown),
+            // A date is written as the text that it is.
+            None => Column::new(name, ColumnType::Date, Basis::Nothing),
+        }
+    };
+    names.into_iter().zip(inferred).map(column).collect()
+}
+
+/// How the file is written, and the bytes before its first row: those of a line that names the separator.
+fn dialect(input: &mut Input, context: &Context<'_>) -> (Dialect, usize) {
+    let CsvOptions { separator, quote, escape, .. } = *context.options;
+    let of = |separator| Dialect { separator, quote, escape };
     let head = input.peek(4096, |head| head.contains(&b'\n'));
+    if let Some((named, len)) = named_separator(head) {
+        return (of(separator.unwrap_or(named)), len);
+    }
+    if let Some(separator) = separator {
+        return (of(separator), 0);
+    }
     let line = head.trim_ascii_start().split(|&b| b == b'\n').next().unwrap_or_default();
     let others: Vec<u8> = [b';', b'\t', b'|'].into_iter().filter(|b| line.contains(b)).collect();
     if let (false, &[separator]) = (line.contains(&context.separator), &others[..]) {
@@ -241,15 +285,35 @@ fn dialect(input: &mut Input, context: &Context<'_>) -> Dialect {
                 char::from(context.separator)
             )
         });
-        return Dialect { separator, quote };
+        return (of(separator), 0);
     }
-    Dialect { separator: context.separator, quote }
+    (of(context.separator), 0)
 }
 
-/// Whole rows from the beginning, without taking them: as much as types are guessed from, and at least one row.
-fn sample<'a>(input: &'a mut Input, context: &Context<'_>, boundary: Boundary) -> Result<&'a [u8], String> {
+/// The separator that a first line `sep=;` names, as Excel writes and reads it, and the length of
+/// that line.
+fn named_separator(head: &[u8]) -> Option<(u8, usize)> {
+    let end = head.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
+    let line = &head[..end];
+    let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
+    let &[ref name @ .., separator] = line else { return None };
+    let next = end + 1 + usize::from(head[end..].starts_with(b"\r\n"));
+    (name.eq_ignore_ascii_case(b"sep=") && separator.is_ascii()).then_some((separator, next))
+}
+
+/// Whole rows from the beginning, without taking them, of which the first begins at byte
+/// `rows_start`: as much as types are guessed from, and at least one row.
+fn sample<'a>(
+    input: &'a mut Input,
+    context: &Context<'_>,
+    boundary: Boundary,
+    rows_start: usize,
+) -> Result<&'a [u8], String> {
     // Two rows, so that a slow source shows one below its header.
-    let enough = |head: &[u8]| boundary.last_end(head).is_some_and(|end| boundary.last_end(&head[..end - 1]).is_some());
+    let enough = |head: &[u8]| {
+        let rows = head.get(rows_start..).unwrap_or_default();
+        boundary.last_end(rows).is_some_and(|end| boundary.last_end(&rows[..end - 1]).is_some())
+    };
     let mut bytes = context.options.infer_bytes.max(1);
     loop {
         let head = input.peek(bytes, enough);

@@ -7,11 +7,15 @@
 
 use memchr::{memchr, memchr_iter};
 
+use super::escaped;
+
 /// What separates and quotes cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) separator: u8,
     pub(super) quote: Option<u8>,
+    /// What takes the meaning of the byte after it, where something does.
+    pub(super) escape: Option<u8>,
 }
 
 /// Where a row is.
@@ -25,6 +29,8 @@ pub(super) struct Row {
     pub(super) next: usize,
     /// Lines before it.
     pub(super) line: u32,
+    /// Lines that it takes.
+    pub(super) lines: u32,
     /// How many cells it has.
     pub(super) cells: usize,
     /// Whether the text ended inside quotes.
@@ -36,6 +42,9 @@ pub(super) trait RowSink {
     /// Cell `index` of the row under way, without its quotes.
     fn cell(&mut self, index: usize, contents: &[u8]);
 
+    /// The cell that comes next has text after its closing quote.
+    fn tail(&mut self) {}
+
     /// The row has ended. `false` stops.
     fn row(&mut self, row: Row) -> bool;
 }
@@ -43,6 +52,9 @@ pub(super) trait RowSink {
 /// Visits the rows of text that begins with a row, and returns the number of lines seen. Lines without any byte are
 /// no rows.
 pub(super) fn scan_rows(data: &[u8], dialect: Dialect, sink: &mut impl RowSink) -> u64 {
+    if let Some(escape) = dialect.escape {
+        return escaped::scan_rows(data, dialect, escape, sink);
+    }
     let mut marks = Marks::new(data, dialect.separator);
     let mut unquoted = Vec::new();
     let mut at = 0;
@@ -69,6 +81,9 @@ pub(super) fn scan_rows(data: &[u8], dialect: Dialect, sink: &mut impl RowSink) 
                 }
                 let tail = data.get(quoted.end + 1..end).unwrap_or_default();
                 if quoted.doubled || !tail.is_empty() {
+                    if !tail.is_empty() {
+                        sink.tail();
+                    }
                     quoted.unescape(inside, data[at], &mut unquoted);
                     unquoted.extend_from_slice(tail);
                     sink.cell(cells, &unquoted);
@@ -86,7 +101,7 @@ pub(super) fn scan_rows(data: &[u8], dialect: Dialect, sink: &mut impl RowSink) 
             }
             at = line_end(data, end).unwrap_or(end);
             lines += 1;
-            if !sink.row(Row { start, end, next: at, line, cells, unclosed }) {
+            if !sink.row(Row { start, end, next: at, line, lines: lines - line, cells, unclosed }) {
                 return u64::from(lines);
             }
             break;
@@ -96,7 +111,7 @@ pub(super) fn scan_rows(data: &[u8], dialect: Dialect, sink: &mut impl RowSink) 
 }
 
 /// One past the line end that is at `at`, if one is.
-fn line_end(data: &[u8], at: usize) -> Option<usize> {
+pub(super) fn line_end(data: &[u8], at: usize) -> Option<usize> {
     match data.get(at)? {
         b'\n' => Some(at + 1),
         b'\r' => Some(at + 1 + usize::from(data.get(at + 1) == Some(&b'\n'))),
@@ -217,16 +232,22 @@ pub(super) mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Collect {
-        rows: Vec<Vec<Vec<u8>>>,
+    pub(in crate::source::csv) struct Collect {
+        pub(in crate::source::csv) rows: Vec<Vec<Vec<u8>>>,
         cells: Vec<Vec<u8>>,
-        places: Vec<Row>,
+        pub(in crate::source::csv) places: Vec<Row>,
+        /// Cells with text after their closing quote.
+        pub(in crate::source::csv) tails: usize,
     }
 
     impl RowSink for Collect {
         fn cell(&mut self, index: usize, contents: &[u8]) {
             assert_eq!(index, self.cells.len());
             self.cells.push(contents.to_vec());
+        }
+
+        fn tail(&mut self) {
+            self.tails += 1;
         }
 
         fn row(&mut self, row: Row) -> bool {
@@ -278,7 +299,7 @@ pub(super) mod tests {
 
     fn check(data: &[u8], quote: Option<u8>) {
         let mut collect = Collect::default();
-        let lines = scan_rows(data, Dialect { separator: b',', quote }, &mut collect);
+        let lines = scan_rows(data, Dialect { separator: b',', quote, escape: None }, &mut collect);
         let expected = csv_core_rows(data, b',', quote);
         assert_eq!(collect.rows, expected, "{:?}", String::from_utf8_lossy(data));
         let mut end = 0;
@@ -313,7 +334,7 @@ pub(super) mod tests {
     fn lines_are_counted_as_an_editor_does() {
         let mut collect = Collect::default();
         let data = b"h\r\n\r\n\"a\nb\"\n\nc\rd";
-        assert_eq!(scan_rows(data, Dialect { separator: b',', quote: Some(b'"') }, &mut collect), 7);
+        assert_eq!(scan_rows(data, Dialect { separator: b',', quote: Some(b'"'), escape: None }, &mut collect), 7);
         let places: Vec<_> = collect.places.iter().map(|r| (r.start, r.end, r.next, r.line)).collect();
         assert_eq!(places, [(0, 1, 3, 0), (5, 10, 11, 2), (12, 13, 14, 5), (14, 15, 15, 6)]);
     }

@@ -24,6 +24,18 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
+    /// What cells of this type are, in words.
+    pub(super) fn cells(self) -> &'static str {
+        match self {
+            ColumnType::Integer => "whole numbers",
+            ColumnType::Float => "numbers",
+            ColumnType::Boolean => "true or false",
+            ColumnType::Date => "dates",
+            ColumnType::Timestamp => "dates with times",
+            ColumnType::String => "text",
+        }
+    }
+
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -74,7 +86,7 @@ pub(super) fn narrowest(cell: &[u8]) -> ColumnType {
             } else if timestamp_separator(cell).is_some() {
                 ColumnType::Timestamp
             } else if is_whole(cell) {
-                // A number, but one that no integer type holds; as a float it would lose digits.
+                // A number, but one that no integer type holds; as a float it would lose digits ([`is_long_number`]).
                 ColumnType::String
             } else if float_shape(cell).is_some() {
                 ColumnType::Float
@@ -140,6 +152,22 @@ pub(in crate::source) fn push_value(out: &mut Vec<u8>, column_type: ColumnType, 
         },
     }
     true
+}
+
+/// Appends a cell that is no value of the type as one of the next wider type, which is returned, if it is that.
+pub(super) fn push_wider(out: &mut Vec<u8>, column_type: ColumnType, cell: &[u8]) -> Option<ColumnType> {
+    let wider = match column_type {
+        // What is too long for an integer is as likely an id, of which a server would keep 15 digits.
+        ColumnType::Integer if !is_whole(cell) => ColumnType::Float,
+        ColumnType::Date => ColumnType::Timestamp,
+        _ => return None,
+    };
+    push_value(out, wider, false, cell).then_some(wider)
+}
+
+/// A whole number as JSON writes it that no integer type holds: text, unless its column has fractions.
+pub(super) fn is_long_number(cell: &[u8]) -> bool {
+    is_whole(cell) && !is_integer(cell) && matches!(float_shape(cell), Some(FloatShape::Json))
 }
 
 /// Appends the cell as a string.
@@ -401,6 +429,30 @@ mod tests {
         assert_eq!(value(Float, false, "5").as_deref(), Some("5.0"));
         assert_eq!(value(Float, false, "12345678901234567890123").as_deref(), Some("12345678901234567890123.0"));
         assert_eq!(value(Integer, false, "1.0"), None);
+    }
+
+    #[test]
+    fn a_number_in_a_column_of_whole_numbers_stays_one() {
+        let wider = |column_type, cell: &str| {
+            let mut out = Vec::new();
+            let found = push_wider(&mut out, column_type, cell.as_bytes());
+            found.map(|wider| (wider, String::from_utf8(out).unwrap()))
+        };
+        for (cell, expected) in
+            [("2866.0", "2866.0"), ("2866.5", "2866.5"), (".5", "0.5"), ("1e3", "1e3"), ("-5.", "-5.0")]
+        {
+            assert_eq!(wider(Integer, cell), Some((Float, expected.to_owned())), "{cell}");
+        }
+        for cell in ["18446744073709551616", "007", "1e400", "x", "", "2024-01-01"] {
+            assert_eq!(wider(Integer, cell), None, "{cell}");
+        }
+        assert_eq!(wider(Date, "2024-01-01 10:00"), Some((Timestamp, "\"2024-01-01T10:00\"".to_owned())));
+        assert_eq!(wider(Date, "1"), None);
+        assert_eq!(wider(Boolean, "1"), None);
+        assert!(is_long_number(b"18446744073709551616") && is_long_number(b"-9223372036854775809"));
+        for cell in ["18446744073709551615", "00018446744073709551616", "1.5", "x", ""] {
+            assert!(!is_long_number(cell.as_bytes()), "{cell}");
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ use page::Ask;
 use read::{Message, Reading, Shard};
 
 use super::{Chunk, Fingerprint, Repeats, Source, SourceError, Warnings};
-use crate::cluster::{ClusterError, ClusterInfo, Product, Version, product, stats};
+use crate::cluster::{ClusterError, ClusterInfo, Product, Version, product, stats, stored};
 use crate::error::LoadError;
 use crate::transport::{Credentials, HttpOptions, TlsOptions, Transport, path_segment};
 
@@ -331,8 +331,10 @@ async fn sample(transport: &Transport, expression: &str, ask: &Ask) -> Result<Sa
     if !(200..=299).contains(&answer.status()) {
         return Err(ClusterError::from_status(&what, answer.status(), &answer.json(&what)?));
     }
-    let Reply { hits: Hits { total, hits } } = serde_json::from_slice(answer.body())
-        .map_err(|error| ClusterError::Reply { what, problem: error.to_string() })?;
+    let Reply { hits: Hits { total, hits } } = serde_json::from_slice(answer.body()).map_err(|error| {
+        let unknown = || ClusterError::Reply { what: what.clone(), problem: error.to_string() };
+        stored::no_json(&what, answer.body()).unwrap_or_else(unknown)
+    })?;
     let mut bytes = 0;
     for hit in &hits {
         let Some(source) = &hit.source else {

@@ -16,7 +16,7 @@ use super::page::{Page, Window};
 use super::patience::Patience;
 use super::read::{Ended, Gone, Message, Reading, Shard, is_fatal, search_path};
 use super::snapshot::{Snapshot, Snapshots, preference};
-use crate::cluster::ClusterError;
+use crate::cluster::{ClusterError, stored};
 use crate::transport::{HttpErrorKind, Request};
 
 /// Why a page was not read.
@@ -201,11 +201,17 @@ impl Reading {
         let origin = Origin { source: shard.source, partition: shard.number, ..Origin::default() };
         let ask = self.ask.clone();
         // Takes milliseconds of work, which the runtime's own threads are not for.
-        let page = tokio::task::spawn_blocking(move || ask.cut(response.body, &window, origin)).await;
+        let body = response.body.clone();
+        let page = tokio::task::spawn_blocking(move || ask.cut(body, &window, origin)).await;
         match page {
             Ok(Ok(page)) => Ok(page),
             Ok(Err(why)) => {
-                Err(Trouble::Later { why: format!("the answer is not what was expected: {why}"), after: None })
+                let what = format!("searching shard {} of {}", shard.number, shard.index);
+                Err(match stored::no_json(&what, &response.body) {
+                    // It stays so, however often it is asked for.
+                    Some(error) => Trouble::Fatal(error.to_string()),
+                    None => Trouble::Later { why: format!("the answer is not what was expected: {why}"), after: None },
+                })
             }
             Err(error) => Err(Trouble::Fatal(format!("reading an answer panicked: {error}; please report this"))),
         }

@@ -1,7 +1,10 @@
 //! Spreadsheets: one sheet of a workbook, of which a row gives the names of the columns.
 
+mod cell;
 mod read;
 mod rows;
+mod unpacked;
+mod xls;
 
 use std::sync::Arc;
 

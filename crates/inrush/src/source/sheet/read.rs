@@ -3,34 +3,48 @@
 use std::io::Cursor;
 
 use bytes::Bytes;
-use calamine::{Data, Reader, SheetType, SheetVisible, Sheets, open_workbook_auto_from_rs};
+use calamine::{Reader, SheetType, SheetVisible, Sheets, open_workbook_auto_from_rs};
 
+use super::cell::{Row, Rows};
+use super::unpacked;
+use super::xls::Xls;
 use crate::source::format::SheetOptions;
 use crate::source::guard::{guarded, text};
 use crate::source::warnings::Warnings;
 
-/// A row that is not empty.
-pub(super) struct Row {
-    /// From 0.
-    pub(super) number: u32,
-    /// Columns from 0, ascending, and what is in them. A merged cell is in its first column and row only.
-    pub(super) cells: Vec<(u32, Data)>,
+/// A workbook that is open.
+enum Workbook {
+    /// `.xls`
+    Old(Box<Xls>),
+    New(Box<Sheets<Cursor<Bytes>>>),
 }
 
-type Workbook = Sheets<Cursor<Bytes>>;
+/// A sheet with cells.
+struct Sheet {
+    name: String,
+    visible: bool,
+}
 
 /// The rows of the sheet that `options` name, in order.
 pub(super) fn rows(data: Bytes, options: &SheetOptions, name: &str, warnings: &Warnings) -> Result<Vec<Row>, String> {
-    let book = guarded(|| open_workbook_auto_from_rs(Cursor::new(data)).map_err(text));
-    let mut book: Workbook = book.map_err(|problem| {
+    unpacked::check(&data, options.bytes_max)?;
+    let mut book = guarded(|| Workbook::open(data)).map_err(|problem| {
         format!("cannot be read as a spreadsheet: {problem}; is the file complete, and without a password?")
     })?;
-    let sheet = choose(&book, options, name, warnings)?;
-    guarded(|| cells(&mut book, &sheet)).map_err(|problem| format!("sheet {sheet:?} cannot be read: {problem}"))
+    let sheet = choose(&book.sheets(), options, name, warnings)?;
+    let rows = guarded(|| book.rows(&sheet)).map_err(|problem| format!("sheet {sheet:?} cannot be read: {problem}"))?;
+    if let Workbook::Old(book) = &book
+        && book.unknown_letters() > 0
+    {
+        let page = book.code_page();
+        warnings.add(name, "replaced_characters", "", book.unknown_letters(), || {
+            format!("letters of code page {page}, which is not known, became U+FFFD; save the workbook as .xlsx")
+        });
+    }
+    Ok(rows)
 }
 
-fn choose(book: &Workbook, options: &SheetOptions, name: &str, warnings: &Warnings) -> Result<String, String> {
-    let sheets: Vec<_> = book.sheets_metadata().iter().filter(|sheet| sheet.typ == SheetType::WorkSheet).collect();
+fn choose(sheets: &[Sheet], options: &SheetOptions, name: &str, warnings: &Warnings) -> Result<String, String> {
     let names: Vec<&str> = sheets.iter().map(|sheet| sheet.name.as_str()).collect();
     if let Some(wanted) = &options.sheet {
         let by_number = || wanted.parse::<usize>().ok().and_then(|number| names.get(number.checked_sub(1)?).copied());
@@ -39,8 +53,7 @@ fn choose(book: &Workbook, options: &SheetOptions, name: &str, warnings: &Warnin
             .map(str::to_owned)
             .ok_or_else(|| format!("has no sheet {wanted:?}, by name or number; there are {}", names.join(", ")));
     }
-    let visible: Vec<&str> =
-        sheets.iter().filter(|sheet| sheet.visible == SheetVisible::Visible).map(|sheet| sheet.name.as_str()).collect();
+    let visible: Vec<&str> = sheets.iter().filter(|sheet| sheet.visible).map(|sheet| sheet.name.as_str()).collect();
     let first = visible.first().or(names.first()).ok_or("has no sheet with cells")?;
     if visible.len() > 1 {
         warnings.add(name, "first_sheet", "", 1, || {
@@ -53,37 +66,59 @@ fn choose(book: &Workbook, options: &SheetOptions, name: &str, warnings: &Warnin
     Ok((*first).to_owned())
 }
 
-fn cells(book: &mut Workbook, sheet: &str) -> Result<Vec<Row>, String> {
-    let mut rows: Vec<Row> = Vec::new();
-    let mut add = |row: u32, column: u32, value: Data| {
-        if value == Data::Empty || matches!(&value, Data::String(text) if text.is_empty()) {
-            return;
+impl Workbook {
+    fn open(data: Bytes) -> Result<Self, String> {
+        if super::xls::is_xls(&data) {
+            return Ok(Workbook::Old(Box::new(Xls::open(&data)?)));
         }
-        match rows.last_mut() {
-            Some(last) if last.number == row => last.cells.push((column, value)),
-            _ => rows.push(Row { number: row, cells: vec![(column, value)] }),
-        }
-    };
-    match book {
-        // Cell by cell: a sheet with one cell far out would be a table of billions of empty ones.
-        Sheets::Xlsx(book) => {
-            let mut reader = book.worksheet_cells_reader(sheet).map_err(text)?;
-            while let Some(cell) = reader.next_cell().map_err(text)? {
-                let (row, column) = cell.get_position();
-                add(row, column, cell.get_value().clone().into());
+        let book = open_workbook_auto_from_rs(Cursor::new(data)).map_err(text)?;
+        Ok(Workbook::New(Box::new(book)))
+    }
+
+    /// Those with cells, in order.
+    fn sheets(&self) -> Vec<Sheet> {
+        match self {
+            Workbook::Old(book) => {
+                book.sheets().map(|(name, visible)| Sheet { name: name.to_owned(), visible }).collect()
             }
-        }
-        book => {
-            let range = book.worksheet_range(sheet).map_err(text)?;
-            let (first_row, first_column) = range.start().unwrap_or_default();
-            for (row, column, value) in range.used_cells() {
-                add(first_row + row as u32, first_column + column as u32, value.clone());
+            Workbook::New(book) => {
+                let sheets = book.sheets_metadata().iter().filter(|sheet| sheet.typ == SheetType::WorkSheet);
+                let visible = |sheet: &calamine::Sheet| sheet.visible == SheetVisible::Visible;
+                sheets.map(|sheet| Sheet { name: sheet.name.clone(), visible: visible(sheet) }).collect()
             }
         }
     }
-    rows.sort_by_key(|row| row.number);
-    for row in &mut rows {
-        row.cells.sort_by_key(|(column, _)| *column);
+
+    /// Cell by cell: a sheet with one cell far out would be a table of billions of empty ones.
+    fn rows(&mut self, sheet: &str) -> Result<Vec<Row>, String> {
+        let mut rows = Rows::default();
+        let book = match self {
+            Workbook::Old(book) => return book.rows(sheet),
+            Workbook::New(book) => &mut **book,
+        };
+        match book {
+            Sheets::Xlsx(book) => {
+                let mut reader = book.worksheet_cells_reader(sheet).map_err(text)?;
+                while let Some(cell) = reader.next_cell().map_err(text)? {
+                    let (row, column) = cell.get_position();
+                    rows.add_ref(row, column, cell.get_value().clone());
+                }
+            }
+            Sheets::Xlsb(book) => {
+                let mut reader = book.worksheet_cells_reader(sheet).map_err(text)?;
+                while let Some(cell) = reader.next_cell().map_err(text)? {
+                    let (row, column) = cell.get_position();
+                    rows.add_ref(row, column, cell.get_value().clone());
+                }
+            }
+            book => {
+                let range = book.worksheet_range(sheet).map_err(text)?;
+                let (first_row, first_column) = range.start().unwrap_or_default();
+                for (row, column, value) in range.used_cells() {
+                    rows.add_data(first_row + row as u32, first_column + column as u32, value.clone());
+                }
+            }
+        }
+        Ok(rows.finish())
     }
-    Ok(rows)
 }

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use calamine::{Data, ExcelDateTime};
-use inrush_core::DocBlock;
+use calamine::{ExcelDateTime, ExcelDateTimeType};
 use inrush_core::block::{Origin, Record};
+use inrush_core::{DocBlock, DocMeta};
 
-use super::read::Row;
+use super::cell::{Cell, Row};
 use crate::source::buffer::BufferPool;
 use crate::source::csv::{Header, column_names};
 use crate::source::json_string::push_escaped;
@@ -16,15 +16,25 @@ use crate::source::open::Shared;
 use crate::source::warnings::Warnings;
 use crate::source::{too_large, too_large_head};
 
+/// Up to here each whole number is a float of its own.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// The first day that spreadsheets have no date for, counted from 1900, and from 1904.
+const DAYS_END: f64 = 2_958_466.0;
+const DAYS_END_1904: f64 = 2_957_004.0;
+
 /// A column: its name, and what its cells have in common, so that they are written alike.
 struct Column {
     /// `"name":`
     prefix: Vec<u8>,
     name: String,
-    /// Some number is not whole: then all have a decimal point, because a server that makes up the mapping takes the first one's word.
+    /// Some number is not whole, or too large to be exact: then all have a decimal point, because a server that makes up the mapping
+    /// takes the first one's word.
     fractions: bool,
     /// Some date has a time of day.
     times: bool,
+    /// Its name, where the text of its cells is kept.
+    kept: Option<Arc<str>>,
 }
 
 /// The rows below the names, and how to write them.
@@ -52,7 +62,9 @@ impl SheetWriter {
                 header.unwrap_or_default()
             }
             (Header::Numbered, _) => Vec::new(),
-            (Header::Names(names), _) => (0..).zip(names).map(|(i, name)| (i, Data::String(name.clone()))).collect(),
+            (Header::Names(names), _) => {
+                (0..).zip(names).map(|(i, name)| (i, Cell::Text(name.as_str().into()))).collect()
+            }
         };
         let width = rows
             .iter()
@@ -63,7 +75,7 @@ impl SheetWriter {
             .max();
         let mut given = vec![String::new(); width.unwrap_or(0) as usize];
         for (column, value) in header {
-            given[column as usize] = value.to_string();
+            given[column as usize] = name_of(&value);
         }
         let (names, duplicates) = column_names(&given);
         for name in duplicates {
@@ -74,6 +86,9 @@ impl SheetWriter {
         let mut columns: Vec<Column> = names.into_iter().map(Column::new).collect();
         for (column, value) in rows.iter().flat_map(|row| &row.cells) {
             columns[*column as usize].see(value);
+        }
+        for column in columns.iter_mut().filter(|column| column.fractions && shared.texts.contains(&column.name)) {
+            column.kept = Some(Arc::from(column.name.as_str()));
         }
         Ok(SheetWriter {
             rows,
@@ -114,6 +129,7 @@ impl SheetWriter {
         let mut records = Vec::with_capacity(rows.len());
         let mut rejects = Vec::new();
         let mut lines = 0;
+        let (mut meta, mut texts) = (Vec::new(), Vec::new());
         for row in &self.rows[rows] {
             let start = out.len();
             out.push(b'{');
@@ -121,11 +137,24 @@ impl SheetWriter {
                 let column = &self.columns[*column as usize];
                 let before = out.len();
                 out.extend_from_slice(&column.prefix);
-                if column.push(value, &mut out) {
-                    out.push(b',');
-                } else {
-                    out.truncate(before);
-                    self.warn(column, value);
+                match column.push(value, &mut out) {
+                    Ok(()) => {
+                        texts.extend(column.text(value));
+                        out.push(b',');
+                    }
+                    Err(Unwritten::NoValue(shown)) => {
+                        out.truncate(before);
+                        self.warn(
+                            column,
+                            "cell_error",
+                            &format!("a cell holds {shown}, which is no value: the field is left out"),
+                        );
+                    }
+                    Err(Unwritten::NoDate(days)) => {
+                        push_number(days, &mut out);
+                        out.push(b',');
+                        self.warn(column, "no_date", &format!("a cell is to be a date and holds {days}, for which there is none: it is written as a number"));
+                    }
                 }
             }
             match out.last_mut() {
@@ -138,19 +167,28 @@ impl SheetWriter {
                 let kept = too_large_head(&out[start..]).len();
                 out.truncate(start + kept);
             }
+            if self.columns.iter().any(|column| column.kept.is_some()) {
+                meta.push(DocMeta { texts: std::mem::take(&mut texts), ..DocMeta::default() });
+            }
             let line = row.number - first_row;
             lines = u64::from(line) + 1;
             records.push(Record { start: start as u32, end: out.len() as u32, byte: 0, line });
         }
         let len = out.len();
-        DocBlock { origin, lines, data: self.pool.share(out, len), records, rejects, meta: Vec::new(), bytes_read }
+        DocBlock { origin, lines, data: self.pool.share(out, len), records, rejects, meta, bytes_read }
     }
 
-    fn warn(&self, column: &Column, value: &Data) {
-        self.warnings.add(&self.source, "cell_error", &column.name, 1, || {
-            format!("a cell holds {value}, which is no value: the field is left out")
-        });
+    fn warn(&self, column: &Column, kind: &'static str, message: &str) {
+        self.warnings.add(&self.source, kind, &column.name, 1, || message.to_owned());
     }
+}
+
+/// Why a cell was not written as what it is.
+enum Unwritten {
+    /// It is an error or no number.
+    NoValue(String),
+    /// A date that there is not: so many days.
+    NoDate(f64),
 }
 
 impl Column {
@@ -158,47 +196,68 @@ impl Column {
         let mut prefix = vec![b'"'];
         push_escaped(&mut prefix, name.as_bytes());
         prefix.extend_from_slice(b"\":");
-        Column { prefix, name, fractions: false, times: false }
+        Column { prefix, name, fractions: false, times: false, kept: None }
     }
 
-    fn see(&mut self, value: &Data) {
+    fn see(&mut self, value: &Cell) {
         match value {
-            Data::Float(number) => self.fractions |= number.fract() != 0.0,
-            Data::DateTime(time) => self.times |= is_date(time) && time_of_day(time) != (0, 0, 0, 0),
+            Cell::Number(number) => self.fractions |= number.fract() != 0.0 || number.abs() > EXACT_MAX,
+            Cell::Moment(time) => self.times |= is_date(time) && has_date(time) && time_of_day(time) != (0, 0, 0, 0),
             _ => {}
         }
     }
 
+    /// The text of a whole number where its column has decimals, and it is kept: as the sheet shows it.
+    fn text(&self, value: &Cell) -> Option<(Arc<str>, String)> {
+        let name = self.kept.as_ref()?;
+        let text = match value {
+            Cell::Whole(number) => number.to_string(),
+            Cell::Number(number) if number.fract() == 0.0 && number.abs() <= EXACT_MAX => (*number as i64).to_string(),
+            _ => return None,
+        };
+        Some((Arc::clone(name), text))
+    }
+
     /// About how many bytes a cell becomes.
-    fn cost(&self, value: &Data) -> usize {
+    fn cost(&self, value: &Cell) -> usize {
         let contents = match value {
-            Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => text.len(),
+            Cell::Text(text) => text.len(),
             _ => 12,
         };
         self.prefix.len() + contents + 3
     }
 
-    /// Appends the value; false, and nothing that counts, where there is none.
-    fn push(&self, value: &Data, out: &mut Vec<u8>) -> bool {
+    /// Appends the value.
+    fn push(&self, value: &Cell, out: &mut Vec<u8>) -> Result<(), Unwritten> {
         match value {
-            Data::Int(number) if self.fractions => push_float(*number as f64, out),
-            Data::Int(number) => out.extend_from_slice(itoa::Buffer::new().format(*number).as_bytes()),
-            Data::Float(number) if !number.is_finite() => return false,
-            // Up to 2^53 a float is the whole number that it shows.
-            Data::Float(number) if !self.fractions && number.abs() <= 9_007_199_254_740_992.0 => {
-                out.extend_from_slice(itoa::Buffer::new().format(*number as i64).as_bytes());
+            Cell::Whole(number) => {
+                push_whole(*number, out);
+                if self.fractions {
+                    out.extend_from_slice(b".0");
+                }
             }
-            Data::Float(number) => push_float(*number, out),
-            Data::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
-            Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => {
+            Cell::Number(number) if !number.is_finite() => return Err(Unwritten::NoValue(number.to_string())),
+            Cell::Number(number) if self.fractions => push_float(*number, out),
+            Cell::Number(number) => push_number(*number, out),
+            Cell::Truth(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+            Cell::Text(text) => {
                 out.push(b'"');
                 push_escaped(out, text.as_bytes());
                 out.push(b'"');
             }
-            Data::DateTime(time) => self.push_time(time, out),
-            Data::Error(_) | Data::Empty => return false,
+            Cell::Moment(time) => {
+                let days = time.as_f64();
+                if !days.is_finite() {
+                    return Err(Unwritten::NoValue(days.to_string()));
+                }
+                if !time.is_duration() && !has_date(time) {
+                    return Err(Unwritten::NoDate(days));
+                }
+                self.push_time(time, out);
+            }
+            Cell::Error(error) => return Err(Unwritten::NoValue(error.to_string())),
         }
-        true
+        Ok(())
     }
 
     /// A date, with its time where some cell of the column has one; a time without a date; or a duration.
@@ -226,6 +285,26 @@ impl Column {
     }
 }
 
+/// What a name of a column is where its cell is no text.
+fn name_of(cell: &Cell) -> String {
+    match cell {
+        Cell::Whole(number) => number.to_string(),
+        Cell::Number(number) => number.to_string(),
+        Cell::Truth(truth) => truth.to_string(),
+        Cell::Text(text) => text.as_ref().to_owned(),
+        Cell::Moment(moment) => moment.to_string(),
+        Cell::Error(error) => error.to_string(),
+    }
+}
+
+/// Whether it is between the first day and 9999-12-31.
+fn has_date(time: &ExcelDateTime) -> bool {
+    let days = time.as_f64();
+    // The epoch does not show otherwise.
+    let is_1904 = *time == ExcelDateTime::new(days, ExcelDateTimeType::DateTime, true);
+    (0.0..if is_1904 { DAYS_END_1904 } else { DAYS_END }).contains(&days)
+}
+
 /// Whether it is a date, and no time of day alone, which is a part of day 0.
 fn is_date(time: &ExcelDateTime) -> bool {
     time.is_datetime() && time.as_f64() >= 1.0
@@ -245,6 +324,19 @@ fn push_clock(out: &mut Vec<u8>, time: &ExcelDateTime) -> std::io::Result<()> {
 
 fn push_ms(out: &mut Vec<u8>, ms: u16) -> std::io::Result<()> {
     if ms == 0 { Ok(()) } else { write!(out, ".{ms:03}") }
+}
+
+/// A float as the whole number that it shows, where it shows one.
+fn push_number(number: f64, out: &mut Vec<u8>) {
+    if number.fract() == 0.0 && number.abs() <= EXACT_MAX {
+        push_whole(number as i64, out);
+    } else {
+        push_float(number, out);
+    }
+}
+
+fn push_whole(number: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 fn push_float(number: f64, out: &mut Vec<u8>) {

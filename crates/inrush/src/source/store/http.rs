@@ -52,8 +52,9 @@ pub(super) async fn find(url: Url, options: &StoreOptions, network: Arc<Network>
         name: shown(&file.url),
         path: file.url.path().to_owned(),
         size: part.size,
+        // Parts of two versions could be mixed where nothing tells them apart.
+        ranges: part.ranges && part.version.is_some(),
         version: part.version,
-        ranges: part.ranges,
         fetch: Arc::new(file),
         patience: Patience::default(),
         network,

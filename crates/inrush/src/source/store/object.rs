@@ -46,7 +46,7 @@ pub(in crate::source) struct Object {
     pub(in crate::source) size: Option<u64>,
     /// Its ETag, or else when it was changed last, in the server's words.
     pub(in crate::source) version: Option<String>,
-    /// Whether the server gives parts of it.
+    /// Whether the server gives parts of it, and says of each which version it is of.
     pub(in crate::source) ranges: bool,
     pub(super) fetch: Arc<dyn Fetch>,
     pub(super) patience: Patience,
@@ -116,6 +116,12 @@ impl Object {
         from: u64,
         to: Option<u64>,
     ) -> Result<BoxStream<'static, Result<Bytes, FetchError>>, FetchError> {
+        if from > 0 && self.version.is_none() {
+            return Err(FetchError::last(format!(
+                "the connection broke at byte {from}, and the server does not say whether the file is still the same \
+                 (it sends neither ETag nor Last-Modified); download it first"
+            )));
+        }
         let part = self.fetch.get(from, to).await?;
         let another_size = part.size.zip(self.size).is_some_and(|(now, before)| now != before);
         if part.version != self.version || another_size {
@@ -126,9 +132,10 @@ impl Object {
         if part.from == from {
             return Ok(part.body);
         }
-        if part.from > from || self.version.is_none() {
+        if part.from > from {
             return Err(FetchError::last(format!(
-                "the connection broke at byte {from}, and the server neither gives parts of the file nor says whether it is still the same; download it first"
+                "byte {from} was asked for, and the server sends what begins at byte {}; download the file first",
+                part.from
             )));
         }
         let mut skip = from - part.from;

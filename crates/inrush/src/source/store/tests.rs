@@ -16,6 +16,8 @@ use crate::source::network::Network;
 pub(super) struct Fake {
     data: Bytes,
     ranges: bool,
+    /// It says which version it sends.
+    versions: bool,
     breaks_after: usize,
     breaks: AtomicUsize,
     /// After how many requests it is another file.
@@ -29,6 +31,7 @@ impl Fake {
         Fake {
             data: data.into(),
             ranges: true,
+            versions: true,
             breaks_after: usize::MAX,
             breaks: AtomicUsize::new(0),
             changes_after: usize::MAX,
@@ -45,8 +48,8 @@ impl Fake {
             name: "fake".to_owned(),
             path: "fake".to_owned(),
             size: Some(self.data.len() as u64),
-            version: Some("1".to_owned()),
-            ranges: self.ranges,
+            version: self.versions.then(|| "1".to_owned()),
+            ranges: self.ranges && self.versions,
             fetch: Arc::new(Shared(Arc::clone(self))),
             patience: Patience {
                 first_wait: Duration::ZERO,
@@ -82,7 +85,7 @@ impl Fetch for Shared {
             }
             Ok(Part {
                 from: from as u64,
-                version: Some(if number > fake.changes_after { "2" } else { "1" }.to_owned()),
+                version: fake.versions.then(|| if number > fake.changes_after { "2" } else { "1" }.to_owned()),
                 size: Some(size as u64),
                 body: futures_util::stream::iter(pieces).boxed(),
             })
@@ -135,6 +138,21 @@ fn a_file_that_is_changed_while_it_is_read_is_not_mixed() {
     // The head, and what came of the rest before the connection broke.
     assert!(all == data(300_000)[..165_536]);
     assert!(result.unwrap_err().to_string().contains("changed while it was read"));
+}
+
+#[test]
+fn versions_that_nothing_tells_apart_are_not_mixed() {
+    let whole = Arc::new(Fake { versions: false, ..Fake::new(data(300_000)) });
+    let (all, result) = read(&whole.object());
+    result.unwrap();
+    assert!(all == data(300_000));
+    assert_eq!(*whole.requests.lock().unwrap(), [(0, None)]);
+
+    let broken = Arc::new(Fake { versions: false, ..Fake::new(data(300_000)).breaking(100_000, 1) });
+    let (all, result) = read(&broken.object());
+    assert!(all == data(300_000)[..100_000]);
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("broke at byte 100000") && error.contains("ETag"), "{error}");
 }
 
 #[test]

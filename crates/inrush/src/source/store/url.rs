@@ -23,8 +23,43 @@ const BUCKETS: [(&str, Store); 8] = [
 const SECRET: [&str; 10] =
     ["secret", "token", "password", "passwd", "pwd", "signature", "credential", "auth", "key", "sas"];
 
-/// Query parameters that say that the whole query is a signature, which is another one tomorrow.
-const SIGNED: [&str; 4] = ["x-amz-signature", "x-goog-signature", "signature", "sig"];
+/// Query parameters that belong to a signature, which is another one tomorrow.
+struct Signature {
+    /// The parameter that tells that there is one.
+    mark: &'static str,
+    /// Names of all that belong to it; with `*` at the end, all that begin so. A mark is one of
+    /// them.
+    parameters: &'static [&'static str],
+}
+
+/// Parameter names are compared in lower case. The first one that fits counts.
+const SIGNATURES: [Signature; 6] = [
+    Signature { mark: "x-amz-signature", parameters: &["x-amz-*"] },
+    Signature { mark: "x-goog-signature", parameters: &["x-goog-*"] },
+    Signature { mark: "x-oss-signature", parameters: &["x-oss-*"] },
+    // CloudFront, and the older ones of S3, Google and Alibaba.
+    Signature {
+        mark: "signature",
+        parameters: &[
+            "expires",
+            "awsaccesskeyid",
+            "googleaccessid",
+            "ossaccesskeyid",
+            "key-pair-id",
+            "policy",
+            "hash-algorithm",
+        ],
+    },
+    // A shared access signature of Azure: its version is always there.
+    Signature {
+        mark: "sv",
+        parameters: &[
+            "sig", "se", "st", "sp", "sr", "ss", "srt", "si", "sip", "spr", "skoid", "sktid", "skt", "ske", "sks",
+            "skv", "saoid", "suoid", "scid", "sdd", "ses",
+        ],
+    },
+    Signature { mark: "sig", parameters: &["expires", "expiry", "exp"] },
+];
 
 /// What speaks which protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -143,8 +178,9 @@ fn bucket(scheme: &str) -> Option<Store> {
     BUCKETS.iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name)).map(|(_, store)| *store)
 }
 
-/// An address as it may be shown and written down: without user and password, without a signature, and with `***` for
-/// what looks like a secret.
+/// An address as it may be shown and written down: without user and password, without the
+/// parameters of a signature, and with `***` for what looks like a secret. What is left tells one
+/// file from another, and ids are made of it.
 pub(super) fn shown(url: &Url) -> String {
     let mut url = url.clone();
     // Both fail only where an address has no host, which those of web servers have.
@@ -152,16 +188,38 @@ pub(super) fn shown(url: &Url) -> String {
     let _ = url.set_password(None);
     url.set_fragment(None);
     let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
-    if pairs.iter().any(|(name, _)| SIGNED.contains(&name.to_ascii_lowercase().as_str())) {
-        url.set_query(None);
-    } else if pairs.iter().any(|(name, _)| is_secret(name)) {
+    let signature = signature(&pairs);
+    let signed = |name: &str| signature.is_some_and(|signature| signature.has(name));
+    if !pairs.iter().any(|(name, _)| signed(name) || is_secret(name)) {
+        return url.into();
+    }
+    let kept: Vec<_> = pairs.iter().filter(|(name, _)| !signed(name)).collect();
+    url.set_query(None);
+    if !kept.is_empty() {
         let mut query = url.query_pairs_mut();
-        query.clear();
-        for (name, value) in &pairs {
+        for (name, value) in kept {
             query.append_pair(name, if is_secret(name) { "***" } else { value });
         }
     }
     url.into()
+}
+
+/// The kind of signature that a query has, if it has one.
+fn signature(pairs: &[(String, String)]) -> Option<&'static Signature> {
+    let has = |name: &str| pairs.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+    // `sv` alone may be anything.
+    SIGNATURES.iter().find(|signature| has(signature.mark) && (signature.mark != "sv" || has("sig")))
+}
+
+impl Signature {
+    fn has(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        let fits = |known: &&str| match known.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning),
+            None => name == **known,
+        };
+        name == self.mark || self.parameters.iter().any(fits)
+    }
 }
 
 fn is_secret(name: &str) -> bool {
@@ -238,6 +296,12 @@ mod tests {
         check("https://h/a.csv?X-Amz-Date=1&X-Amz-Signature=abc", "https://h/a.csv");
         check("https://a.blob.core.windows.net/c/a.csv?sv=1&sig=abc", "https://a.blob.core.windows.net/c/a.csv");
         check("https://user:pw@[/a.csv", "https://…");
+        check("https://h/d.csv?file=A&X-Amz-Date=1&X-Amz-Signature=abc&part=2", "https://h/d.csv?file=A&part=2");
+        check("https://h/d.csv?file=A&sig=S&Expires=9", "https://h/d.csv?file=A");
+        check("https://h/d.csv?v=1&sv=2&se=3&sp=r&SIG=4", "https://h/d.csv?v=1");
+        check("https://h/d.csv?sv=2&sp=4", "https://h/d.csv?sv=2&sp=4");
+        check("https://h/d.csv?a=1&Signature=x&Key-Pair-Id=y&Policy=z", "https://h/d.csv?a=1");
+        check("https://h/d.csv?a=1&token=t&sig=x", "https://h/d.csv?a=1&token=***");
     }
 
     #[test]

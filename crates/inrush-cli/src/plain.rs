@@ -1,0 +1,69 @@
+//! Text for people: what documents, files and servers bring along cannot drive the terminal.
+//! Everything that is printed goes through here, on stdout by [`crate::commands::print`], on stderr
+//! by [`crate::logging::Stderr`]. What is escaped is written as in JSON, so JSON that is printed
+//! stays the same value.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// The text with each character escaped that a terminal takes for a command, or that changes the
+/// order in which others are shown. Tabs and line ends stay.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    escape(text, |c| is_command(c) && !matches!(c, '\n' | '\t'))
+}
+
+/// The same for what belongs on one line: line ends and tabs are escaped, too.
+pub(crate) fn inline(text: &str) -> Cow<'_, str> {
+    escape(text, is_command)
+}
+
+/// The same for a message that may have several lines: those after the first are indented, so that
+/// none of them looks like another message.
+pub(crate) fn message(text: &str) -> String {
+    let (text, end) = text.strip_suffix('\n').map_or((text, ""), |text| (text, "\n"));
+    plain(text).replace('\n', "\n    ") + end
+}
+
+fn is_command(c: char) -> bool {
+    matches!(c, '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escape(text: &str, escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\n' if escaped(c) => out.push_str("\\n"),
+            '\t' if escaped(c) => out.push_str("\\t"),
+            '\r' if escaped(c) => out.push_str("\\r"),
+            c if escaped(c) => drop(write!(out, "\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_drives_a_terminal_is_escaped_as_in_json() {
+        let hostile = "\u{1b}]0;owned\u{7}\u{1b}[2J\r\u{9b}31m\u{7f}\u{202e}abc\u{2066}\u{2028}";
+        let shown = plain(hostile);
+        assert_eq!(shown, r"\u001b]0;owned\u0007\u001b[2J\r\u009b31m\u007f\u202eabc\u2066\u2028");
+        let json = format!("\"{shown}\"");
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), hostile);
+        for kept in ["", "a\tb\nc", "Grüße, 日本語, שלום", "\u{200f}\u{a0}"] {
+            assert!(matches!(plain(kept), Cow::Borrowed(same) if same == kept));
+        }
+    }
+
+    #[test]
+    fn a_forged_line_is_none() {
+        assert_eq!(inline("a\nresult  all documents are in\t"), r"a\nresult  all documents are in\t");
+        assert_eq!(message("a\nresult  fine\n"), "a\n    result  fine\n");
+    }
+}

@@ -1,0 +1,143 @@
+//! What a job runner does: it gives the same command again and again.
+
+use super::*;
+
+fn load<'a>(to: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["load", "a.ndjson", "--index", "docs", "--to", to, "--json", "--once"], more].concat()
+}
+
+#[tokio::test]
+async fn the_same_command_begins_goes_on_and_is_done() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).after(30).first(1)]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(5_000));
+    let to = fake.url();
+    // Without ids, so that a document that is sent twice is there twice.
+    let command = load(&to, &["--batch-docs", "50", "--in-flight", "1"]);
+    let mut killed = inrush(folder.path(), &command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    fake.wait_for_held(1).await;
+
+    // The second one of two at once.
+    let busy = run(folder.path(), &command).await;
+    check(&busy, 75);
+    assert!(stderr(&busy).contains("is running") && stderr(&busy).contains("after its end"), "{}", stderr(&busy));
+
+    killed.kill().await.unwrap();
+    fake.release_held();
+    let rest = run(folder.path(), &command).await;
+    check(&rest, 0);
+    let rest = report(&rest);
+    assert!(rest["this_run"].is_object(), "it goes on: {rest}");
+    let possible = rest["possible_duplicates"].as_u64().unwrap();
+    assert!((5_000..=5_000 + possible).contains(&(fake.documents("docs").len() as u64)), "{rest}");
+
+    let (there, requests) = (fake.documents("docs").len(), fake.bulk_requests().len());
+    let done = run(folder.path(), &command).await;
+    check(&done, 0);
+    let done = report(&done);
+    assert_eq!((&done["run_id"], done["docs_read"].as_u64()), (&rest["run_id"], Some(5_000)));
+    assert!(done["ended_before"].as_str().is_some_and(|at| at.ends_with('Z')), "{done}");
+    let told = run(folder.path(), &load(&to, &[])[..6]).await;
+    check(&told, 0);
+    assert_eq!(
+        (fake.documents("docs").len(), fake.bulk_requests().len()),
+        (there + 5_000, requests + 1),
+        "without --once"
+    );
+    let people = ["load", "a.ndjson", "--index", "docs", "--to", &to, "--once"];
+    let told = run(folder.path(), &people).await;
+    assert!(stdout(&told).contains("nothing was read or sent now"), "{}", stdout(&told));
+
+    // What changed is loaded.
+    std::fs::write(folder.path().join("a.ndjson"), lines(7)).unwrap();
+    let new = run(folder.path(), &command).await;
+    check(&new, 0);
+    assert!(stderr(&new).contains("it is a new load"), "{}", stderr(&new));
+    assert_eq!(report(&new)["docs_read"], 7);
+}
+
+#[tokio::test]
+async fn a_nightly_swap_is_done_once_for_the_same_data() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(10));
+    let to = fake.url();
+    let command = ["load", "a.ndjson", "--alias", "shop", "--delete-old", "--to", &to, "--json", "--once"];
+    let first = report(&run(folder.path(), &command).await);
+    let again = report(&run(folder.path(), &command).await);
+    assert_eq!((&again["swap"]["index"], again["ended_before"].is_string()), (&first["swap"]["index"], true));
+    std::fs::write(folder.path().join("a.ndjson"), lines(12)).unwrap();
+    let next = run(folder.path(), &command).await;
+    check(&next, 0);
+    let next = report(&next);
+    assert_ne!(next["swap"]["index"], first["swap"]["index"]);
+    assert_eq!(fake.documents("shop").len(), 12);
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_once_is_refused_with_the_reason() {
+    let (folder, _) = folder_with("a.ndjson", &lines(1));
+    let job =
+        "sources = ['a.ndjson']\nonce = true\nto = 'http://127.0.0.1:1'\n[[output]]\nindex = 'x'\nsql = 'SELECT 1'\n";
+    std::fs::write(folder.path().join("outputs.toml"), job).unwrap();
+    for (arguments, expected) in [
+        (&["load", "-", "--index", "d", "--to", "http://127.0.0.1:1", "--once"][..], "read again"),
+        (&["load", "a.ndjson", "--index", "d", "--to", "http://127.0.0.1:1", "--once", "--resume"], "--resume"),
+        (&["load", "--job", "outputs.toml"], "--once means nothing with several outputs"),
+        (
+            &["bake", "a.ndjson", "--index", "d", "--to", "http://127.0.0.1:1", "--once", "--repository", "r"],
+            "--once is for `inrush load`",
+        ),
+    ] {
+        let output = run(folder.path(), arguments).await;
+        check(&output, 2);
+        assert!(stderr(&output).contains(expected), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+#[tokio::test]
+async fn a_forgotten_address_starts_nothing() {
+    let (folder, _) = folder_with("a.ndjson", &lines(1));
+    let run = async |arguments: &[&str]| {
+        let mut command = inrush(folder.path(), arguments);
+        command.env("INRUSH_NODE_ROOT", folder.path().join("nodes")).output().await.unwrap()
+    };
+    for arguments in [
+        &["load", "a.ndjson", "--index", "docs"][..],
+        &["verify", "a.ndjson", "--index", "docs", "--id", "id"],
+        &["sweep", "a.ndjson", "--batch-docs", "1"],
+    ] {
+        let output = run(arguments).await;
+        check(&output, 2);
+        let text = stderr(&output);
+        assert!(text.contains("no cluster given with --to") && text.contains("--to local"), "{arguments:?}: {text}");
+    }
+    assert!(!folder.path().join("nodes").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn too_few_threads_are_an_error_and_no_panic() {
+    let (folder, _) = folder_with("a.ndjson", &lines(1));
+    // Some of these are enough to load, and some too little to begin.
+    for kilobytes in [200_000, 300_000, 500_000] {
+        let line = format!(
+            "ulimit -v {kilobytes}; exec {} load a.ndjson --index docs --to http://127.0.0.1:1",
+            env!("CARGO_BIN_EXE_inrush")
+        );
+        let output = Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().await.unwrap();
+        let text = stderr(&output);
+        assert_ne!(output.status.code(), Some(101), "{kilobytes}: {text}");
+        assert!(!text.contains("panicked"), "{kilobytes}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn an_index_may_have_changed_and_is_not_copied_once() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(3));
+    let (to, source) = (fake.url(), format!("{}/docs", fake.url()));
+    check(&run(folder.path(), &["load", "a.ndjson", "--index", "docs", "--to", &to]).await, 0);
+    let output = run(folder.path(), &["load", &source, "--index", "copy", "--to", &to, "--once"]).await;
+    check(&output, 2);
+    assert!(stderr(&output).contains("whether an index that is read has changed"), "{}", stderr(&output));
+    assert!(!fake.cluster().indices.contains_key("copy"));
+}

@@ -1,0 +1,176 @@
+//! Cells that are not what the first rows of their column are: told once a column, with the row and the value of the first of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use super::value::{ColumnType, narrowest};
+
+/// One kind of surprise in one column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Surprise {
+    pub(super) column: usize,
+    pub(super) what: What,
+}
+
+/// What became of the cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum What {
+    /// A number among whole numbers, a time among dates: written as that.
+    Wider,
+    /// Something else: a string.
+    Misfit,
+    /// Something else than text where the first cells are all empty: a string.
+    Unseen,
+}
+
+impl What {
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            What::Wider => "type_widened",
+            What::Misfit => "type_misfit",
+            What::Unseen => "type_unseen",
+        }
+    }
+}
+
+impl Surprise {
+    /// What a person should know. The row is not known where the load ended before.
+    pub(super) fn message(self, column: &str, column_type: ColumnType, row: Option<u64>, first: &First) -> String {
+        let place = row.map_or_else(|| "a later row".to_owned(), |row| format!("row {row}"));
+        let (cells, value) = (column_type.cells(), &first.value);
+        match self.what {
+            What::Wider if column_type == ColumnType::Integer => format!(
+                "the first rows have whole numbers, {place} has {value:?}, which is sent as a number, too; a field that was \
+                 mapped for whole numbers indexes only the whole part: give --schema {column}:float, or the \
+                 mapping that `inrush mapping` finds"
+            ),
+            What::Wider => format!(
+                "the first rows have {cells}, {place} has {value:?}, which is sent as a date with its time; say so with \
+                 --schema {column}:timestamp"
+            ),
+            What::Misfit => format!(
+                "the first rows have {cells}, {place} has {value:?}, which is sent as a string; correct it, or send all as \
+                 strings with --schema {column}:string"
+            ),
+            What::Unseen => format!(
+                "the first rows have nothing in it, so it was taken for text; {place} has {value:?}, which is sent as a \
+                 string; give its type, as in --schema {column}:{}",
+                narrowest(value.as_bytes())
+            ),
+        }
+    }
+}
+
+/// The first surprise of its kind in a chunk, and how many there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct First {
+    pub(super) count: u64,
+    /// Lines of the chunk before it.
+    line: u64,
+    value: String,
+}
+
+/// What was noted in a chunk.
+#[derive(Debug, Default)]
+pub(super) struct Noted(HashMap<Surprise, First>);
+
+impl Noted {
+    /// Takes what was noted of a row.
+    pub(super) fn row(&mut self, line: u64, noted: &mut Vec<(Surprise, String)>) {
+        for (surprise, value) in noted.drain(..) {
+            self.0.entry(surprise).or_insert(First { count: 0, line, value }).count += 1;
+        }
+    }
+
+    /// Whether a cell was written otherwise than its column.
+    pub(super) fn has_wider(&self) -> bool {
+        self.0.keys().any(|surprise| surprise.what == What::Wider)
+    }
+
+    /// There are so many lines above the rows.
+    pub(super) fn below(&mut self, lines: u64) {
+        for first in self.0.values_mut() {
+            first.line += lines;
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Surprise, &First)> {
+        self.0.iter().map(|(surprise, first)| (*surprise, first))
+    }
+}
+
+/// Finds the rows of surprises in a file: a chunk knows only its own lines, and chunks are decoded side by side.
+#[derive(Debug)]
+pub(super) struct Surprises(Mutex<Progress>);
+
+#[derive(Debug)]
+struct Progress {
+    /// Where the first chunk begins that was not seen yet.
+    next: u64,
+    /// Lines before it.
+    lines: u64,
+    /// Chunks behind it, by their first byte.
+    early: BTreeMap<u64, Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    end: u64,
+    lines: u64,
+    noted: Noted,
+}
+
+impl Surprises {
+    /// For a file whose first chunk begins at `first_byte`.
+    pub(super) fn new(first_byte: u64) -> Self {
+        Surprises(Mutex::new(Progress { next: first_byte, lines: 0, early: BTreeMap::new() }))
+    }
+
+    /// Takes what was noted in a chunk. Returns what is in chunks whose place is known now, in the order of the file, with rows
+    /// counted from 1.
+    pub(super) fn chunk(&self, first_byte: u64, len: usize, lines: u64, noted: Noted) -> Vec<(Surprise, First, u64)> {
+        // Each change leaves it whole.
+        let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.early.insert(first_byte, Part { end: first_byte + len as u64, lines, noted });
+        let mut placed = Vec::new();
+        while let Some(part) = progress.next_part() {
+            let before = progress.lines;
+            placed.extend(part.noted.0.into_iter().map(|(surprise, first)| {
+                let row = before + first.line + 1;
+                (surprise, first, row)
+            }));
+            progress.lines += part.lines;
+            progress.next = part.end;
+        }
+        placed
+    }
+}
+
+impl Progress {
+    fn next_part(&mut self) -> Option<Part> {
+        let next = self.next;
+        self.early.remove(&next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_those_of_the_file_in_whatever_order_chunks_come() {
+        let surprise = Surprise { column: 0, what: What::Misfit };
+        let noted = |line| {
+            let mut noted = Noted::default();
+            noted.row(line, &mut vec![(surprise, "x".to_owned()), (surprise, "y".to_owned())]);
+            noted
+        };
+        let file = Surprises::new(3);
+        assert!(file.chunk(30, 10, 5, noted(2)).is_empty());
+        assert!(file.chunk(13, 17, 4, Noted::default()).is_empty());
+        let rows: Vec<u64> = file.chunk(3, 10, 2, noted(1)).into_iter().map(|(_, _, row)| row).collect();
+        assert_eq!(rows, [2, 9]);
+        let last = file.chunk(40, 1, 1, noted(0));
+        assert_eq!((last[0].2, last[0].1.count, last[0].1.value.as_str()), (12, 2, "x"));
+    }
+}

@@ -1,0 +1,75 @@
+//! Which number formats of a workbook show dates, times or durations.
+
+/// What a number stands for by its format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    Number,
+    Moment,
+    Duration,
+}
+
+/// The formats that every workbook has without saying so.
+pub(super) fn built_in(number: u16) -> Shown {
+    match number {
+        14..=22 | 27..=36 | 45 | 47 | 50..=58 => Shown::Moment,
+        46 => Shown::Duration,
+        _ => Shown::Number,
+    }
+}
+
+/// Reads a format such as `yyyy-mm-dd`, `[h]:mm` or `0.00 "days"`, of which the part for positive numbers counts.
+pub(super) fn custom(format: &str) -> Shown {
+    let mut letters = format.chars();
+    let mut shown = Shown::Number;
+    while let Some(letter) = letters.next() {
+        match letter {
+            ';' => break,
+            // What follows is shown as it is, is as wide as it, or fills the cell.
+            '\\' | '_' | '*' => {
+                letters.next();
+            }
+            '"' => {
+                letters.find(|letter| *letter == '"');
+            }
+            '[' => {
+                let inner: String = letters.by_ref().take_while(|letter| *letter != ']').collect();
+                let hours = inner.to_ascii_lowercase();
+                // Others are colours, conditions and currencies.
+                if !hours.is_empty() && ['h', 'm', 's'].iter().any(|unit| hours.chars().all(|letter| letter == *unit)) {
+                    return Shown::Duration;
+                }
+            }
+            'd' | 'D' | 'm' | 'M' | 'y' | 'Y' | 'h' | 'H' | 's' | 'S' => shown = Shown::Moment,
+            _ => {}
+        }
+    }
+    // "General" has no letters of these.
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_of_dates_are_told_from_others() {
+        for (format, shown) in [
+            ("yyyy\\-mm\\-dd", Shown::Moment),
+            ("DD/MM/YY", Shown::Moment),
+            ("[$-409]h:mm\\ AM/PM;@", Shown::Moment),
+            ("m\"M\"d\"D\";@", Shown::Moment),
+            ("[h]:mm:ss", Shown::Duration),
+            ("[ss].000", Shown::Duration),
+            ("[Red]#,##0.00", Shown::Number),
+            ("#,##0.0\" YMD\"", Shown::Number),
+            ("0_ ;[Red]\\-0\\ ", Shown::Number),
+            ("\"Y: \"0.00\"m\";yyyy", Shown::Number),
+            ("General", Shown::Number),
+            ("0.00E+00", Shown::Number),
+            ("\\Y000", Shown::Number),
+        ] {
+            assert_eq!(custom(format), shown, "{format}");
+        }
+        assert_eq!((built_in(14), built_in(46), built_in(9)), (Shown::Moment, Shown::Duration, Shown::Number));
+    }
+}

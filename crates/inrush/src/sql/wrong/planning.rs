@@ -1,0 +1,221 @@
+//! What does not fit together in a query.
+
+use datafusion::sql::sqlparser::ast::{Expr, Function, SelectItem};
+
+use super::columns::in_words;
+use super::names::same_names;
+use super::place::Place;
+use super::survey::{arguments, place, place_of};
+use super::{Case, Problem, cleaned, groups, listed, syntax};
+
+impl Case<'_> {
+    pub(super) fn planning(&self, text: &str) -> Option<Problem> {
+        self.of_names(text)
+            .or_else(|| self.of_groups(text))
+            .or_else(|| self.of_functions(text))
+            .or_else(|| self.of_types(text))
+            .or_else(|| self.of_clauses(text))
+    }
+
+    fn of_names(&self, text: &str) -> Option<Problem> {
+        if let Some([name]) = groups(r"table '(?:datafusion\.)?(?:public\.)?([^']+)' not found", text) {
+            return Some(self.unknown_table(&name));
+        }
+        if let Some([name]) = groups(r"Invalid qualifier (\S+)", text) {
+            let tables: Vec<&str> = self.survey.relations.iter().map(|(called, _)| called.as_str()).collect();
+            return Some(
+                Problem::new(format!("{name}.*: there is no table {name} in FROM"))
+                    .at(self.at)
+                    .hint(format!("tables here: {}", listed(tables))),
+            );
+        }
+        if let Some([name, first, second]) = groups(
+            r#"Projections require unique expression names but the expression "(.*?)" at position (\d+) and ".*?" at position (\d+)"#,
+            text,
+        ) {
+            let name = name.rsplit_once(" AS ").map_or(name.as_str(), |(_, alias)| alias);
+            let name = groups(r"^(?:\w+\.)?(\w+)$", name).map_or_else(|| cleaned(name), |[name]| name);
+            let item = |at: &str| self.survey.selects.first()?.projection.get(at.parse::<usize>().ok()?);
+            let at = item(&second).or_else(|| item(&first)).and_then(|item| match item {
+                SelectItem::UnnamedExpr(expression) => place(expression),
+                SelectItem::ExprWithAlias { alias, .. } => Place::of_parsed(alias.span),
+                _ => None,
+            });
+            return Some(same_names(&name).at(at));
+        }
+        None
+    }
+
+    fn of_groups(&self, text: &str) -> Option<Problem> {
+        if let Some([part, column]) =
+            groups(r#"Column in ([A-Z ]+) must be in GROUP BY or an aggregate function.*?column "(.*?)" must"#, text)
+        {
+            let short = groups(r#"^(?:\w+|"[^"]+")\.(\w+|"[^"]+")$"#, &column).map_or(column, |[name]| name);
+            return Some(
+                Problem::new(format!(
+                    "{short} stands in {part}, and is neither in GROUP BY nor in an aggregate function"
+                ))
+                .at(self.at.or_else(|| self.survey.name(None, &short)))
+                .hint(format!(
+                    "add {short} to GROUP BY, or take one or all of a group: min({short}), array_agg({short})"
+                )),
+            );
+        }
+        if text.contains("Aggregate functions are not allowed in the WHERE clause") {
+            let call = self.in_conditions(|function| self.is_aggregate(function));
+            let name = call.map_or_else(|| "an aggregate function".to_owned(), |call| call.name.to_string());
+            return Some(
+                Problem::new(format!("{name} stands in WHERE, which is computed before there are groups"))
+                    .at(call.and_then(place_of))
+                    .hint("a condition on groups stands behind GROUP BY: HAVING …"),
+            );
+        }
+        if text.contains("Physical plan does not support logical expression WindowFunction") {
+            let call = self.in_conditions(|function| function.over.is_some());
+            let name = call.map_or_else(|| "a window function".to_owned(), |call| call.name.to_string());
+            return Some(
+                Problem::new(format!("{name} stands in WHERE or HAVING, which are computed before windows"))
+                    .at(call.and_then(place_of))
+                    .hint("a condition on windows stands in QUALIFY, behind HAVING"),
+            );
+        }
+        None
+    }
+
+    /// The first call in WHERE or HAVING that is wanted.
+    fn in_conditions(&self, wanted: impl Fn(&Function) -> bool) -> Option<&Function> {
+        let selects = self.survey.selects.iter();
+        let conditions: Vec<String> =
+            selects.flat_map(|select| select.selection.iter().chain(&select.having)).map(ToString::to_string).collect();
+        self.survey.expressions.iter().find_map(|expression| match expression {
+            Expr::Function(function) if wanted(function) => {
+                let text = function.to_string();
+                conditions.iter().any(|condition| condition.contains(&text)).then_some(function)
+            }
+            _ => None,
+        })
+    }
+
+    fn is_aggregate(&self, function: &Function) -> bool {
+        const AGGREGATES: [&str; 12] = [
+            "sum",
+            "avg",
+            "min",
+            "max",
+            "count",
+            "array_agg",
+            "string_agg",
+            "first_value",
+            "last_value",
+            "median",
+            "stddev",
+            "var",
+        ];
+        AGGREGATES.contains(&function.name.to_string().to_lowercase().as_str())
+    }
+
+    fn of_clauses(&self, text: &str) -> Option<Problem> {
+        if let Some([operator]) =
+            groups(r"^(?:Error during planning: )?(\w+) queries have different number of columns", text)
+        {
+            let notes = self.diagnostic.map(|diagnostic| diagnostic.notes.iter()).into_iter().flatten();
+            let counts: Vec<String> =
+                notes.filter_map(|note| groups(r"has (\d+) fields", &note.message)).map(|[n]| n).collect();
+            let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(" and ")) };
+            return Some(
+                Problem::new(format!("the queries beside {operator} have different numbers of columns{counts}"))
+                    .hint("NULL AS name fills a column that one of them lacks"),
+            );
+        }
+        if let Some([columns]) = groups(r"Too many columns! The subquery should only return one column: (.*)$", text) {
+            let subquery = |expression: &&Expr| matches!(expression, Expr::Subquery(_) | Expr::InSubquery { .. });
+            let at = self.survey.expressions.iter().find(subquery).and_then(place);
+            return Some(
+                Problem::new(format!("a query in brackets gives one column here, and this one has several: {columns}"))
+                    .at(self.at.or(at)),
+            );
+        }
+        if text.contains("COUNT DISTINCT with multiple arguments") {
+            let call = self.survey.calls("count").find(|call| arguments(call).len() > 1);
+            return Some(
+                Problem::new("count(DISTINCT …) takes one argument")
+                    .at(call.and_then(place_of))
+                    .hint("named_struct('a', a, 'b', b) makes one of two"),
+            );
+        }
+        if text.contains("Unable to cast to Date32") {
+            let call = self.survey.calls("to_date").next();
+            return Some(
+                Problem::new("to_date has a text that is no date")
+                    .at(call.and_then(place_of))
+                    .hint("a date is written '2019-01-31'; another form is named: to_date(text, '%d/%m/%Y')"),
+            );
+        }
+        if let Some([part, value]) = groups(r"(LIMIT|OFFSET) must be >= ?0, '(.*)' was provided", text) {
+            return Some(Problem::new(format!("{part} takes a number from 0, not {value}")).at(self.word(&part)));
+        }
+        if let Some([part, of]) = groups(r"Expected (LIMIT|OFFSET) to be an integer or null, but got (\S+)", text) {
+            return Some(
+                Problem::new(format!("{part} takes a whole number, not {}", in_words(&of))).at(self.word(&part)),
+            );
+        }
+        if let Some([position, most]) = groups(r"Order by column out of bounds, specified: (\d+), max: (\d+)", text) {
+            return Some(self.position("ORDER", "ORDER BY", &position, &most));
+        }
+        if let Some([position, most]) =
+            groups(r"Cannot find column with position (\d+) in SELECT clause. Valid columns: 1 to (\d+)", text)
+        {
+            return Some(self.position("GROUP", "GROUP BY", &position, &most));
+        }
+        if let Some([columns]) =
+            groups(r"For SELECT DISTINCT, ORDER BY expressions (.+) must appear in select list", text)
+        {
+            let short = columns.rsplit('.').next().unwrap_or(&columns);
+            return Some(
+                Problem::new(format!("{short} is in ORDER BY, and not in SELECT DISTINCT"))
+                    .at(self.at.or_else(|| self.survey.name(None, short)))
+                    .hint("what is sorted by has to be in the SELECT, or use GROUP BY and min()"),
+            );
+        }
+        if text.contains("feature is not implemented: TOP") || text.ends_with("TOP") {
+            return Some(Problem::new("there is no TOP").at(self.word("TOP")).hint("write LIMIT 5 at the end"));
+        }
+        if text.contains("FETCH clause is not supported") {
+            return Some(Problem::new("there is no FETCH").at(self.word("FETCH")).hint("write LIMIT 5 at the end"));
+        }
+        if let Some([name]) = groups(r"Placeholder '(.*)' was not provided a value", text) {
+            return Some(
+                Problem::new(format!("{name} has no value, as queries have no parameters"))
+                    .hint("write the value itself"),
+            );
+        }
+        if let Some([name]) = groups(r#"WITH query name "?(.*?)"? specified more than once"#, text) {
+            return Some(Problem::new(format!("WITH has two queries of the name {name}")));
+        }
+        if text.contains("Substring without for/from") {
+            let call = self.survey.expressions.iter().find(|expression| matches!(expression, Expr::Substring { .. }));
+            return Some(
+                Problem::new("substr takes 2 or 3 arguments, not 1")
+                    .at(call.and_then(place))
+                    .hint("as in substr(text, 1, 3): from the first character, three of them"),
+            );
+        }
+        None
+    }
+
+    fn position(&self, word: &str, part: &str, position: &str, most: &str) -> Problem {
+        Problem::new(format!(
+            "{part} {position}: the SELECT has {most} {}",
+            if most == "1" { "column" } else { "columns" }
+        ))
+        .at(self.word(word))
+        .hint("a number is a column's place in the SELECT; a name is safer")
+    }
+
+    /// The last place of a word.
+    pub(super) fn word(&self, word: &str) -> Option<Place> {
+        let tokens = syntax::tokens(&self.scene.sql);
+        let found = tokens.iter().rev().find(|token| token.token.to_string().eq_ignore_ascii_case(word));
+        found.and_then(|token| Place::of_parsed(token.span))
+    }
+}

@@ -1,0 +1,63 @@
+//! Finds the row of a table that a value stands in.
+
+use std::collections::HashMap;
+
+use inrush_core::SourceId;
+use serde_json::value::RawValue;
+
+use super::super::table::Table;
+use crate::reader::CHUNK_BYTES;
+use crate::source::{Source, Warnings};
+
+/// How much of a table is read for that, bytes: it is only for a message.
+const BYTES_MAX: u64 = 4 << 30;
+
+/// Where a value was found.
+pub(super) struct Found {
+    pub(super) column: String,
+    pub(super) value: String,
+    file: String,
+    line: u64,
+    /// Whether lines are counted, not rows.
+    lines: bool,
+}
+
+impl Found {
+    /// `votes.csv, line 4`.
+    pub(super) fn place(&self) -> String {
+        format!("{}, {} {}", self.file, if self.lines { "line" } else { "row" }, self.line)
+    }
+}
+
+/// The first row of a table in which one of `columns` has what is wanted. A string is looked at without its quotes.
+pub(super) fn first(table: &Table, columns: &[&str], wanted: impl Fn(&str) -> bool) -> Option<Found> {
+    let only = columns.iter().map(|name| (*name).to_owned()).collect();
+    let mut files = table.files(only, &Warnings::default()).ok()?;
+    let (mut read, mut passed) = (0, HashMap::<SourceId, u64>::new());
+    while read < BYTES_MAX {
+        let block = files.next_chunk(CHUNK_BYTES).ok()??.into_block();
+        let before = passed.entry(block.origin.source).or_default();
+        for (at, record) in block.records.iter().enumerate() {
+            let Some((column, value)) = value(block.record(at), columns, &wanted) else { continue };
+            return Some(Found {
+                column,
+                value,
+                file: table.names.get(block.origin.source.0 as usize)?.clone(),
+                line: *before + u64::from(record.line) + 1,
+                lines: table.is_text(),
+            });
+        }
+        *before += block.lines;
+        read += block.data.len() as u64;
+    }
+    None
+}
+
+fn value(document: &[u8], columns: &[&str], wanted: &impl Fn(&str) -> bool) -> Option<(String, String)> {
+    let members: HashMap<String, &RawValue> = serde_json::from_slice(document).ok()?;
+    columns.iter().find_map(|name| {
+        let raw = members.get(*name)?.get();
+        let text = if raw.starts_with('"') { serde_json::from_str(raw).ok()? } else { raw.to_owned() };
+        (raw != "null" && wanted(&text)).then(|| ((*name).to_owned(), text))
+    })
+}

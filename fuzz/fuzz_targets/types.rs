@@ -1,0 +1,13 @@
+//! Columns of CSV that change their type at any row: no value is changed on its way into documents and Parquet, and no type of the mapping
+//! says what the values contradict. What a query makes of documents is checked below DataFusion, by a property test of `sql/decode.rs`.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../crates/inrush/tests/source_support/types.rs"]
+mod types;
+
+fuzz_target!(|data: (u8, u8, Vec<(u8, u64, u8)>)| {
+    let (rows_of_sample, columns, cells) = data;
+    types::check(usize::from(rows_of_sample % 8), usize::from(columns % 4) + 1, &cells);
+});
