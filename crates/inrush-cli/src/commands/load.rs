@@ -63,7 +63,11 @@ pub(crate) async fn run(args: LoadArgs, command_line: &[OsString]) -> Result<u8>
     let mut signals = Signals::new()?;
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let load = tokio::select! {
-        load = start(config, source, model, job.args.output.quiet, &stderr) => load?,
+        load = start(config, source, model, output.quiet, &stderr) => match load {
+            // A job runner that starts the load again while it runs has nothing to be told.
+            Err(error) if output.quiet && job.args.resume.once && error.is::<Busy>() => return Ok(ExitStatus::Busy.code()),
+            load => load?,
+        },
         () = signals.next() => {
             let _ = writeln!(stderr.clone(), "interrupted: nothing was sent");
             return Ok(ExitStatus::Interrupted.code());

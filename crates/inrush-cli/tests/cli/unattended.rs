@@ -20,6 +20,9 @@ async fn the_same_command_begins_goes_on_and_is_done() {
     let busy = run(folder.path(), &command).await;
     check(&busy, 75);
     assert!(stderr(&busy).contains("is running") && stderr(&busy).contains("after its end"), "{}", stderr(&busy));
+    let silent = run(folder.path(), &[&command[..], &["--quiet"]].concat()).await;
+    check(&silent, 75);
+    assert_eq!(stderr(&silent), "", "cron sends a mail for each word");
 
     killed.kill().await.unwrap();
     fake.release_held();
