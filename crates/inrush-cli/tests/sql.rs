@@ -135,7 +135,7 @@ mod built {
                 (
                     "SELECT work,\n  nope\nFROM input",
                     2,
-                    "error: line 2, column 3: there is no column nope\n          nope\n          ^^^^\n",
+                    "error: line 2, column 3: there is no column nope\n      nope\n      ^^^^\n",
                 ),
                 (
                     "SELECT CAST(artist AS INT) AS n FROM input",

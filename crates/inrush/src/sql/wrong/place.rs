@@ -62,7 +62,7 @@ impl Place {
         let text: String = line[from..to].iter().map(|c| if c.is_control() { ' ' } else { *c }).collect();
         let (before, after) = (if from > 0 { "…" } else { "" }, if to < line.len() { "…" } else { "" });
         let indent = " ".repeat(at - from + before.chars().count());
-        format!("    {before}{text}{after}\n    {indent}{}", "^".repeat(width))
+        format!("{before}{text}{after}\n{indent}{}", "^".repeat(width))
     }
 }
 
@@ -73,8 +73,8 @@ mod tests {
     #[test]
     fn a_mark_stands_below_its_word() {
         let sql = "SELECT\n\tété, wrong\nFROM x";
-        assert_eq!(Place::at(2, 7, sql).shown(sql), "     été, wrong\n          ^^^^^");
-        assert_eq!(Place::end(sql).shown(sql), "    FROM x\n          ^");
+        assert_eq!(Place::at(2, 7, sql).shown(sql), " été, wrong\n      ^^^^^");
+        assert_eq!(Place::end(sql).shown(sql), "FROM x\n      ^");
     }
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
         let column = sql.find("wrong").unwrap() as u64 + 1;
         let shown = Place::at(1, column, &sql).shown(&sql);
         let (text, mark) = shown.split_once('\n').unwrap();
-        assert!(text.chars().count() < 140 && text.starts_with("    …") && text.ends_with('…'), "{shown}");
+        assert!(text.chars().count() < 140 && text.starts_with('…') && text.ends_with('…'), "{shown}");
         let at = mark.find('^').unwrap();
         assert_eq!(text.chars().skip(at).take(5).collect::<String>(), "wrong");
     }
