@@ -261,6 +261,13 @@ fn ids_are_the_text_of_their_cells() {
         files.keep_texts(&["v".to_owned()]);
         assert!(drain(&mut files, bytes).records.iter().all(|r| r.meta.is_none()));
     }
+    // A declared whole number is the number, whatever other columns are.
+    let path = write(&dir, "b", b"n,x\n007,1\n");
+    let mut files = open(&[SourceSpec::new(&path)], csv(schema("n:integer,x:float")), &Warnings::default()).unwrap();
+    files.keep_texts(&["n", "x"].map(str::to_owned));
+    let outcome = drain(&mut files, 1 << 20);
+    assert_eq!(outcome.texts(), [r#"{"n":7,"x":1.0}"#]);
+    assert_eq!(outcome.records[0].meta.as_ref().unwrap().texts, [("x".into(), "1".to_owned())]);
 }
 
 #[test]

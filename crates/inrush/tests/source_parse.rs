@@ -3,9 +3,9 @@
 mod source_support;
 
 use inrush::source::{
-    ColumnType, CsvOptions, FixedColumn, FormatOptions, LogFormat, Parse, SourceSpec, Warnings, open,
+    ColumnType, CsvOptions, FixedColumn, FormatOptions, LogFormat, Parse, Source, SourceSpec, Warnings, open,
 };
-use source_support::{load, shared, write};
+use source_support::{drain, load, shared, write};
 
 #[test]
 fn lines_that_do_not_match_are_rejects_with_their_text() {
@@ -42,6 +42,40 @@ fn columns_of_fixed_width() {
     };
     let (outcome, _) = load(&path, options, 1 << 20);
     assert_eq!(outcome.texts(), [r#"{"id":1,"name":"Ada","born":1815}"#, r#"{"id":22,"name":"Blaise","born":1623}"#]);
+}
+
+#[test]
+fn ids_are_the_text_of_the_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = write(&dir, "a.log", b"1    TRUE 7  2024-01-01 10:00\n2.50 true 007\n     true x\n0003\n");
+    let columns: Vec<FixedColumn> = ["id:1-5", "flag:6-10", "n:11-13", "at:14-"].map(|c| c.parse().unwrap()).into();
+    let pattern = r"^(?<id>[0-9.]*) *(?<flag>\w{4})? *(?<n>\w*) *(?<at>.*)$";
+    let schema = CsvOptions::parse_schema("id:float,flag:boolean,n:integer,at:timestamp").unwrap();
+    for parse in [Parse::FixedWidth(columns), Parse::Regex(pattern.into())] {
+        let options = FormatOptions {
+            parse: Some(parse),
+            csv: CsvOptions { schema: schema.clone(), ..CsvOptions::default() },
+            ..FormatOptions::default()
+        };
+        for bytes in [1, 1 << 20] {
+            let mut files = open(&[SourceSpec::new(&path)], options.clone(), &Warnings::default()).unwrap();
+            files.keep_texts(&["id", "flag", "n", "at", "other"].map(str::to_owned));
+            let outcome = drain(&mut files, bytes);
+            assert_eq!(outcome.texts()[0], r#"{"id":1.0,"flag":true,"n":7,"at":"2024-01-01T10:00"}"#);
+            assert_eq!(outcome.texts()[1..3], [r#"{"id":2.50,"flag":true,"n":7}"#, "     true x"]);
+            let texts = |record: usize| -> Vec<(&str, &str)> {
+                let meta = outcome.records[record].meta.as_ref();
+                meta.iter().flat_map(|meta| &meta.texts).map(|(name, text)| (&**name, text.as_str())).collect()
+            };
+            assert_eq!(texts(0), [("id", "1"), ("flag", "TRUE"), ("at", "2024-01-01 10:00")]);
+            assert_eq!(texts(1), [("id", "2.50"), ("flag", "true")]);
+            assert_eq!(texts(3), [("id", "0003")]);
+            // Where documents write a part as it is, nothing is kept besides.
+            let mut files = open(&[SourceSpec::new(&path)], options.clone(), &Warnings::default()).unwrap();
+            files.keep_texts(&["n".to_owned()]);
+            assert!(drain(&mut files, bytes).records.iter().all(|r| r.meta.is_none()));
+        }
+    }
 }
 
 #[test]

@@ -186,7 +186,7 @@ impl FormatOptions {
             return Err(no_records(format));
         }
         match &self.parse {
-            Some(parse) => parse.parser(&self.csv.schema).map(drop),
+            Some(parse) => parse.parser(&self.csv.schema, &[]).map(drop),
             None => Ok(()),
         }
     }

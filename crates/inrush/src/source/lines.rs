@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use inrush_core::block::Record;
-use inrush_core::{DocBlock, Reject};
+use inrush_core::{DocBlock, DocMeta, Reject};
 use memchr::memchr_iter;
 
 use super::buffer::BufferPool;
@@ -59,11 +59,17 @@ pub(super) trait PushLine: Send + Sync {
     /// About how many bytes a document has besides those of its line.
     fn overhead(&self) -> usize;
 
-    /// Appends the document. What was appended before an error does not count.
-    fn push(&self, line: &str, out: &mut Vec<u8>) -> Result<(), NoDocument>;
+    /// Appends the document, and to `texts` what ids and the like are made of where the document writes it otherwise
+    /// ([`DocMeta::texts`]). What was appended before an error does not count.
+    fn push(&self, line: &str, out: &mut Vec<u8>, texts: &mut Vec<(Arc<str>, String)>) -> Result<(), NoDocument>;
 
     /// Fields that documents may have.
     fn fields(&self) -> Vec<String>;
+
+    /// Whether there may be texts. Default: no, documents write what is there.
+    fn keeps_texts(&self) -> bool {
+        false
+    }
 }
 
 /// Why a line is no document, as [`Reject`] says it.
@@ -94,7 +100,7 @@ impl PushLine for OneField {
         self.prefix.len() + 2
     }
 
-    fn push(&self, line: &str, out: &mut Vec<u8>) -> Result<(), NoDocument> {
+    fn push(&self, line: &str, out: &mut Vec<u8>, _: &mut Vec<(Arc<str>, String)>) -> Result<(), NoDocument> {
         out.extend_from_slice(&self.prefix);
         push_escaped(out, line.as_bytes());
         out.extend_from_slice(b"\"}");
@@ -129,6 +135,7 @@ impl Decode for TextDecode {
         let expected = self.records.expect(chunk.data.len());
         let mut records = Vec::with_capacity(expected);
         let mut rejects = Vec::new();
+        let mut meta = Vec::with_capacity(if self.line.keeps_texts() { expected } else { 0 });
         let data = &chunk.data[..];
         // Of the whole at once, it costs next to nothing.
         let whole = std::str::from_utf8(data).ok();
@@ -139,19 +146,21 @@ impl Decode for TextDecode {
             let text = &data[start..end];
             let from = out.len() as u32;
             let record = records.len() as u32;
+            let mut texts = Vec::new();
             if text.len() > self.record_bytes_max {
                 rejects.push(too_large(record, text.len() as u64, self.record_bytes_max));
                 out.extend_from_slice(too_large_head(text));
             } else {
                 // Line ends are no part of a character.
-                let pushed = match whole
-                    .map_or_else(|| std::str::from_utf8(text).ok(), |whole| Some(&whole[start..end]))
-                {
-                    Some(text) => {
-                        self.line.push(text, &mut out).map_err(|no| Reject { record, kind: no.kind, reason: no.reason })
-                    }
-                    None => invalid_utf8(record, text).map_or(Ok(()), Err),
-                };
+                let pushed =
+                    match whole.map_or_else(|| std::str::from_utf8(text).ok(), |whole| Some(&whole[start..end])) {
+                        Some(text) => self.line.push(text, &mut out, &mut texts).map_err(|no| Reject {
+                            record,
+                            kind: no.kind,
+                            reason: no.reason,
+                        }),
+                        None => invalid_utf8(record, text).map_or(Ok(()), Err),
+                    };
                 if let Err(reject) = pushed {
                     rejects.push(reject);
                     out.truncate(from as usize);
@@ -159,6 +168,9 @@ impl Decode for TextDecode {
                 }
             }
             records.push(Record { start: from, end: out.len() as u32, byte: start as u32, line });
+            if self.line.keeps_texts() {
+                meta.push(DocMeta { texts, ..DocMeta::default() });
+            }
         });
         self.records.learn(data.len(), records.len());
         let len = out.len();
@@ -168,7 +180,7 @@ impl Decode for TextDecode {
             data: self.pool.share(out, len),
             records,
             rejects,
-            meta: Vec::new(),
+            meta,
             bytes_read: chunk.bytes_read,
         }
     }

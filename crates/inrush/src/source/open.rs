@@ -439,7 +439,8 @@ impl Shared {
                 let parser: Box<dyn PushLine> = match &self.options.parse {
                     None => Box::new(OneField::new(&self.options.text_field)),
                     Some(parse) => {
-                        parse.parser(&self.options.csv.schema).map_err(|message| SourceError::new(name, message))?
+                        let parser = parse.parser(&self.options.csv.schema, &self.texts);
+                        parser.map_err(|message| SourceError::new(name, message))?
                     }
                 };
                 let documents = Arc::clone(&self.documents);

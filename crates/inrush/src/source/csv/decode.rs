@@ -57,6 +57,11 @@ impl Column {
         &self.name
     }
 
+    /// Whether a cell is a whole number or its row is rejected: `007` is 7, as an id, too.
+    pub(super) fn is_integer(&self) -> bool {
+        self.column_type == ColumnType::Integer && self.basis == Basis::Declared
+    }
+
     pub(super) fn column_type(&self) -> ColumnType {
         self.column_type
     }

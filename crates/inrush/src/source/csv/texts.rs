@@ -8,7 +8,6 @@ use inrush_core::DocMeta;
 use super::decode::Column;
 use super::is_null;
 use super::scan::{Dialect, Row, RowSink, scan_rows};
-use super::value::ColumnType;
 
 /// Columns whose text is kept.
 pub(super) struct Texts {
@@ -21,12 +20,9 @@ pub(super) struct Texts {
 impl Texts {
     /// `None` where documents write the columns of `fields` as their cells are.
     pub(super) fn new(fields: &[String], columns: &[Column]) -> Option<Self> {
-        let wanted = |column: &Column| fields.iter().any(|field| field == column.name());
+        let wanted = |column: &Column| !column.is_integer() && fields.iter().any(|field| field == column.name());
         let kept = |column: &Column| wanted(column).then(|| Arc::from(column.name()));
-        let otherwise = |column: &Column| {
-            matches!(column.column_type(), ColumnType::Float | ColumnType::Boolean | ColumnType::Timestamp)
-        };
-        let always = columns.iter().any(|column| wanted(column) && otherwise(column));
+        let always = columns.iter().any(|column| wanted(column) && column.column_type().writes_otherwise());
         let columns: Vec<Option<Arc<str>>> = columns.iter().map(kept).collect();
         columns.iter().any(Option::is_some).then_some(Texts { columns, always })
     }

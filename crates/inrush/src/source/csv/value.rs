@@ -36,6 +36,12 @@ impl ColumnType {
         }
     }
 
+    /// Whether a document may write a value otherwise than its cell: `1` as `1.0`, `TRUE` as `true`, with a `T` between
+    /// date and time.
+    pub(in crate::source) fn writes_otherwise(self) -> bool {
+        matches!(self, ColumnType::Float | ColumnType::Boolean | ColumnType::Timestamp)
+    }
+
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {

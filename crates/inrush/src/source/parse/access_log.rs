@@ -1,5 +1,7 @@
 //! Access logs of web servers.
 
+use std::sync::Arc;
+
 use crate::source::json_string::push_escaped;
 use crate::source::lines::{NoDocument, PushLine};
 
@@ -21,7 +23,7 @@ impl PushLine for AccessLog {
         160
     }
 
-    fn push(&self, line: &str, out: &mut Vec<u8>) -> Result<(), NoDocument> {
+    fn push(&self, line: &str, out: &mut Vec<u8>, _: &mut Vec<(Arc<str>, String)>) -> Result<(), NoDocument> {
         let mut rest = line;
         out.push(b'{');
         for name in ["clientip", "ident", "auth"] {
@@ -162,7 +164,7 @@ mod tests {
 
     fn parse(line: &str, combined: bool) -> Result<String, String> {
         let mut out = Vec::new();
-        AccessLog { combined }.push(line, &mut out).map_err(|no| no.reason)?;
+        AccessLog { combined }.push(line, &mut out, &mut Vec::new()).map_err(|no| no.reason)?;
         let text = String::from_utf8(out).unwrap();
         serde_json::from_str::<serde_json::Value>(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
         Ok(text)

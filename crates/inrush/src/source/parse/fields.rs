@@ -1,5 +1,7 @@
 //! Fields with a name and a type.
 
+use std::sync::Arc;
+
 use crate::source::csv::{ColumnType, push_value};
 use crate::source::json_string::push_escaped;
 use crate::source::lines::NoDocument;
@@ -10,11 +12,18 @@ pub(super) struct Field {
     /// `"name":`
     prefix: Vec<u8>,
     column_type: ColumnType,
+    /// The name, where the value's own text is kept.
+    kept: Option<Arc<str>>,
 }
 
 impl Field {
-    /// Appends the field and a comma; nothing where `value` is empty.
-    pub(super) fn push(&self, value: &str, out: &mut Vec<u8>) -> Result<(), NoDocument> {
+    /// Appends the field and a comma, and to `texts` the value where it is kept; nothing where `value` is empty.
+    pub(super) fn push(
+        &self,
+        value: &str,
+        out: &mut Vec<u8>,
+        texts: &mut Vec<(Arc<str>, String)>,
+    ) -> Result<(), NoDocument> {
         if value.is_empty() {
             return Ok(());
         }
@@ -28,6 +37,9 @@ impl Field {
             return Err(NoDocument { kind: "bad_value", reason });
         }
         out.push(b',');
+        if let Some(name) = &self.kept {
+            texts.push((Arc::clone(name), value.to_owned()));
+        }
         Ok(())
     }
 
@@ -35,13 +47,18 @@ impl Field {
         &self.name
     }
 
+    pub(super) fn keeps_text(&self) -> bool {
+        self.kept.is_some()
+    }
+
     pub(super) fn prefix_len(&self) -> usize {
         self.prefix.len()
     }
 }
 
-/// Fields with these names, of the types that `schema` says; the rest are strings.
-pub(super) fn fields(names: &[&str], schema: &[(String, ColumnType)]) -> Result<Vec<Field>, String> {
+/// Fields with these names, of the types that `schema` says; the rest are strings. The text of those in `texts` is kept
+/// where their type may write it otherwise.
+pub(super) fn fields(names: &[&str], schema: &[(String, ColumnType)], texts: &[String]) -> Result<Vec<Field>, String> {
     if let Some((missing, _)) = schema.iter().find(|(name, _)| !names.contains(&name.as_str())) {
         return Err(format!("the schema names field {missing:?}, which is not there; fields are {}", names.join(", ")));
     }
@@ -51,7 +68,8 @@ pub(super) fn fields(names: &[&str], schema: &[(String, ColumnType)]) -> Result<
         prefix.extend_from_slice(b"\":");
         let declared = schema.iter().rev().find(|(column, _)| column == name);
         let column_type = declared.map_or(ColumnType::String, |(_, column_type)| *column_type);
-        Field { name: (*name).to_owned(), prefix, column_type }
+        let kept = column_type.writes_otherwise() && texts.iter().any(|field| field == name);
+        Field { name: (*name).to_owned(), prefix, column_type, kept: kept.then(|| Arc::from(*name)) }
     };
     Ok(names.iter().map(field).collect())
 }

@@ -1,6 +1,7 @@
 //! Columns of fixed width.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 use super::fields::{Field, close, fields};
 use crate::source::csv::ColumnType;
@@ -41,12 +42,16 @@ pub(super) struct FixedWidth {
 }
 
 impl FixedWidth {
-    pub(super) fn new(columns: &[FixedColumn], schema: &[(String, ColumnType)]) -> Result<Self, String> {
+    pub(super) fn new(
+        columns: &[FixedColumn],
+        schema: &[(String, ColumnType)],
+        texts: &[String],
+    ) -> Result<Self, String> {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         if let Some((i, name)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
             return Err(format!("column {name:?} is there twice, the second time as number {}", i + 1));
         }
-        Ok(FixedWidth { columns: columns.to_vec(), fields: fields(&names, schema)? })
+        Ok(FixedWidth { columns: columns.to_vec(), fields: fields(&names, schema, texts)? })
     }
 }
 
@@ -55,7 +60,7 @@ impl PushLine for FixedWidth {
         2 + self.fields.iter().map(|field| field.prefix_len() + 3).sum::<usize>()
     }
 
-    fn push(&self, line: &str, out: &mut Vec<u8>) -> Result<(), NoDocument> {
+    fn push(&self, line: &str, out: &mut Vec<u8>, texts: &mut Vec<(Arc<str>, String)>) -> Result<(), NoDocument> {
         out.push(b'{');
         let ascii = line.is_ascii();
         for (column, field) in self.columns.iter().zip(&self.fields) {
@@ -66,7 +71,7 @@ impl PushLine for FixedWidth {
                 line.char_indices().nth(character).map_or(line.len(), |(at, _)| at)
             };
             let value = &line[place(column.first - 1)..column.last.map_or(line.len(), place)];
-            field.push(value.trim_matches([' ', '\t']), out)?;
+            field.push(value.trim_matches([' ', '\t']), out, texts)?;
         }
         close(out);
         Ok(())
@@ -74,6 +79,10 @@ impl PushLine for FixedWidth {
 
     fn fields(&self) -> Vec<String> {
         self.fields.iter().map(|field| field.name().to_owned()).collect()
+    }
+
+    fn keeps_texts(&self) -> bool {
+        self.fields.iter().any(Field::keeps_text)
     }
 }
 
@@ -85,8 +94,8 @@ mod tests {
         let columns: Vec<FixedColumn> = columns.iter().map(|c| c.parse().unwrap()).collect();
         let schema: Vec<_> = schema.iter().map(|(name, t)| ((*name).to_owned(), *t)).collect();
         let mut out = Vec::new();
-        let parser = FixedWidth::new(&columns, &schema)?;
-        parser.push(line, &mut out).map_err(|no| no.reason)?;
+        let parser = FixedWidth::new(&columns, &schema, &[])?;
+        parser.push(line, &mut out, &mut Vec::new()).map_err(|no| no.reason)?;
         Ok(String::from_utf8(out).unwrap())
     }
 

@@ -51,8 +51,13 @@ impl FromStr for LogFormat {
 }
 
 impl Parse {
-    /// What parses lines; `schema` has the types of fields, which are strings otherwise.
-    pub(super) fn parser(&self, schema: &[(String, ColumnType)]) -> Result<Box<dyn PushLine>, String> {
+    /// What parses lines; `schema` has the types of fields, which are strings otherwise, and `texts` names those whose
+    /// own text is kept.
+    pub(super) fn parser(
+        &self,
+        schema: &[(String, ColumnType)],
+        texts: &[String],
+    ) -> Result<Box<dyn PushLine>, String> {
         Ok(match self {
             Parse::Named(format) => {
                 if let Some((field, _)) = schema.first() {
@@ -60,8 +65,8 @@ impl Parse {
                 }
                 Box::new(AccessLog { combined: *format == LogFormat::Combined })
             }
-            Parse::Regex(pattern) => Box::new(Pattern::new(pattern, schema)?),
-            Parse::FixedWidth(columns) => Box::new(FixedWidth::new(columns, schema)?),
+            Parse::Regex(pattern) => Box::new(Pattern::new(pattern, schema, texts)?),
+            Parse::FixedWidth(columns) => Box::new(FixedWidth::new(columns, schema, texts)?),
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Named groups of a regular expression.
 
+use std::sync::Arc;
+
 use regex::Regex;
 
 use super::fields::{Field, close, fields};
@@ -13,7 +15,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn new(pattern: &str, schema: &[(String, ColumnType)]) -> Result<Self, String> {
+    pub(super) fn new(pattern: &str, schema: &[(String, ColumnType)], texts: &[String]) -> Result<Self, String> {
         let regex = Regex::new(pattern).map_err(|e| e.to_string())?;
         let (groups, names): (Vec<usize>, Vec<&str>) =
             regex.capture_names().enumerate().filter_map(|(i, name)| Some((i, name?))).unzip();
@@ -22,7 +24,7 @@ impl Pattern {
                 "the regular expression has no named group; write what shall be a field like (?<name>…)".to_owned()
             );
         }
-        let fields = groups.into_iter().zip(fields(&names, schema)?).collect();
+        let fields = groups.into_iter().zip(fields(&names, schema, texts)?).collect();
         Ok(Pattern { regex, fields })
     }
 }
@@ -32,7 +34,7 @@ impl PushLine for Pattern {
         2 + self.fields.iter().map(|(_, field)| field.prefix_len() + 3).sum::<usize>()
     }
 
-    fn push(&self, line: &str, out: &mut Vec<u8>) -> Result<(), NoDocument> {
+    fn push(&self, line: &str, out: &mut Vec<u8>, texts: &mut Vec<(Arc<str>, String)>) -> Result<(), NoDocument> {
         let Some(found) = self.regex.captures(line) else {
             return Err(NoDocument {
                 kind: "no_match",
@@ -42,7 +44,7 @@ impl PushLine for Pattern {
         out.push(b'{');
         for (group, field) in &self.fields {
             if let Some(value) = found.get(*group) {
-                field.push(value.as_str(), out)?;
+                field.push(value.as_str(), out, texts)?;
             }
         }
         close(out);
@@ -51,6 +53,10 @@ impl PushLine for Pattern {
 
     fn fields(&self) -> Vec<String> {
         self.fields.iter().map(|(_, field)| field.name().to_owned()).collect()
+    }
+
+    fn keeps_texts(&self) -> bool {
+        self.fields.iter().any(|(_, field)| field.keeps_text())
     }
 }
 
@@ -61,7 +67,7 @@ mod tests {
     fn parse(pattern: &str, schema: &[(&str, ColumnType)], line: &str) -> Result<String, String> {
         let schema: Vec<_> = schema.iter().map(|(name, t)| ((*name).to_owned(), *t)).collect();
         let mut out = Vec::new();
-        Pattern::new(pattern, &schema)?.push(line, &mut out).map_err(|no| no.reason)?;
+        Pattern::new(pattern, &schema, &[])?.push(line, &mut out, &mut Vec::new()).map_err(|no| no.reason)?;
         Ok(String::from_utf8(out).unwrap())
     }
 
