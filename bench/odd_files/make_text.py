@@ -44,7 +44,19 @@ def csv_files():
     yield 'late-float.csv', ('n\n' + '\n'.join(map(str, range(20000))) + '\n2866.0\n').encode()
     yield 'late-text.csv', ('n\n' + '\n'.join(map(str, range(20000))) + '\nx\n').encode()
     yield 'whole-and-float.csv', b'n\n1\n2.50\n3\n'
+
+
+def tsv_files():
+    for n, text in enumerate(NUMBERS):
+        yield f'number-alone-{n}.tsv', table([['v', 'w'], [text, 'x'], [text, 'y']], delimiter='\t').encode()
+    for n, text in enumerate(NASTY):
+        yield f'nasty-name-{n}.tsv', table([[text, 'x'], ['1', '2'], ['', text]], delimiter='\t', lineterminator='\n').encode()
     rows = [['id', 'v'], ['1', 'a b'], ['2', 'c"d'], ['3', 'é']]
+    for encoding in ('utf-8-sig', 'utf-16'):
+        yield f'{encoding}.tsv', table(rows, delimiter='\t').encode(encoding)
+    yield 'no-end.tsv', table(rows, delimiter='\t').strip().encode()
+    yield 'empty-cells.tsv', b'a\tb\tc\n\t\t\n\tx\t\n""\t""\t""\n'
+    yield 'commas.tsv', b'a,b\tc\n1,2\t3\n4;5\t6\n'
     yield 'plain.tsv', table(rows, delimiter='\t').encode()
     yield 'quoted.tsv', table(rows, delimiter='\t', quoting=csv.QUOTE_ALL).encode()
     yield 'nasty.tsv', table([['id', 'v']] + [[n, text] for n, text in enumerate(NASTY)], delimiter='\t').encode()

@@ -7,6 +7,7 @@ import decimal
 import io
 import json
 import math
+import re
 import uuid
 
 D = decimal.Decimal
@@ -64,6 +65,69 @@ def of_csv(data, delimiter=','):
 
 def of_tsv(data):
     return of_csv(data, '\t')
+
+
+# What the servers of the reader take for blanks at the ends of a line.
+BLANKS = ' \t\n\x0c\r'
+
+
+def lines_of(data):
+    lines = [line.removesuffix('\r') for line in text_of(data).split('\n')]
+    return [line for line in lines if line.strip(BLANKS)]
+
+
+def of_text(data):
+    return [{'message': line} for line in lines_of(data)]
+
+
+LOG = re.compile(r'(?P<clientip>\S+) (?P<ident>\S+) (?P<auth>.+?) \[(?P<timestamp>[^]]+)\] "(?P<request>(?:[^"\\]|\\.)*)" (?P<response>\S+) (?P<bytes>\S+) "(?P<referrer>(?:[^"\\]|\\.)*)" "(?P<agent>(?:[^"\\]|\\.)*)"')
+
+
+def of_log(data):
+    return [log(LOG.fullmatch(line)) for line in lines_of(data)]
+
+
+def log(parts):
+    if parts is None:
+        raise Skip('a line is of another format')
+    row = {name: re.sub(r'\\(["\\])', r'\1', text) for name, text in parts.groupdict().items()}
+    when = datetime.datetime.strptime(row['timestamp'], '%d/%b/%Y:%H:%M:%S %z')
+    row['timestamp'] = when.isoformat().replace('+00:00', 'Z')
+    line = re.fullmatch(r'([A-Za-z]+) (.*?)(?: HTTP/([0-9.]+))?', request := row.pop('request'))
+    row |= dict(zip(('verb', 'request', 'httpversion'), line.groups())) if line else {'rawrequest': request}
+    for name in ('response', 'bytes'):
+        row[name] = None if row[name] == '-' else int(row[name])
+    return {name: value for name, value in row.items() if value not in (None, '', '-')}
+
+
+def of_fixed(data):
+    return [row({'a': line[:8], 'b': line[8:16], 'c': line[16:]}, ' \t') for line in lines_of(data)]
+
+
+REGEX = '^(?P<a>[^;]*);(?P<b>[^;]*);(?P<c>.*)$'
+
+
+def of_regex(data):
+    return [row(re.match(REGEX, line).groupdict()) for line in lines_of(data)]
+
+
+def row(parts, around=''):
+    return {name: value for name, part in parts.items() if (value := part.strip(around) if around else part)}
+
+
+def of_bulk(data):
+    lines = lines_of(data)
+    return [loads(document) for action, document in zip(lines[::2], lines[1::2]) if loads(action)]
+
+
+def of_hits(data):
+    decoder = json.JSONDecoder(parse_float=D, parse_int=D, parse_constant=refuse)
+    text, found = text_of(data).strip(), []
+    while text:
+        reply, end = decoder.raw_decode(text)
+        found += [hit['_source'] for hit in reply['hits']['hits']]
+        text = text[end:].strip()
+    return found
 
 
 def clock(nanos):
@@ -324,4 +388,4 @@ def of_ods(data):
     return sheet(rows)
 
 
-READERS = {'csv': of_csv, 'tsv': of_tsv, 'ndjson': of_ndjson, 'json': of_json, 'parquet': of_parquet, 'arrow': of_arrow, 'avro': of_avro, 'xlsx': of_xlsx, 'xls': of_xls, 'ods': of_ods}
+READERS = {'csv': of_csv, 'tsv': of_tsv, 'ndjson': of_ndjson, 'json': of_json, 'hits': of_hits, 'bulk': of_bulk, 'txt': of_text, 'log': of_log, 'fixed': of_fixed, 'regex': of_regex, 'parquet': of_parquet, 'arrow': of_arrow, 'avro': of_avro, 'xlsx': of_xlsx, 'xls': of_xls, 'ods': of_ods}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Converts odd files with inrush and compares the documents with what reference readers say, value by value and type by type.
 
-    run.py INRUSH FOLDER [--real FOLDER] [--table FILE]
+    run.py INRUSH FOLDER [--real FOLDER] [--only GLOB]
 
 FOLDER takes the files that are made, and what was made of them. `--real` has files that others made. A file that is wrong, and not
 for a reason that known.csv has, ends the run with status 1.
@@ -24,11 +24,29 @@ import sys
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import make_columns
+import make_lines
 import make_sheets
 import make_text
 import reference
 
-MAKERS = [make_text.csv_files, make_text.ndjson_files, make_text.json_files, make_columns.parquet_files, make_columns.arrow_files, make_columns.avro_files, make_sheets.xlsx_files, make_sheets.xls_files, make_sheets.ods_files]
+MAKERS = [
+    *(make_text.csv_files, make_text.tsv_files, make_text.ndjson_files, make_text.json_files),
+    *(make_lines.hits_files, make_lines.bulk_files, make_lines.text_files, make_lines.log_files, make_lines.fixed_files, make_lines.regex_files),
+    *(make_columns.parquet_files, make_columns.arrow_files, make_columns.avro_files),
+    *(make_sheets.xlsx_files, make_sheets.xls_files, make_sheets.ods_files),
+]
+# Of each format at least so many are made.
+FILES_MIN = 60
+# What says how a file is to be read, where its name does not.
+FLAGS = {
+    **{kind: ['--format', kind] for kind in ('csv', 'tsv', 'ndjson')},
+    'json': ['--format', 'json-array'],
+    'hits': ['--format', 'hits', '--records', 'hits.hits'],
+    'txt': ['--format', 'text'],
+    'log': ['--parse', 'combined'],
+    'fixed': ['--fixed-width', 'a:1-8,b:9-16,c:17-'],
+    'regex': ['--parse-regex', reference.REGEX],
+}
 JSON_NUMBER = re.compile(r'-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?')
 # What is taken for a number besides: .5 and 5.
 NUMBER = re.compile(r'-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?')
@@ -38,9 +56,13 @@ TEXT = {'csv', 'tsv'}
 
 def make(folder):
     folder.mkdir(parents=True, exist_ok=True)
+    made = collections.Counter()
     for name, data in itertools.chain.from_iterable(maker() for maker in MAKERS):
         (folder / name).write_bytes(data)
+        made[name.rsplit('.', 1)[1]] += 1
         yield folder / name
+    few = {kind: made[kind] for kind in reference.READERS if made[kind] < FILES_MIN}
+    assert not few, f'fewer than {FILES_MIN} files: {few}'
 
 
 def files_in(folder):
@@ -119,7 +141,7 @@ def judge(inrush, path, reasons, outs):
         expected = None
         why = f'{type(error).__name__}: {error}'
     out = outs / f'{path.parent.name}-{path.name}.ndjson'
-    flags = ['--format', kind] if kind in ('csv', 'tsv', 'ndjson') else ['--format', 'json-array'] if kind == 'json' else []
+    flags = FLAGS.get(kind, [])
     found, said = convert(inrush, path, out, *flags)
     if expected is None:
         verdict, what = 'not read by the reference', f'{why:.100}; inrush: {"refused" if found is None else "read"}'

@@ -232,6 +232,29 @@ fn nulls_schemas_and_strings_stay_what_they_are_beside_the_widening() {
     assert_eq!(warnings.list(), []);
 }
 
+/// The page for readers has what `make odd-files` lets pass.
+#[test]
+fn known_differences_are_documented() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let strings = CsvOptions { all_strings: true, ..CsvOptions::default() };
+    let (outcome, _) = load(&root.join("bench/odd_files/known.csv"), csv(strings), 1 << 20);
+    let page = std::fs::read_to_string(root.join("docs/formats.md")).unwrap();
+    let rows: Vec<String> = documents(&outcome)
+        .iter()
+        .map(|known| {
+            let cell = |name: &str| known[name].as_str().unwrap();
+            format!("| {} | `{}` | {} |", cell("format"), cell("file"), cell("reason"))
+        })
+        .collect();
+    let told: Vec<&str> = page
+        .lines()
+        .skip_while(|line| *line != "|---|---|---|")
+        .skip(1)
+        .take_while(|line| line.starts_with('|'))
+        .collect();
+    assert_eq!(told, rows, "docs/formats.md says what bench/odd_files/known.csv says");
+}
+
 #[test]
 fn ids_are_the_text_of_their_cells() {
     let text = "id,v,at,flag\n1,3,2024-01-01 10:00,TRUE\n2.50,4,,\n,5,,\n";
