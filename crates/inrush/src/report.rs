@@ -34,7 +34,8 @@ pub struct Report {
     /// What this run did, where the load was resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub this_run: Option<ThisRun>,
-    /// The checkpoint that `--resume` goes on from, where there is something left to do.
+    /// The checkpoint that `--resume` goes on from, where there is something left to do. None where a source was changed
+    /// while it was read: that load begins anew.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "crate::path_json::shown")]
     pub checkpoint: Option<PathBuf>,

@@ -121,6 +121,8 @@ pub(crate) struct Finished {
     pub(crate) checkpointer: Option<Checkpointer>,
     /// Why the last checkpoint could not be written.
     pub(crate) checkpoint_failure: Option<String>,
+    /// A source is not what it was when the load began, so that no checkpoint can be gone on from.
+    pub(crate) source_changed: bool,
     pub(crate) first_block: Option<Instant>,
     pub(crate) ended: Instant,
     pub(crate) pauses: Vec<PauseTotal>,
@@ -140,6 +142,8 @@ struct Intake {
     blocks: Option<u64>,
     /// Why the source ended before its end. What was read is loaded first.
     broken: Option<String>,
+    /// It is not what it was when the load began.
+    changed: bool,
     first_block: Option<Instant>,
 }
 
@@ -200,6 +204,7 @@ impl Run {
         Finished {
             checkpointer: self.checkpointer,
             checkpoint_failure,
+            source_changed: intake.changed,
             flow: self.flow,
             dead_letters: self.dead_letters,
             counts_before: intake.ready,
@@ -230,6 +235,7 @@ impl Run {
             Event::SourceEnd { blocks, result } => {
                 intake.blocks = Some(blocks);
                 self.refresh_early();
+                intake.changed = result.as_ref().is_err_and(SourceError::is_change);
                 intake.broken = result.err().map(|error| format!("cannot read on: {error}"));
                 self.admit(now, intake);
             }

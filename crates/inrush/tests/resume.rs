@@ -2,9 +2,11 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
+#[path = "resume/formats.rs"]
+mod formats;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use common::config;
@@ -26,6 +28,7 @@ async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
 struct Job {
     folder: TempDir,
     path: PathBuf,
+    format: FormatOptions,
     config: LoadConfig,
 }
 
@@ -44,11 +47,11 @@ impl Job {
         config.limits.max_rate = Some(Rate::Docs(DOCS * 2));
         config.state =
             Some(StateFolder { every: Duration::from_millis(10), ..StateFolder::new(folder.path().join("state")) });
-        Job { folder, path, config }
+        Job { folder, path, format: FormatOptions::default(), config }
     }
 
     fn source(&self) -> Files {
-        files(&self.path)
+        open(&[SourceSpec::new(&self.path)], self.format.clone(), &Warnings::default()).unwrap()
     }
 
     fn state(&self) -> PathBuf {
@@ -89,10 +92,6 @@ impl Job {
         });
         tokio::task::spawn_blocking(move || crashed.join().unwrap()).await.unwrap();
     }
-}
-
-fn files(path: &Path) -> Files {
-    open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default()).unwrap()
 }
 
 fn numbers(fake: &FakeCluster, index: &str) -> BTreeMap<String, u64> {
@@ -247,6 +246,30 @@ async fn what_was_changed_since_is_refused_with_what_to_do() {
     assert!(why.contains("state folder") && why.contains("--state"), "{why}");
     job.config.state = Some(StateFolder { required: false, ..StateFolder::new(&job.path) });
     assert_eq!(job.load(job.config.clone()).await.status, Status::Complete);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_whose_file_was_changed_while_it_was_read_has_nothing_to_resume() {
+    let fake = fake([]).await;
+    let text = documents(20_000, 20_000);
+    let left: String = text.lines().take(14_000).map(|line| format!("{line}\n")).collect();
+    let mut job = Job::new(fake.urls(), "docs", &text);
+    job.config.id = Some("id".parse().unwrap());
+    job.config.limits.memory = 1 << 20;
+    job.config.limits.max_rate = Some(Rate::Docs(DOCS * 4));
+    let load = Loader::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
+    load.progress().wait_for(|progress| progress.docs_settled > 0).await.unwrap();
+    // As logrotate does it with `copytruncate`.
+    std::fs::File::options().write(true).open(&job.path).unwrap().set_len(left.len() as u64).unwrap();
+    let report = load.finish().await;
+    assert_eq!((report.status, report.checkpoint.is_none()), (Status::Failed, true), "{report:?}");
+    assert!(report.failure.as_ref().is_some_and(|why| why.contains("without --resume")), "{report:?}");
+    assert!(report.counts.add_up() && report.counts.docs_read < 20_000);
+    assert!(job.refusal(job.resumed()).await.contains("not the load that was cut off"));
+    // As it says.
+    let report = job.load(job.config.clone()).await;
+    assert_eq!((report.status, report.counts.docs_read), (Status::Complete, 14_000), "{report:?}");
+    assert_eq!(numbers(&fake, "docs"), expected(14_000, 14_000));
 }
 
 #[tokio::test(flavor = "multi_thread")]

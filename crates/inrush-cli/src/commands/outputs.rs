@@ -275,7 +275,11 @@ fn print(reports: &[(String, Report)], status: u8, output: &OutputArgs, stderr: 
     } else if output.quiet {
         return Ok(());
     } else {
-        reports.iter().map(|(name, report)| format!("{name}\n{}", summary::text(report))).collect::<Vec<_>>().join("\n")
+        reports
+            .iter()
+            .map(|(name, report)| format!("{name}\n{}", summary::text(report, false)))
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     super::print(&text)
 }

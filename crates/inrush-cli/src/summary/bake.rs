@@ -44,12 +44,12 @@ mod tests {
             handed_over: false,
             left: vec!["the repository r".into()],
         });
-        let all = text(&report);
+        let all = text(&report, false);
         assert!(all.contains("handed over     NO; trips was built by OpenSearch 3.6.0\n"), "{all}");
         assert!(all.contains("bake            restore 0.5 s: trips with 7 documents\n"), "{all}");
         assert!(all.contains("left            the repository r\n"), "{all}");
         let bake = report.bake.as_mut().unwrap();
         bake.left.clear();
-        assert!(text(&report).contains("NO: the target is as it was"));
+        assert!(text(&report, false).contains("NO: the target is as it was"));
     }
 }

@@ -59,7 +59,7 @@ mod tests {
                 detail: "nothing was written to trips-1 during the load".into(),
             }),
         });
-        let all = text(&report);
+        let all = text(&report, false);
         let end = &all[all.find("at the end").unwrap()..];
         assert_eq!(
             end,
@@ -76,7 +76,7 @@ old writes      nothing was written to trips-1 during the load
         report.finish.failure = Some("warm: search 1 of 1 failed".into());
         let swap = report.swap.as_mut().unwrap();
         (swap.swapped, swap.old, swap.what_next) = (false, OldIndex::Untouched, Some("DELETE /trips-2".into()));
-        let all = text(&report);
+        let all = text(&report, false);
         assert!(all.contains("not done        warm: search 1 of 1 failed"), "{all}");
         assert!(all.contains("alias           NOT moved") && all.contains("trips-1: as it was"), "{all}");
         assert!(all.contains("what next       DELETE /trips-2"), "{all}");

@@ -97,9 +97,11 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
             Ok(None) => {}
             Ok(Some(saved)) => {
                 let index = saved.swap.map(|noted| format!("; its index {} is left as it is", noted.index()));
+                let resumable = saved.job.differences(&job).is_empty();
                 tracing::warn!(
-                    "an earlier run of this load was cut off after {} documents; this one starts from the beginning, --resume would go on{}",
+                    "an earlier run of this load was cut off after {} documents; this one starts from the beginning{}{}",
                     saved.progress.counts.docs_read,
+                    if resumable { ", --resume would go on" } else { "" },
                     index.unwrap_or_default()
                 );
             }

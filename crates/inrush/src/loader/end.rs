@@ -71,6 +71,7 @@ impl End {
             counts_before,
             checkpointer,
             checkpoint_failure,
+            source_changed,
             first_block,
             ended,
             pauses,
@@ -160,7 +161,8 @@ impl End {
             (status, why_not) = (Status::CheckFailed, self.settings.detail.clone());
         }
         let status = finishing.run(&names, status, why_not, &mut events).await;
-        let resumable = checkpointer.is_some() && (!settled || finishing.is_resumable(status));
+        let unfinished = checkpointer.is_some() && (!settled || finishing.is_resumable(status));
+        let resumable = unfinished && !source_changed;
         let seconds = self.started.elapsed().as_secs_f64();
         let this_run = flow.counts_of_this_run();
         let seconds_before = checkpointer.as_ref().map_or(0.0, |c| c.seconds_before());
@@ -223,7 +225,7 @@ impl End {
             sources: sources.collect(),
             run_id: self.run_id,
         };
-        if let (Some(checkpointer), false) = (checkpointer, resumable) {
+        if let (Some(checkpointer), false) = (checkpointer, unfinished) {
             checkpointer.end(&report).await;
         }
         self.progress.send_modify(|p| p.phase = Phase::Done);

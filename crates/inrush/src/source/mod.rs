@@ -253,6 +253,12 @@ impl SourceError {
         SourceError { source_id: None, name: name.into(), message: format!("{what}: {cause}"), cause: Some(cause) }
     }
 
+    /// Whether the source is not what it was when the load began, so that nothing can go on with it.
+    pub(crate) fn is_change(&self) -> bool {
+        let change = |cause| steady::Changed::is_cause_of(cause) || store::FetchError::is_change(cause);
+        self.cause.as_ref().is_some_and(change)
+    }
+
     pub(crate) fn of(mut self, source_id: SourceId) -> Self {
         self.source_id = Some(source_id);
         self

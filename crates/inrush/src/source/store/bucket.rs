@@ -133,7 +133,7 @@ impl Bucket {
                 "no credentials for {name}: set them in the environment (as in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY) or a profile, or give --store-option anonymous=true for what everybody may read ({message})"
             );
         }
-        FetchError { message, again }
+        FetchError { again, ..FetchError::last(message) }
     }
 }
 

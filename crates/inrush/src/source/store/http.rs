@@ -95,7 +95,7 @@ impl WebFile {
                 let message = format!("the server answers {status}");
                 let again = status.is_server_error()
                     || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT);
-                Err(FetchError { message, again })
+                Err(FetchError { again, ..FetchError::last(message) })
             }
         }
     }
@@ -133,7 +133,7 @@ fn failed(error: reqwest::Error) -> FetchError {
         message = format!("{message}: {error}");
         cause = error.source();
     }
-    FetchError { message, again }
+    FetchError { again, ..FetchError::last(message) }
 }
 
 #[cfg(test)]

@@ -83,15 +83,17 @@ pub(in crate::source) struct FetchError {
     pub(super) message: String,
     /// It may succeed if it is tried again.
     pub(super) again: bool,
+    /// The file is not what it was when the load began.
+    pub(super) changed: bool,
 }
 
 impl FetchError {
     pub(super) fn last(message: impl Into<String>) -> Self {
-        FetchError { message: message.into(), again: false }
+        FetchError { message: message.into(), again: false, changed: false }
     }
 
     pub(super) fn again(message: impl Into<String>) -> Self {
-        FetchError { message: message.into(), again: true }
+        FetchError { again: true, ..FetchError::last(message) }
     }
 
     pub(super) fn into_io(self) -> io::Error {
@@ -101,6 +103,11 @@ impl FetchError {
     /// Whether `error` is one of the network, and says nothing about the contents of a file.
     pub(in crate::source) fn is_cause_of(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<FetchError>())
+    }
+
+    /// Whether `error` says that the file is not what it was.
+    pub(in crate::source) fn is_change(error: &io::Error) -> bool {
+        error.get_ref().and_then(|inner| inner.downcast_ref::<FetchError>()).is_some_and(|inner| inner.changed)
     }
 }
 
@@ -125,9 +132,8 @@ impl Object {
         let part = self.fetch.get(from, to).await?;
         let another_size = part.size.zip(self.size).is_some_and(|(now, before)| now != before);
         if part.version != self.version || another_size {
-            return Err(FetchError::last(
-                "it was changed while it was read; load it again, without --resume, when nobody writes to it",
-            ));
+            let what = "it was changed while it was read; load it again, without --resume, when nobody writes to it";
+            return Err(FetchError { changed: true, ..FetchError::last(what) });
         }
         if part.from == from {
             return Ok(part.body);
