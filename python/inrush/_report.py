@@ -104,7 +104,11 @@ class Report:
             not_in = sum(self._data[name] for name in ("docs_dead_lettered", "docs_redirected", "docs_unknown"))
             where = f"; see {self.dead_letters}" if self.dead_letters else ""
             worst = "".join(f"; most frequent: {e['status']} {e['type']}: {e['reason']}" for e in self.errors[:1])
-            more = f", more than tolerate={self.tolerance['limit']!r} allows" if self.tolerance else ""
+            more = ""
+            if self.tolerance and self.tolerance["docs_unknown"]:
+                more = f", {self.tolerance['docs_unknown']:,} of them without an answer, which tolerate does not cover"
+            elif self.tolerance:
+                more = f", more than tolerate={self.tolerance['limit']!r} allows"
             return f"{not_in:,} of {self.docs_read:,} documents are not in{more}{worst}{where}"
         if self.status == "check_failed":
             parts = [self.finish.get("failure")]

@@ -66,6 +66,15 @@ def test_options_are_those_of_the_command_line(cluster, tmp_path: Path):
         ({"index": "t", "batch_bytes": "32MiB", "in_flight": 4}, "batch_bytes 32MiB x in_flight 4 needs 128MiB of memory"),
         ({"index": "t", "recreate": True}, "add yes if that is meant"),
         ({"index": "t", "format": "csv"}, "format is for files"),
+        ({"index": "t", "format": "json"}, "format is for files"),
+        ({"index": "t", "records": "a.b"}, "records is for files"),
+        ({"index": "t", "escape": "\\"}, "escape is for files"),
+        ({"index": "t", "workbook_bytes": "1GiB"}, "workbook_bytes is for files"),
+        ({"index": "t", "mixed": "keep"}, "mixed says how"),
+        ({"index": "t", "map": "auto", "mixed": "keep"}, "reads the sources twice"),
+        ({"index": "t", "allow_shrink": "any"}, "allow_shrink means nothing without alias"),
+        ({"index": "t", "tolerate": "some"}, "tolerate: "),
+        ({"index": "t", "once": True, "resume": True}, "once"),
         ({"index": "t", "quiet": True}, "for the command line"),
         ({"index": "t", "dry_run": True}, "for the command line"),
         ({"index": "t", "shards": "auto"}, "give a number of shards"),
@@ -79,6 +88,49 @@ def test_usage_errors_name_the_keyword(options, message):
         inrush.load([{"a": 1}], **options)
     assert message in str(raised.value) and "hunter2" not in str(raised.value)
     assert isinstance(raised.value, (inrush.InrushError, ValueError))
+
+
+def test_files_may_be_odd(cluster, tmp_path: Path):
+    (tmp_path / "a.json").write_text('{"data":{"rows":[{"n":1},\n {"n":2}]}}\n{"data":{"rows":[{"n":"x"}]}}')
+    report = inrush.load("a.json", "a", cluster.url, format="json", records="data.rows", map="auto", mixed="ignore")
+    assert report.ok and report.docs_indexed == 3
+    (tmp_path / "a.csv").write_text('n,t\n1,"x\\"y"\n2,\\N\n')
+    assert inrush.load("a.csv", "b", cluster.url, id="n", escape="\\", workbook_bytes="1GiB").ok
+    assert cluster.source("b", "1")["t"] == 'x"y' and "t" not in cluster.source("b", "2")
+
+
+def test_so_many_documents_may_be_missing(cluster):
+    documents = [{"id": n} for n in range(9)] + [{"name": "without an id"}]
+    report = inrush.load(documents, "t", cluster.url, id="id", tolerate="10%")
+    assert report.ok and report.exit_code == 0
+    assert report.tolerance == {"limit": "10%", "docs": 1, "docs_unknown": 0, "holds": True}
+    assert "1 of 10, which tolerate='10%' allows" in str(report)
+    report = inrush.load(documents, "t", cluster.url, id="id", tolerate=0)
+    assert report.status == "incomplete" and "more than tolerate='0' allows" in report.problem
+    with pytest.raises(inrush.Incomplete):
+        report.raise_for_status()
+    assert inrush.load(documents[:9], "t", cluster.url, id="id").tolerance is None
+
+
+def test_an_alias_is_not_moved_to_an_empty_index_unless_that_is_meant(cluster, tmp_path: Path):
+    (tmp_path / "some.ndjson").write_text('{"n":1}\n' * 3)
+    (tmp_path / "none.ndjson").write_text("")
+    assert inrush.load("some.ndjson", "shop-1", cluster.url, alias="shop").swap["swapped"]
+    report = inrush.load("none.ndjson", "shop-2", cluster.url, alias="shop", allow_shrink="any")
+    assert report.status == "check_failed" and not report.swap["swapped"]
+    report = inrush.load("none.ndjson", "shop-3", cluster.url, alias="shop", allow_shrink="any", allow_empty=True)
+    assert report.ok and report.swap["swapped"]
+
+
+def test_files_are_loaded_once(cluster, tmp_path: Path):
+    (tmp_path / "a.ndjson").write_text('{"n":1}\n{"n":2}\n')
+    first = inrush.load("a.ndjson", "t", cluster.url, once=True)
+    assert first.ok and first.ended_before is None
+    again = inrush.load("a.ndjson", "t", cluster.url, once=True)
+    assert (again.run_id, again.docs_read) == (first.run_id, 2) and again.ended_before
+    assert cluster.count("t") == 2
+    with pytest.raises(inrush.InrushError, match="once needs sources that can be read again"):
+        inrush.load([{"n": 1}], "t", cluster.url, once=True)
 
 
 def test_a_cluster_that_is_not_there_and_a_file_that_is_not_there():

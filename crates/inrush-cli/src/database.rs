@@ -24,6 +24,11 @@ pub(crate) fn open(args: &SourceArgs, document_bytes_max: usize) -> Result<Optio
         let message = "a database and --from-dead-letters are given";
         return Err(UsageError::new(message).hint("load one after the other").into());
     }
+    if let Some(flag) = args.reading.given() {
+        return Err(UsageError::new(format!("{flag} means nothing for {address}, whose rows have types"))
+            .hint("leave it out")
+            .into());
+    }
     let database = &args.database;
     let rows = match (&database.db_table, &database.db_query) {
         (Some(table), _) => DatabaseRows::Table(table.clone()),
@@ -99,6 +104,9 @@ mod tests {
         let mut flags = args(&["a.csv"]);
         flags.database.split_by = Some("id".to_owned());
         refused(&flags, "--split-by is for databases");
+        let mut reading = args(&["postgres://h/db"]);
+        reading.reading.records = Some("a".parse().unwrap());
+        refused(&reading, "--records means nothing for postgres://h/db");
         let mut file = args(&["postgres://h/db"]);
         file.database.db_query = Some("@/nowhere/at/all".to_owned());
         refused(&file, "cannot read /nowhere/at/all");

@@ -21,7 +21,7 @@ use crate::args::{BakeFlags, LoadArgs};
 use crate::failure::UsageError;
 
 /// Flags that are one choice: where the command line makes it, the file's part of it does not count.
-const CHOICES: [&[&str]; 10] = [
+const CHOICES: [&[&str]; 11] = [
     &["sources", "from_dead_letters"],
     &["id", "id_from"],
     &["recreate", "resume"],
@@ -41,6 +41,7 @@ const CHOICES: [&[&str]; 10] = [
     ],
     &["no_header", "columns"],
     &["mapping", "map", "copy_mapping"],
+    &["mapping", "mixed", "copy_mapping"],
     &["settings", "copy_settings"],
     &[
         "from_user",

@@ -90,6 +90,11 @@ pub(crate) fn config(job: &Job, surroundings: &Surroundings<'_>) -> Result<LoadC
             .into());
     }
     check_id(&config, to, source.from_dead_letters.is_some())?;
+    if to.mixed.is_some() && to.map.is_none() {
+        return Err(UsageError::new("--mixed says how --map auto makes a mapping, and that is not given")
+            .hint("add --map auto, or leave --mixed out")
+            .into());
+    }
     if errors.dry_run && resume.resume {
         return Err(UsageError::new(
             "--dry-run looks at the beginning of the sources, and --resume goes on in the middle",
@@ -460,6 +465,7 @@ mod tests {
             ("a --index t --id i --id-from content", "an id has one origin"),
             ("a --index t --id i --action delete --id-from content", "an id has one origin"),
             ("a --index t --resume --recreate --yes", "give one of them"),
+            ("a --index t --mixed keep", "add --map auto"),
             ("a --index t --delete-old", "--delete-old means nothing without --alias"),
             ("a --index t --allow-shrink 80%", "--allow-shrink means nothing without --alias"),
             ("a --index t --old-writes block", "--old-writes means nothing without --alias"),

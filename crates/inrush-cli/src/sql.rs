@@ -1,6 +1,8 @@
 //! `--sql`: from flags to a source of documents.
 
 use anyhow::Result;
+#[cfg(feature = "sql")]
+use inrush::source::SheetOptions;
 use inrush::source::{FormatOptions, Source, SourceSpec};
 
 use crate::args::SqlArgs;
@@ -39,7 +41,7 @@ mod built {
     use inrush::FieldPath;
     use inrush::sql::{Database, DatabaseOptions, QueryError, QueryOptions, SqlError, TableSpec};
 
-    use super::{FormatOptions, Result, Source, SourceSpec, Tables, UsageError};
+    use super::{FormatOptions, Result, SheetOptions, Source, SourceSpec, Tables, UsageError};
 
     impl Tables<'_> {
         /// Reads what has to be known of the tables.
@@ -49,8 +51,10 @@ mod built {
                 specs.push(TableSpec { name: "input".to_owned(), sources: self.input, format: self.format.clone() });
             }
             for (name, path) in &self.args.table {
-                let format =
-                    FormatOptions { document_bytes_max: self.format.document_bytes_max, ..FormatOptions::default() };
+                // How it is written is told by itself; limits are those of the load.
+                let sheet = SheetOptions { bytes_max: self.format.sheet.bytes_max, ..SheetOptions::default() };
+                let document_bytes_max = self.format.document_bytes_max;
+                let format = FormatOptions { document_bytes_max, sheet, ..FormatOptions::default() };
                 specs.push(TableSpec { name: name.clone(), sources: vec![SourceSpec::new(path)], format });
             }
             let mut options = DatabaseOptions { keep_text: queries > 1, ..DatabaseOptions::default() };

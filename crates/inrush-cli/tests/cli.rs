@@ -11,6 +11,8 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
+#[path = "cli/everywhere.rs"]
+mod everywhere;
 mod exit_statuses;
 #[path = "cli/hostile.rs"]
 mod hostile;

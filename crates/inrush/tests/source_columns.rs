@@ -251,6 +251,15 @@ fn a_row_that_is_too_large_is_a_reject_of_its_own() {
 }
 
 #[test]
+fn records_are_not_looked_for_where_rows_are_and_that_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = parquet(&dir, "a", &numbers(3), 100);
+    let options = FormatOptions { records: "a.b".parse().ok(), ..FormatOptions::default() };
+    let error = load(&path, options, 100).0.error.unwrap();
+    assert!(error.message.contains("--records is for JSON, and the format is parquet"), "{error}");
+}
+
+#[test]
 fn a_file_without_rows_or_columns_is_read_to_its_end() {
     let dir = tempfile::tempdir().unwrap();
     let path = parquet(&dir, "a.parquet", &numbers(0), 100);

@@ -163,7 +163,7 @@ pub(crate) struct IndexArgs {
     /// With --map auto, what becomes of a field that is an object here and a value there, or a
     /// number here and a text there: `widen` (the default), `keep` or `ignore`, as for `inrush
     /// mapping`
-    #[arg(long, value_name = "HOW", value_enum, requires = "map")]
+    #[arg(long, value_name = "HOW", value_enum)]
     pub(crate) mixed: Option<MixedArg>,
     /// JSON file with the settings of an index that does not exist yet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -18,7 +18,7 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) sql_file: Option<PathBuf>,
     /// SQL: one more table, of a file, folder or glob, as in artists='data/artists*.csv'; repeated for several. Flags about formats
-    /// are for the sources, and not for these
+    /// but --workbook-bytes are for the sources, and not for these
     #[arg(long, value_name = "NAME=PATH", value_hint = ValueHint::FilePath, value_parser = parse_table)]
     pub(crate) table: Vec<(String, PathBuf)>,
     /// SQL: memory for sorting, grouping and joining; what needs more goes to temporary files (TMPDIR). Default 1GiB

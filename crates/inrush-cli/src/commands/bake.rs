@@ -41,12 +41,11 @@ pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     let output = job.args.output.clone();
     let flags = job.bake.clone().unwrap_or_default();
     let mut load = options::config(&job, &Surroundings::of_process())?;
-    if load.to.is_empty() {
-        return Err(UsageError::new("no target given")
-            .hint("name the cluster that gets the index with --to URL")
-            .into());
-    }
     bake_flags::refuse_unused(&job.args)?;
+    if load.to.is_empty() {
+        // It shares a folder with the builder only if it was started with it.
+        load.to = vec![super::node::running().await?];
+    }
     let sources = sources(&job, &load)?;
     super::mapping::of_load(&job.args.source, &job.args.index, &mut load).await?;
     let bytes = sources()?.bytes_total();

@@ -53,6 +53,17 @@ pub(crate) async fn local(quiet: bool, stderr: &Stderr) -> Result<String> {
     Ok(started.url)
 }
 
+/// The local node if it runs, for what has no use for one that was just started.
+pub(super) async fn running() -> Result<String> {
+    let status = node::status(&StartOptions::default().name).await?;
+    match status.node {
+        Some(node) if status.state == State::Running => Ok(node.url),
+        _ => Err(UsageError::new("the local node does not run, and no other cluster is given with --to")
+            .hint("name the cluster with --to URL, or start the node with `inrush node start`")
+            .into()),
+    }
+}
+
 /// Runs one of the commands, and returns the exit status.
 pub(crate) async fn run(args: NodeArgs) -> Result<u8> {
     let stderr = Stderr::new();

@@ -147,9 +147,7 @@ fn configs(job: &Job) -> Result<Vec<(LoadArgs, String, LoadConfig)>> {
 /// Reads the sources for their columns, and plans the queries.
 async fn open(job: &Job, configs: Vec<(LoadArgs, String, LoadConfig)>, stderr: &Stderr) -> Result<Vec<Output>> {
     let args = &job.args.source;
-    if args.sources.is_empty() && args.sql.table.is_empty() {
-        return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
-    }
+    source::check_some(args)?;
     source::check_files(&args.sources, &args.reading)?;
     if let Some(flag) = args.from.given() {
         return Err(source::not_an_index(flag).into());

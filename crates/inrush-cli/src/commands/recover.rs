@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use inrush::node::{self, State};
 use inrush::transport::{HttpOptions, NodeUrl, Transport};
 use inrush::{RecoverOptions, Recovered, RecoveredState, recover};
 use serde_json::json;
 
 use crate::args::RecoverArgs;
 use crate::auth::{self, Surroundings};
-use crate::failure::{ExitStatus, UsageError};
+use crate::failure::ExitStatus;
 use crate::logging::{self, Stderr};
 use crate::options;
 use crate::plain::inline;
@@ -29,7 +28,7 @@ pub(crate) async fn run(args: RecoverArgs) -> Result<u8> {
     let tls = auth::tls(&auth)?;
     let credentials = auth::credentials(&auth, &urls, &Surroundings::of_process())?;
     let nodes = match urls.is_empty() {
-        true => vec![local().await?],
+        true => vec![super::node::running().await?],
         false => urls.iter().map(NodeUrl::to_string).collect(),
     };
     let http = HttpOptions { tls, ..HttpOptions::default() };
@@ -58,17 +57,6 @@ pub(crate) async fn run(args: RecoverArgs) -> Result<u8> {
     }
     let failed = recovered.iter().any(|one| one.state == RecoveredState::NotRestored);
     Ok(if failed { NOT_PUT_BACK } else { 0 })
-}
-
-/// The local node if it runs; one that does not run is not started for this.
-async fn local() -> Result<String> {
-    let status = node::status("default").await?;
-    match status.node {
-        Some(node) if status.state == State::Running => Ok(node.url),
-        _ => Err(UsageError::new("no cluster given with --to, and the local node does not run")
-            .hint("name the cluster with --to, or start the node with `inrush node start`")
-            .into()),
-    }
 }
 
 fn text(recovered: &[Recovered]) -> String {

@@ -84,11 +84,25 @@ pub(super) fn specs(args: &SourceArgs, document_bytes_max: usize) -> Result<(Vec
             FormatOptions { format: Some(Format::DeadLetters), document_bytes_max, ..FormatOptions::default() };
         return Ok((vec![SourceSpec::Path(path.clone())], format));
     }
-    if args.sources.is_empty() && args.sql.table.is_empty() {
-        return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin").into());
-    }
+    check_some(args)?;
     let format = options::format(&args.reading, document_bytes_max)?;
     Ok((options::sources(&args.sources, &args.reading)?, format))
+}
+
+/// That something is read, and that flags about formats are for some of it.
+pub(super) fn check_some(args: &SourceArgs) -> Result<(), UsageError> {
+    if !args.sources.is_empty() {
+        return Ok(());
+    }
+    if args.sql.table.is_empty() {
+        return Err(UsageError::new("nothing to load").hint("name files, globs in quotes, or - for stdin"));
+    }
+    let told = FormatArgs { workbook_bytes: None, ..args.reading.clone() };
+    match told.given_for_files() {
+        None => Ok(()),
+        Some(flag) => Err(UsageError::new(format!("{flag} is for a SOURCE, and there are only tables of --table"))
+            .hint("make the file that it is for the SOURCE, which is the table `input`")),
+    }
 }
 
 /// The index that is the source, if it is one.

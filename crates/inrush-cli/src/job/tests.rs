@@ -1,6 +1,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ArgAction;
+use inrush::config::Tolerance;
+
 use super::values::resolve;
 use super::*;
 
@@ -201,6 +204,67 @@ fn outputs_have_what_holds_for_all_and_their_own() {
         assert!(problem.contains(expected), "{problem}");
     }
     assert!(problem("output = 1").contains("written as [[output]]"));
+}
+
+/// Every flag that says how the odd is read and tolerated, as a key.
+#[test]
+fn flags_about_odd_data_are_keys() {
+    use crate::args::{Format, MixedArg};
+    type Holds = fn(&LoadArgs) -> bool;
+    let keys: [(&str, Holds); 11] = [
+        ("format = 'json'", |args| args.source.reading.format == Some(Format::Json)),
+        ("format = 'hits'", |args| args.source.reading.format == Some(Format::Hits)),
+        ("records = '/data/rows'", |args| args.source.reading.records == "/data/rows".parse().ok()),
+        ("escape = '\\'", |args| args.source.reading.escape == Some(b'\\')),
+        ("workbook_bytes = '1GiB'", |args| args.source.reading.workbook_bytes == Some(1 << 30)),
+        ("to = 'local'", |args| args.index.to == ["local"]),
+        ("map = 'auto'\nmixed = 'ignore'", |args| args.index.mixed == Some(MixedArg::Ignore)),
+        ("once = true", |args| args.resume.once),
+        ("tolerate = '0.1%'", |args| args.errors.tolerate == Some(Tolerance::Percent(0.1))),
+        ("tolerate = 3\nallow_empty = true", |args| {
+            args.errors.allow_empty && args.errors.tolerate == Some(Tolerance::Count(3))
+        }),
+        ("alias = 'shop'\nallow_shrink = 'any'", |args| args.finish.allow_shrink == Some(100.0)),
+    ];
+    for (text, holds) in keys {
+        // Of a program, of `inrush load`, of `inrush bake`.
+        let program = of_options(text.parse().unwrap()).unwrap();
+        let load = job(text, &[]).unwrap();
+        let bake = job(&format!("mode = 'bake'\n{text}"), &[]).unwrap();
+        let dashes = job(&text.replace('_', "-"), &[]).unwrap();
+        for job in [program, load, bake, dashes] {
+            assert!(holds(&job.args), "{text}");
+        }
+        // What is not about the sources, the cluster and resuming may differ between outputs.
+        let output = job(&format!("[[output]]\nsql = 'SELECT 1'\n{text}"), &[]);
+        match output {
+            Ok(job) => assert!(holds(&job.outputs[0].args), "{text}"),
+            Err(error) => assert!(error.to_string().contains("holds for all outputs"), "{text}: {error}"),
+        }
+    }
+    let mixed = "map = 'auto'\nmixed = 'keep'";
+    assert_eq!(job(mixed, &["--mixed", "ignore"]).unwrap().args.index.mixed, Some(MixedArg::Ignore));
+    assert_eq!(job("map = 'auto'", &["--mixed", "ignore"]).unwrap().args.index.mixed, Some(MixedArg::Ignore));
+    assert_eq!(job(mixed, &["--mapping", "m.json"]).unwrap().args.index.mixed, None, "another origin");
+}
+
+/// A flag that wants another one is refused as a key, although the file has the other one, too.
+#[test]
+fn no_flag_needs_another_one_to_be_read() {
+    let command = load_command();
+    for arg in command.get_arguments().filter(|arg| arg.get_long().is_some()) {
+        let flag = format!("--{}", arg.get_long().unwrap());
+        let values =
+            ["1", "1s", "1%", "a", "index", "fail", "none", "position", "request", "spread", "common", "a=b", "a:1-2"];
+        let possible = arg.get_possible_values();
+        let values = possible.iter().map(|value| value.get_name()).chain(values);
+        let given = |value: &str| match arg.get_action() {
+            ArgAction::SetTrue | ArgAction::Count => vec!["inrush load".to_owned(), flag.clone()],
+            _ => vec!["inrush load".to_owned(), format!("{flag}={value}")],
+        };
+        let mut tried = values.map(|value| command.clone().try_get_matches_from(given(value)));
+        assert!(tried.any(|tried| tried.is_ok()), "{flag}");
+    }
 }
 
 #[test]

@@ -339,7 +339,7 @@ fn binary(head: &[u8]) -> Option<&'static str> {
     MAGICS.iter().find(|(magic, _)| controls && head.starts_with(magic)).map(|&(_, name)| name)
 }
 
-fn no_records(format: Format) -> String {
+pub(super) fn no_records(format: Format) -> String {
     format!("--records is for JSON, and the format is {}; leave it out", format.name())
 }
 

@@ -19,7 +19,9 @@ use super::csv::{self, ColumnType};
 use super::cut::{Boundary, Cutter};
 use super::cut_file::{CutFile, ReadFile};
 use super::dead_letters::DeadLetterDecode;
-use super::format::{Format, FormatOptions, decide, decide_binary, may_be_a_table, names_a_format, separator};
+use super::format::{
+    Format, FormatOptions, decide, decide_binary, may_be_a_table, names_a_format, no_records, separator,
+};
 use super::input::Input;
 use super::json_head;
 use super::json_values::{Hint, Rules, ValuesFile};
@@ -371,6 +373,9 @@ impl Shared {
         let Contents { codec, mut contents, consumed } = unpacked(raw, read, name)?;
         let head = contents.peek(BINARY_LEN, |head| head.contains(&b'\n'));
         let format = decide_binary(&self.options, name, head);
+        if let (Some(format), Some(_)) = (format, &self.options.records) {
+            return Err(SourceError::new(name, no_records(format)));
+        }
         if format == Some(Format::Smile) {
             let record_bytes_max = self.options.document_bytes_max;
             let cutter = Cutter::new(contents, Boundary::Smile, 0, record_bytes_max, Arc::clone(&self.chunks));
