@@ -250,17 +250,20 @@ async fn what_was_changed_since_is_refused_with_what_to_do() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_load_whose_file_was_changed_while_it_was_read_has_nothing_to_resume() {
-    let fake = fake([]).await;
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).after(5).first(1)]).await;
     let text = documents(20_000, 20_000);
     let left: String = text.lines().take(14_000).map(|line| format!("{line}\n")).collect();
     let mut job = Job::new(fake.urls(), "docs", &text);
     job.config.id = Some("id".parse().unwrap());
+    // So that most of it is not read when it changes.
     job.config.limits.memory = 1 << 20;
-    job.config.limits.max_rate = Some(Rate::Docs(DOCS * 4));
+    (job.config.limits.batch_docs, job.config.limits.in_flight) = (Some(100), Some(1));
+    job.config.limits.max_rate = None;
     let load = Loader::new(job.config.clone()).unwrap().start(Box::new(job.source())).await.unwrap();
-    load.progress().wait_for(|progress| progress.docs_settled > 0).await.unwrap();
+    fake.wait_for_held(1).await;
     // As logrotate does it with `copytruncate`.
     std::fs::File::options().write(true).open(&job.path).unwrap().set_len(left.len() as u64).unwrap();
+    fake.release_held();
     let report = load.finish().await;
     assert_eq!((report.status, report.checkpoint.is_none()), (Status::Failed, true), "{report:?}");
     assert!(report.failure.as_ref().is_some_and(|why| why.contains("without --resume")), "{report:?}");

@@ -90,8 +90,10 @@ impl Bake {
             left.extend(clear(&context.keep, &saved).await.err());
         }
         if let Some(report) = report {
+            // A source that was changed while it was read is no load to go on with.
+            let resumable = keeps && (error.is_some() || report.checkpoint.is_some());
             let failure = report.failure.clone().or_else(|| error.map(|error| error.to_string()));
-            let checkpoint = keeps.then(|| context.keep.path());
+            let checkpoint = resumable.then(|| context.keep.path());
             return Ok(self.report(Report { status, failure, checkpoint, ..report }, saved, finishing, left));
         }
         // Without a report of the load there is an error.

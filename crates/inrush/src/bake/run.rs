@@ -314,8 +314,11 @@ impl Bake {
             return None;
         }
         let saved = self.context.saved();
+        // Where one cannot go on, the whole cannot.
+        let resumable = unfinished.iter().all(|report| report.checkpoint.is_some());
         let loaded = saved.parts.iter().filter_map(|part| Some(part.loaded.as_ref()?.0.as_ref().clone()));
-        merge(unfinished.into_iter().chain(loaded).collect(), &saved.index)
+        let merged = merge(unfinished.into_iter().chain(loaded).collect(), &saved.index)?;
+        Some(Report { checkpoint: merged.checkpoint.filter(|_| resumable), ..merged })
     }
 
     /// How the loads have ended.
