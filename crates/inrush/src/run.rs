@@ -15,7 +15,7 @@ use inrush_core::wire::WireChange;
 use inrush_core::{Command, Encoding, Flow, ItemBlock, Note, Pause, PauseTotal, Stop, Time};
 use tokio::sync::{mpsc, watch};
 
-use crate::checkpoint::{Checkpointer, Written};
+use crate::checkpoint::{self, Checkpointer, Written};
 use crate::cluster::stats::IndexStats;
 use crate::cluster::wire::{Forms, probe};
 use crate::cluster::{ClusterError, Created, index, life, stats};
@@ -58,6 +58,8 @@ pub(crate) enum Event {
     Size { name: String, size: IndexStats },
     /// Another index has the name of one that documents went to.
     Replaced(String),
+    /// Another run of the same load has taken the place of this one.
+    Overtaken,
     /// Why this is no time to send; nothing any more with `None`.
     Trouble(Option<Pause>),
     /// Somebody wants nothing to be sent, or that to end.
@@ -275,6 +277,7 @@ impl Run {
                 self.sizes_before.entry(name).or_insert(size);
             }
             Event::Replaced(name) => self.fail(now, targets::replaced(&name)),
+            Event::Overtaken => self.fail(now, checkpoint::OVERTAKEN.to_owned()),
             Event::Trouble(trouble) => self.flow.handle_trouble(now, trouble),
             Event::Hold(hold) => {
                 let hold = match hold {

@@ -7,12 +7,15 @@ mod job;
 
 use std::time::Duration;
 
-use inrush::config::{IdFrom, LoadConfig, StateFolder};
-use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
-use inrush::{LoadError, Loader, Status};
+use inrush::config::{IdFrom, LoadConfig, Rate, StateFolder};
+use inrush::source::{
+    FormatOptions, SourceSpec, Warnings, open,
+};
+use inrush::{LOADS_INDEX, LoadError, Loader, Status};
 use inrush_testbed::client::Client;
-use inrush_testbed::{Fault, Rule};
+use inrush_testbed::{FakeCluster, Fault, Faults, Rule};
 use job::{DOCS, Job, documents, expected, fake, numbers};
+use serde_json::{Value, json};
 
 /// As a job runner gives it, again and again.
 fn once(job: &Job) -> LoadConfig {
@@ -147,4 +150,236 @@ async fn who_may_not_keep_records_in_the_cluster_has_them_in_the_state_folder() 
     assert_eq!(job.load(once(&job)).await.ended_before, None);
     assert!(job.load(once(&job)).await.ended_before.is_some());
     assert_eq!(fake.documents("own").len() as u64, DOCS);
+}
+
+/// What is written down in the cluster about the only load.
+fn record(fake: &FakeCluster) -> Value {
+    let records = fake.documents(LOADS_INDEX);
+    assert_eq!(records.len(), 1);
+    records[0].json()
+}
+
+/// Another machine, or another version, writes the record.
+async fn put_record(fake: &FakeCluster, record: &Value) {
+    let id = &fake.documents(LOADS_INDEX)[0].id;
+    let client = Client::new(&fake.url()).unwrap();
+    client.json("PUT", &format!("/{LOADS_INDEX}/_doc/{id}"), record.clone()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_ids_a_load_whose_index_was_made_anew_is_not_made_twice() {
+    let fake = fake([]).await;
+    let client = Client::new(&fake.url()).unwrap();
+    for (index, ids, made_anew) in [("anew", false, true), ("anew-ids", true, true), ("gone", false, false)] {
+        for elsewhere in [false, true] {
+            let index = format!("{index}-{elsewhere}");
+            let job = ndjson(fake.urls(), &index, ids).await;
+            job.crash(once(&job), 500).await;
+            client.json("DELETE", &format!("/{index}"), Value::Null).await.unwrap();
+            if made_anew {
+                client.json("PUT", &format!("/{index}"), json!({})).await.unwrap();
+            }
+            let config = if elsewhere { self::elsewhere(&job, "another-machine") } else { once(&job) };
+            if made_anew && !ids {
+                let why = job.refusal(config).await;
+                assert!(why.contains("there twice") && why.contains("--recreate"), "{index}: {why}");
+                assert!(elsewhere || why.contains("was deleted and made anew"), "{index}: {why}");
+            } else {
+                assert_eq!(job.load(config).await.status, Status::Complete, "{index}");
+                assert_eq!(fake.documents(&index).len() as u64, DOCS, "{index}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_indices_one_that_is_gone_does_not_make_the_others_new() {
+    let fake = fake([]).await;
+    let job = ndjson(fake.urls(), "logs-{t}", false).await;
+    job.crash(once(&job), 500).await;
+    Client::new(&fake.url()).unwrap().json("DELETE", "/logs-t1", Value::Null).await.unwrap();
+    let why = job.refusal(once(&job)).await;
+    assert!(why.contains("the index logs-t1 does not exist any more") && why.contains("there twice"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_is_not_gone_on_from_after_another_machine_has_begun() {
+    let fake = fake([]).await;
+    let job = ndjson(fake.urls(), "two-machines", true).await;
+    job.crash(once(&job), 500).await;
+    let other = Loader::new(elsewhere(&job, "b")).unwrap().start(Box::new(job.source())).await.unwrap();
+    let refused = Loader::new(once(&job)).unwrap().run(job.source()).await.unwrap_err();
+    assert!(matches!(&refused, LoadError::Busy(why) if why.contains("is running")), "{refused}");
+    let other = other.finish().await;
+    assert_eq!(other.status, Status::Complete);
+
+    let requests = fake.bulk_requests().len();
+    let again = job.load(once(&job)).await;
+    assert_eq!((again.run_id, again.ended_before.is_some()), (other.run_id, true));
+    assert_eq!(fake.bulk_requests().len(), requests, "nothing is sent");
+    assert!(job.left().iter().all(|path| path.extension().is_none_or(|e| e != "json")), "{:?}", job.left());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_that_another_machine_made_old_is_not_gone_on_from() {
+    for ids in [false, true] {
+        let fake = fake([]).await;
+        let job = ndjson(fake.urls(), "old", ids).await;
+        job.crash(once(&job), 500).await;
+        if ids {
+            job.crash(elsewhere(&job, "b"), 500).await;
+            let report = job.load(once(&job)).await;
+            assert_eq!((report.status, report.this_run.is_none()), (Status::Complete, true), "from the beginning");
+            assert_eq!(numbers(&fake, "old"), expected(DOCS, DOCS));
+        } else {
+            let mine = record(&fake);
+            let mut others = mine.clone();
+            others["run"] = "another".into();
+            put_record(&fake, &others).await;
+            let why = job.refusal(once(&job)).await;
+            assert!(why.contains("run another of this load began") && why.contains("there twice"), "{why}");
+            assert_eq!(record(&fake), others);
+            // Where there was no other run, it goes on.
+            put_record(&fake, &mine).await;
+            assert!(job.load(once(&job)).await.this_run.is_some());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_shows_that_it_lives_while_it_looks_at_the_cluster() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).path("/slow-master").first(1)]).await;
+    let job = ndjson(fake.urls(), "slow-master", false).await;
+    let (config, source) = (once(&job), job.source());
+    let first = tokio::spawn(async move { Loader::new(config).unwrap().run(source).await });
+    fake.wait_for_held(1).await;
+    let refused = Loader::new(elsewhere(&job, "another-machine")).unwrap().run(job.source()).await.unwrap_err();
+    assert!(matches!(&refused, LoadError::Busy(why) if why.contains("is running")), "{refused}");
+    fake.release_held();
+    assert_eq!(first.await.unwrap().unwrap().status, Status::Complete);
+    assert_eq!(fake.documents("slow-master").len() as u64, DOCS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_place_was_taken_sends_nothing_any_more() {
+    for begun in [false, true] {
+        let held = Rule::new(Fault::HoldBeforeApplying).path("/overtaken").first(1);
+        let fake = fake((!begun).then_some(held)).await;
+        let mut job = ndjson(fake.urls(), "overtaken", false).await;
+        // It would take minutes.
+        job.config.limits.max_rate = Some(Rate::Docs(20));
+        let (config, source) = (once(&job), job.source());
+        let first = tokio::spawn(async move { Loader::new(config).unwrap().run(source).await });
+        let sent = || record(&fake)["sent"] == json!(true);
+        match begun {
+            false => fake.wait_for_held(1).await,
+            true => {
+                while fake.bulk_requests().is_empty() || !sent() {
+                    tokio::task::yield_now().await
+                }
+            }
+        }
+        let mut others = record(&fake);
+        others["run"] = "another".into();
+        put_record(&fake, &others).await;
+        fake.release_held();
+        let ended = first.await.unwrap();
+        if begun {
+            let report = ended.unwrap();
+            assert_eq!(report.status, Status::Failed);
+            assert!(report.failure.is_some_and(|why| why.contains("another run of this load has begun")));
+        } else {
+            assert!(matches!(&ended, Err(LoadError::Busy(_))), "{ended:?}");
+            assert_eq!(fake.bulk_requests().len(), 0);
+        }
+        assert_eq!(record(&fake), others, "it is left to the other run");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_somebody_deletes_comes_back() {
+    let fake = fake([]).await;
+    let mut job = ndjson(fake.urls(), "deleted", true).await;
+    job.config.limits.max_rate = Some(Rate::Docs(DOCS * 4));
+    let load = Loader::new(once(&job)).unwrap().start(Box::new(job.source())).await.unwrap();
+    let client = Client::new(&fake.url()).unwrap();
+    client.json("DELETE", &format!("/{LOADS_INDEX}"), Value::Null).await.unwrap();
+    assert_eq!(load.finish().await.status, Status::Complete);
+    assert_eq!(record(&fake)["report"]["status"], "complete");
+    assert!(job.load(elsewhere(&job, "another-machine")).await.ended_before.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_read_records_and_not_write_them_has_them_in_the_state_folder() {
+    // The first question is whether there is a record.
+    let forbidden = || Faults::new([Rule::new(Fault::RequestForbidden).path(LOADS_INDEX).after(1)]);
+    let fake = fake(forbidden().rules).await;
+    let job = ndjson(fake.urls(), "reader", false).await;
+    assert_eq!(job.load(once(&job)).await.ended_before, None);
+    fake.set_faults(forbidden());
+    assert!(job.load(once(&job)).await.ended_before.is_some());
+
+    // The record is another user's, and of other data.
+    fake.set_faults(Faults::default());
+    std::fs::write(&job.path, documents(10, 10)).unwrap();
+    job.load(elsewhere(&job, "another-user")).await;
+    std::fs::write(&job.path, documents(20, 20)).unwrap();
+    for ended in [false, true] {
+        fake.set_faults(forbidden());
+        assert_eq!(job.load(once(&job)).await.ended_before.is_some(), ended);
+    }
+    assert_eq!(fake.documents("reader").len() as u64, DOCS + 30);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_of_records_is_made_only_where_it_is_missing() {
+    let fake = fake([]).await;
+    let job = ndjson(fake.urls(), "made", false).await;
+    Client::new(&fake.url()).unwrap().json("PUT", &format!("/{LOADS_INDEX}"), json!({})).await.unwrap();
+    fake.clear_requests();
+    job.load(once(&job)).await;
+    let made = format!("/{LOADS_INDEX}");
+    assert!(fake.requests().iter().all(|request| request.path != made), "a user may lack the right to");
+    assert_eq!(record(&fake)["report"]["status"], "complete");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_that_is_refused_leaves_the_record_as_it_was() {
+    let fake = fake([]).await;
+    let job = ndjson(fake.urls(), "refused", false).await;
+    let mut wrong = once(&job);
+    wrong.pipeline = Some("missing".to_owned());
+    let why = job.refusal(wrong.clone()).await;
+    assert!(why.contains("missing"), "{why}");
+    assert_eq!(fake.documents(LOADS_INDEX).len(), 0);
+
+    let report = job.load(once(&job)).await;
+    let before = record(&fake);
+    job.refusal(wrong).await;
+    assert_eq!(record(&fake), before);
+    for config in [once(&job), elsewhere(&job, "another-machine")] {
+        assert_eq!(job.load(config).await.run_id, report.run_id, "it is the end that counts");
+    }
+    Client::new(&fake.url()).unwrap().json("DELETE", &format!("/{LOADS_INDEX}"), Value::Null).await.unwrap();
+    assert!(job.load(once(&job)).await.ended_before.is_some(), "the state folder has it, too");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_of_another_version_does_not_stop_loads() {
+    let fake = fake([]).await;
+    for (index, ids) in [("versions", true), ("versions-no-ids", false)] {
+        Client::new(&fake.url()).unwrap().json("DELETE", &format!("/{LOADS_INDEX}"), Value::Null).await.unwrap();
+        let job = ndjson(fake.urls(), index, ids).await;
+        job.load(once(&job)).await;
+        let mut other = record(&fake);
+        other["report"]["plan"] = json!({"something": "new"});
+        put_record(&fake, &other).await;
+        if !ids {
+            let why = job.refusal(once(&job)).await;
+            assert!(why.contains("another version of inrush") && why.contains("there twice"), "{why}");
+            std::fs::write(&job.path, documents(7, 7)).unwrap();
+        }
+        let report = job.load(once(&job)).await;
+        assert_eq!((report.status, report.ended_before), (Status::Complete, None), "{index}");
+    }
 }

@@ -14,8 +14,9 @@ mod writer;
 use std::sync::Arc;
 
 pub(crate) use job::Job;
-pub(crate) use open::{Beginning, open};
+pub(crate) use open::{Beginning, Opened, open};
 pub use record::LOADS_INDEX;
+pub(crate) use record::OVERTAKEN;
 use state::Saved;
 pub(crate) use state::{SavedLetters, State, StateError};
 pub(crate) use writer::{Checkpointer, Written};

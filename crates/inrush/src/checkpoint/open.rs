@@ -8,11 +8,11 @@ use inrush_core::Checkpoint;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::job::Job;
-use super::record::{Record, Records};
+use super::record::{Claim, Kept, Record, Records};
 use super::state::{Saved, State, StateError};
 use super::{Checkpointer, uuid, write};
-use crate::cluster::index;
 use crate::cluster::stats::IndexStats;
+use crate::cluster::{ClusterError, index};
 use crate::config::LoadConfig;
 use crate::dead_letter::SyncPoint;
 use crate::error::LoadError;
@@ -22,14 +22,20 @@ use crate::run::Event;
 use crate::source::{Repeats, Source};
 use crate::transport::Transport;
 
+/// What is said where another run was faster.
+const BEGUN: &str =
+    "another load of the same sources into the same index has begun just now; start this one again after its end";
+
 /// The state of a job that has not begun.
 pub(crate) struct Opened {
     state: State,
     job: Job,
     /// The checkpoint to go on from.
     pub(crate) saved: Option<Saved>,
-    /// Of a load that is to be made once: its record, and what is written there.
-    once: Option<(Records, Record)>,
+    /// Of a load that is to be made once: why it cannot go on from the checkpoint that is there.
+    unusable: Option<String>,
+    /// Of a load that is to be made once.
+    record: Option<Kept>,
 }
 
 /// Looks for the job's checkpoint and locks it. `None` where there will be none.
@@ -75,22 +81,17 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
     };
     let found = state.read();
     if config.once {
-        let saved = match found {
-            Ok(None) => None,
-            Ok(Some(saved)) => match saved.job.differences(&job) {
-                differences if differences.is_empty() => Some(saved),
-                differences => {
-                    let why = format!("this is not the load that was cut off: {}", differences.join("; "));
-                    begin_anew(config, source.has_ids(), &why)?;
-                    None
-                }
-            },
-            Err(why) => {
-                begin_anew(config, source.has_ids(), &why)?;
-                None
+        let (saved, unusable) = match found {
+            Ok(None) => (None, None),
+            Ok(Some(saved)) => {
+                let differences = saved.job.differences(&job);
+                let why = || format!("this is not the load that was cut off: {}", differences.join("; "));
+                let unusable = (!differences.is_empty()).then(why);
+                (Some(saved), unusable)
             }
+            Err(why) => (None, Some(why)),
         };
-        return Ok(Some(Opened { state, job, saved, once: None }));
+        return Ok(Some(Opened { state, job, saved, unusable, record: None }));
     }
     if !config.resume {
         match found {
@@ -107,7 +108,7 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
             }
             Err(why) => tracing::warn!("{why}; it is replaced"),
         }
-        return Ok(Some(Opened { state, job, saved: None, once: None }));
+        return Ok(Some(Opened { state, job, saved: None, unusable: None, record: None }));
     }
     let Some(saved) = found.map_err(|why| refuse(format!("{why}; load again without --resume")))? else {
         let others = match state.others() {
@@ -126,7 +127,7 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
             differences.join("; ")
         )));
     }
-    Ok(Some(Opened { state, job, saved: Some(saved), once: None }))
+    Ok(Some(Opened { state, job, saved: Some(saved), unusable: None, record: None }))
 }
 
 fn refuse(why: impl Into<String>) -> LoadError {
@@ -146,25 +147,58 @@ fn begin_anew(config: &LoadConfig, source_has_ids: bool, why: &str) -> Result<()
     )))
 }
 
-/// What became of an index that took documents, if one of them is another one now.
-async fn changed_index(
-    indices: &BTreeMap<String, Option<String>>,
-    transport: &Transport,
-) -> Result<Option<String>, LoadError> {
-    for (name, before) in indices {
-        let Some(before) = before else { continue };
-        let problem = match index::uuids(transport, name).await {
-            // What may not be looked at any more may still be written to.
-            Err(e) if e.status() == Some(403) => continue,
-            found => match found?.get(name) {
-                Some(now) if now == before => continue,
-                Some(_) => "was deleted and made anew",
-                None => "does not exist any more",
-            },
-        };
-        return Ok(Some(format!("the index {name} {problem}")));
+/// What became of the indices that took documents.
+enum Since {
+    /// As far as can be seen they are what they were.
+    Same,
+    /// None of them exists any more, and why that is known.
+    Gone(String),
+    /// One is another now, or gone while others are there: documents may be in.
+    Changed(String),
+}
+
+impl Since {
+    async fn look(indices: &BTreeMap<String, Option<String>>, transport: &Transport) -> Result<Since, ClusterError> {
+        let (mut gone, mut why) = (0, None);
+        for (name, before) in indices {
+            let Some(before) = before else { continue };
+            let problem = match index::uuids(transport, name).await {
+                // What may not be looked at any more may still be written to.
+                Err(e) if e.status() == Some(403) => continue,
+                found => match found?.get(name) {
+                    Some(now) if now == before => continue,
+                    Some(_) => "was deleted and made anew",
+                    None => {
+                        gone += 1;
+                        "does not exist any more"
+                    }
+                },
+            };
+            why.get_or_insert_with(|| format!("the index {name} {problem}"));
+        }
+        Ok(match why {
+            None => Since::Same,
+            Some(why) if gone == indices.len() => Since::Gone(why),
+            Some(why) => Since::Changed(why),
+        })
     }
-    Ok(None)
+
+    /// What changed, in words.
+    fn problem(&self) -> Option<&str> {
+        match self {
+            Since::Same => None,
+            Since::Gone(why) | Since::Changed(why) => Some(why),
+        }
+    }
+}
+
+/// The report of a run that came to its end, if there is nothing to do since.
+enum Ended {
+    Report(Box<Report>),
+    /// It is a new load, and what changed.
+    Changed(String),
+    /// Another version of inrush wrote the report, and why it cannot be read.
+    Unknown(String),
 }
 
 /// What is known when a run begins.
@@ -195,72 +229,160 @@ impl Opened {
         run_id: &str,
         transport: &Arc<Transport>,
     ) -> Result<Option<Report>, LoadError> {
-        if let Some(saved) = &self.saved
-            && let Some(problem) = changed_index(&saved.indices, transport).await?
-        {
-            if !config.once {
-                return Err(refuse(format!(
+        let since = match &self.saved {
+            Some(saved) => Since::look(&saved.indices, transport).await?,
+            None => Since::Same,
+        };
+        let Some(folder) = config.state.as_ref().filter(|_| config.once) else {
+            return match since.problem() {
+                None => Ok(None),
+                Some(problem) => Err(refuse(format!(
                     "{problem} since the load was cut off, so what was loaded is gone; leave --resume out to load from the beginning"
-                )));
-            }
-            tracing::warn!("{problem} since the load was cut off; it is loaded from the beginning");
-            self.saved = None;
-        }
-        let Some(folder) = config.state.as_ref().filter(|_| config.once) else { return Ok(None) };
+                ))),
+            };
+        };
         let (key, ended) = (self.job.key(), self.state.ended_path());
         let mut records = Records::new(Arc::clone(transport), key, ended, folder.sign_of_life);
-        let mut found = records.find().await?;
-        let checkpoint = std::path::absolute(self.state.path()).unwrap_or_else(|_| self.state.path().to_owned());
-        let mut record = Record::new(self.job.clone(), run_id, checkpoint);
-        record.sent = self.saved.is_some();
-        if let (None, Some(earlier)) = (&self.saved, &mut found) {
-            let then = &mut earlier.record;
-            let changed = changed_index(&then.indices, transport).await?;
-            let differences = then.job.differences(&self.job);
-            match then.report.take() {
-                Some(report) if changed.is_none() && differences.is_empty() => {
-                    return Ok(Some(Report { ended_before: Some(then.at.clone()), ..report }));
+        let found = records.find().await?;
+        // What a run has left in the indices that this one does not go on with, and why.
+        let mut left = None;
+        if let Some(earlier) = &found {
+            let then = &earlier.record;
+            let goes_on = self.saved.as_ref().filter(|saved| then.is_of(saved)).is_some();
+            match self.ended(then, transport).await? {
+                Some(Ended::Report(report)) => return Ok(Some(self.over(*report))),
+                Some(Ended::Changed(why)) => {
+                    tracing::warn!("this load came to its end at {}; {why}: it is a new load", then.at);
                 }
-                Some(_) => {
-                    let why: Vec<String> = changed.into_iter().chain(differences).collect();
-                    tracing::warn!("this load came to its end at {}; {}: it is a new load", then.at, why.join("; "));
-                }
+                Some(Ended::Unknown(why)) => left = Some((why, then.indices.clone())),
+                None if goes_on => {}
                 None => {
                     if records.lives(earlier).await? {
                         let why = "another load of the same sources into the same index is running, maybe on another machine; start this one again after its end";
                         return Err(LoadError::Busy(why.to_owned()));
                     }
-                    let then = &earlier.record;
-                    if then.sent && changed.is_none() {
+                    let gone = matches!(Since::look(&then.indices, transport).await?, Since::Gone(_));
+                    if then.sent && !gone {
                         let why = format!(
                             "run {} of this load began at {}, and its checkpoint {} is not here (--state names its folder)",
                             then.run,
                             then.at,
                             then.checkpoint.display()
                         );
-                        begin_anew(config, source_has_ids, &why)?;
+                        left = Some((why, then.indices.clone()));
                     }
                 }
             }
+            if !goes_on && self.saved.is_some() && self.unusable.is_none() {
+                self.unusable = Some(format!(
+                    "run {} of this load began at {}, after the checkpoint {} was written (--resume in the place of --once goes on from that)",
+                    then.run,
+                    then.at,
+                    self.state.path().display()
+                ));
+            }
         }
-        if !records.claim(&record, found.as_ref()).await? {
-            let why = "another load of the same sources into the same index has begun just now; start this one again after its end";
-            return Err(LoadError::Busy(why.to_owned()));
+        let problem = since.problem().map(|problem| format!("{problem} since the load was cut off"));
+        if let Some(why) = problem.or(self.unusable.take()) {
+            let indices = self.saved.take().map(|saved| saved.indices).unwrap_or_default();
+            match since {
+                Since::Gone(_) => tracing::warn!("{why}; it is loaded from the beginning"),
+                Since::Same | Since::Changed(_) => left = left.or(Some((why, indices))),
+            }
         }
-        self.once = Some((records, record));
+        if let Some((why, _)) = &left {
+            begin_anew(config, source_has_ids, why)?;
+        }
+        let checkpoint = std::path::absolute(self.state.path()).unwrap_or_else(|_| self.state.path().to_owned());
+        let mut record = Record::new(self.job.clone(), run_id, checkpoint, self.saved.as_ref());
+        if let Some((_, indices)) = left {
+            // Whoever comes after this run, if it sends nothing, has to know of them, too.
+            (record.sent, record.indices) = (true, indices);
+        }
+        match records.claim(record, found).await? {
+            Claim::Ours(kept) => self.record = Some(kept),
+            Claim::Taken => return Err(LoadError::Busy(BEGUN.to_owned())),
+            Claim::Forbidden(here, kept) => {
+                self.record = Some(kept);
+                if let Some(here) = here
+                    && let Some(Ended::Report(report)) = self.ended(&here.record, transport).await?
+                {
+                    return Ok(Some(self.over(*report)));
+                }
+            }
+        }
         Ok(None)
+    }
+
+    /// What there is to do after a run that came to its end; `None` if it did not.
+    async fn ended(&self, then: &Record, transport: &Transport) -> Result<Option<Ended>, LoadError> {
+        let Some(report) = &then.report else { return Ok(None) };
+        let since = Since::look(&then.indices, transport).await?;
+        let differences = then.job.differences(&self.job);
+        let changed: Vec<String> = since.problem().map(str::to_owned).into_iter().chain(differences).collect();
+        if !changed.is_empty() {
+            return Ok(Some(Ended::Changed(changed.join("; "))));
+        }
+        Ok(Some(match serde_json::from_value::<Report>(report.clone()) {
+            Ok(report) => Ended::Report(Box::new(Report { ended_before: Some(then.at.clone()), ..report })),
+            Err(error) => Ended::Unknown(format!(
+                "this load came to its end at {}, and another version of inrush wrote its report, which cannot be read ({error})",
+                then.at
+            )),
+        }))
+    }
+
+    /// There is nothing to do. A checkpoint is from before that.
+    fn over(&self, report: Report) -> Report {
+        if let Err(error) = self.state.remove() {
+            tracing::warn!("cannot remove the checkpoint {}: {error}", self.state.path().display());
+        }
+        report
+    }
+
+    /// The load does not begin: other starts find what this one has found.
+    pub(crate) async fn withdraw(self) {
+        if let Some(record) = self.record {
+            record.withdraw().await;
+        }
     }
 
     /// Writes the first checkpoint, which replaces one that is not gone on from. `None` where that is not possible and not required.
     pub(crate) async fn begin(
-        self,
+        mut self,
         config: &LoadConfig,
         transport: Arc<Transport>,
         events: UnboundedSender<Event>,
         beginning: Beginning<'_>,
     ) -> Result<Option<Checkpointer>, LoadError> {
-        let Opened { state, job, saved, once } = self;
-        let Beginning { run_id, started, before, index, sizes_before, letters, swap } = beginning;
+        let (record, started) = (self.record.take(), beginning.started);
+        let written = self.write_first(config, &transport, beginning).await;
+        let kept = match (record, &written) {
+            (Some(record), Ok(Some((_, saved)))) => {
+                let events = events.clone();
+                let overtaken = move || drop(events.send(Event::Overtaken));
+                let Some(kept) = record.sends(saved.indices.clone(), overtaken).await? else {
+                    return Err(LoadError::Busy(BEGUN.to_owned()));
+                };
+                Some(kept)
+            }
+            (Some(record), _) => {
+                record.withdraw().await;
+                None
+            }
+            (None, _) => None,
+        };
+        Ok(written?.map(|(state, saved)| Checkpointer::new(state, transport, events, saved, config, started, kept)))
+    }
+
+    async fn write_first(
+        self,
+        config: &LoadConfig,
+        transport: &Transport,
+        beginning: Beginning<'_>,
+    ) -> Result<Option<(Arc<State>, Saved)>, LoadError> {
+        let Opened { state, job, saved, .. } = self;
+        let Beginning { run_id, before, index, sizes_before, letters, swap, .. } = beginning;
         let mut saved = saved.unwrap_or_else(|| Saved {
             job: job.clone(),
             runs: Vec::new(),
@@ -286,7 +408,7 @@ impl Opened {
                     before.join(", ")
                 );
             }
-            saved.indices.insert(index.to_owned(), uuid(&transport, index).await?);
+            saved.indices.insert(index.to_owned(), uuid(transport, index).await?);
         }
         let state = Arc::new(state);
         if let Err(e) = write(Arc::clone(&state), saved.clone(), None).await {
@@ -297,13 +419,6 @@ impl Opened {
             tracing::warn!("{why}; this load cannot be resumed");
             return Ok(None);
         }
-        let kept = match once {
-            Some((records, mut record)) => {
-                (record.sent, record.indices) = (true, saved.indices.clone());
-                Some(records.keep(record).await?)
-            }
-            None => None,
-        };
-        Ok(Some(Checkpointer::new(state, transport, events, saved, config, started, kept)))
+        Ok(Some((state, saved)))
     }
 }

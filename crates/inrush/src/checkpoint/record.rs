@@ -9,11 +9,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::Method;
+use inrush_core::guard::Version;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::job::Job;
+use super::state::Saved;
 use crate::cluster::{ClusterError, CreateIndex, index};
 use crate::report::Report;
 use crate::transport::Transport;
@@ -27,11 +29,20 @@ const TIMEOUT: &str = "timeout=10s";
 /// So many signs of life are waited for before a run counts as dead.
 const SIGNS_MISSED: u32 = 3;
 
+/// So often the record is written where it is not what it was when it was read.
+const TRIES: u32 = 5;
+
+/// Why a load ends that was made once, and is being made elsewhere.
+pub(crate) const OVERTAKEN: &str = "another run of this load has begun elsewhere, because this one showed no sign of life for too long; the other one goes on alone";
+
 /// What is written down about a load.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) job: Job,
     pub(super) run: String,
+    /// The runs before it, where it goes on from a checkpoint of theirs.
+    #[serde(default)]
+    pub(super) after: Vec<String>,
     /// When it was written, in UTC.
     pub(super) at: String,
     /// The checkpoint of the run.
@@ -40,27 +51,39 @@ pub(super) struct Record {
     pub(super) sent: bool,
     /// The indices that took documents, as a checkpoint has them.
     pub(super) indices: BTreeMap<String, Option<String>>,
-    /// Rises while the run lives.
-    beat: u64,
-    /// How it ended; none: it has not.
-    pub(super) report: Option<Report>,
+    /// How it ended, a [`Report`] of the version of inrush that wrote it; none: it has not.
+    pub(super) report: Option<Value>,
 }
 
 impl Record {
-    pub(super) fn new(job: Job, run: &str, checkpoint: PathBuf) -> Self {
-        let (at, run) = (utc(SystemTime::now()), run.to_owned());
-        Record { job, run, at, checkpoint, sent: false, indices: BTreeMap::new(), beat: 0, report: None }
+    /// `after`: the checkpoint that the run goes on from.
+    pub(super) fn new(job: Job, run: &str, checkpoint: PathBuf, after: Option<&Saved>) -> Self {
+        Record {
+            job,
+            run: run.to_owned(),
+            after: after.map(|saved| saved.runs.clone()).unwrap_or_default(),
+            at: utc(SystemTime::now()),
+            checkpoint,
+            sent: after.is_some(),
+            indices: after.map(|saved| saved.indices.clone()).unwrap_or_default(),
+            report: None,
+        }
+    }
+
+    /// Whether the checkpoint is of this run, or of one that it goes on with or that has gone on
+    /// with it.
+    pub(super) fn is_of(&self, saved: &Saved) -> bool {
+        saved.runs.iter().any(|run| *run == self.run || self.after.contains(run))
     }
 }
 
 /// A record that was found, and its version in the cluster.
 pub(super) struct Found {
     pub(super) record: Record,
-    version: Option<(u64, u64)>,
+    version: Option<Version>,
 }
 
 /// The record of one load.
-#[derive(Clone)]
 pub(super) struct Records {
     transport: Arc<Transport>,
     key: String,
@@ -69,28 +92,37 @@ pub(super) struct Records {
     sign_of_life: Duration,
     /// The cluster does not let this user keep records.
     forbidden: bool,
+    /// The index is there.
+    has_index: bool,
 }
 
 impl Records {
     pub(super) fn new(transport: Arc<Transport>, key: String, ended: PathBuf, sign_of_life: Duration) -> Self {
-        Records { transport, key, ended, sign_of_life, forbidden: false }
+        Records { transport, key, ended, sign_of_life, forbidden: false, has_index: false }
     }
 
     /// What an earlier run has written down.
     pub(super) async fn find(&mut self) -> Result<Option<Found>, ClusterError> {
-        match self.ask().await {
-            Err(error) if error.status() == Some(403) => {
-                tracing::warn!(
-                    "{error}; the state folder alone knows now what this load has done: keep it, or let this user read and write {LOADS_INDEX}"
-                );
-                self.forbidden = true;
-            }
+        match self.read().await {
+            Err(error) if error.status() == Some(403) => self.forbid(&error),
             found => {
                 if let Some(found) = found? {
                     return Ok(Some(found));
                 }
             }
         }
+        self.find_here()
+    }
+
+    fn forbid(&mut self, error: &ClusterError) {
+        tracing::warn!(
+            "{error}; the state folder alone knows now what this load has done: keep it, or let this user read and write {LOADS_INDEX}"
+        );
+        self.forbidden = true;
+    }
+
+    /// What is written down in the state folder.
+    fn find_here(&self) -> Result<Option<Found>, ClusterError> {
         let text = match std::fs::read(&self.ended) {
             Ok(text) => text,
             // Nothing has ended here.
@@ -100,19 +132,23 @@ impl Records {
         Ok(Some(Found { record, version: None }))
     }
 
-    async fn ask(&self) -> Result<Option<Found>, ClusterError> {
+    /// The record as it is on its shard now, whatever was refreshed.
+    async fn read(&mut self) -> Result<Option<Found>, ClusterError> {
         let what = format!("reading the record of this load from {LOADS_INDEX}");
         let answer = self.transport.ask(Method::GET, &self.document(""), None).await?;
         let body = answer.json(&what)?;
         match answer.status() {
             200 => {}
-            404 => return Ok(None),
+            404 => {
+                self.has_index = body.get("found").is_some();
+                return Ok(None);
+            }
             status => return Err(ClusterError::from_status(&what, status, &body)),
         }
+        self.has_index = true;
         let record = body.get("_source").cloned().unwrap_or_default();
         let record = serde_json::from_value(record).map_err(|error| self.damaged(&error))?;
-        let number = |key| body.get(key).and_then(Value::as_u64);
-        Ok(Some(Found { record, version: number("_seq_no").zip(number("_primary_term")) }))
+        Ok(Some(Found { record, version: Some(version(&what, &body)?) }))
     }
 
     fn damaged(&self, error: &serde_json::Error) -> ClusterError {
@@ -126,9 +162,9 @@ impl Records {
         format!("/{LOADS_INDEX}/_doc/{}{query}", self.key)
     }
 
-    /// Whether the run of this record, which has not ended, still lives. Takes as long as some
-    /// signs of life.
-    pub(super) async fn lives(&self, found: &Found) -> Result<bool, ClusterError> {
+    /// Whether the run of this record, which has not ended, still lives: whether it writes the record
+    /// anew. Takes as long as some signs of life.
+    pub(super) async fn lives(&mut self, found: &Found) -> Result<bool, ClusterError> {
         let wait = self.sign_of_life * SIGNS_MISSED;
         tracing::warn!(
             "a run of this load began at {} and has not told its end; waiting up to {} s for a sign of life",
@@ -137,34 +173,27 @@ impl Records {
         );
         for _ in 0..SIGNS_MISSED {
             tokio::time::sleep(self.sign_of_life).await;
-            if self.ask().await?.is_some_and(|now| now.record.beat != found.record.beat) {
+            if self.read().await?.is_some_and(|now| now.version != found.version) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Writes the record of a run that begins over the one that was found. False where another run
-    /// was faster.
-    pub(super) async fn claim(&self, record: &Record, found: Option<&Found>) -> Result<bool, ClusterError> {
-        if self.forbidden {
-            return self.forget().map(|()| true);
-        }
-        let query = match found.and_then(|found| found.version) {
-            Some((seq_no, term)) => format!("?if_seq_no={seq_no}&if_primary_term={term}&{TIMEOUT}"),
-            None => {
-                let settings = json!({"index": {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": true}});
-                let mappings = json!({"dynamic": false});
-                let how = CreateIndex { settings: Some(settings), mappings: Some(mappings), ..CreateIndex::default() };
-                index::create(&self.transport, LOADS_INDEX, &how).await?;
-                format!("?op_type=create&{TIMEOUT}")
+    /// Writes the record of a run that begins over the one that was found, and shows signs of life
+    /// from now on.
+    pub(super) async fn claim(self, record: Record, found: Option<Found>) -> Result<Claim, ClusterError> {
+        let (before, version) = found.map_or((None, None), |found| (Some(found.record), found.version));
+        let mut place = Place { before: before.filter(|_| version.is_some()), records: self, record, version };
+        match place.write().await {
+            Err(error) if error.status() == Some(403) => {
+                place.records.forbid(&error);
+                Ok(Claim::Forbidden(place.records.find_here()?, place.keep(|| {})))
             }
-        };
-        match self.put(record, &query).await {
-            Err(error) if error.status() == Some(409) => Ok(false),
+            Ok(false) => Ok(Claim::Taken),
             written => {
                 written?;
-                self.forget().map(|()| true)
+                Ok(Claim::Ours(place.keep(|| {})))
             }
         }
     }
@@ -180,51 +209,165 @@ impl Records {
         }
     }
 
-    async fn put(&self, record: &Record, query: &str) -> Result<(), ClusterError> {
+    /// Writes the record over this version, or where there is none. None: that is not what is there.
+    async fn put(&mut self, record: &Record, over: Option<Version>) -> Result<Option<Version>, ClusterError> {
         let what = format!("writing the record of this load to {LOADS_INDEX}");
         let document = serde_json::to_value(record)
             .map_err(|error| ClusterError::Reply { what: what.clone(), problem: error.to_string() })?;
-        let answer = self.transport.ask(Method::PUT, &self.document(query), Some(&document)).await?;
+        if !self.has_index {
+            let settings = json!({"index": {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": true}});
+            let mappings = json!({"dynamic": false});
+            let how = CreateIndex { settings: Some(settings), mappings: Some(mappings), ..CreateIndex::default() };
+            index::create(&self.transport, LOADS_INDEX, &how).await?;
+            self.has_index = true;
+        }
+        let query = over.map_or_else(|| format!("?op_type=create&{TIMEOUT}"), at);
+        let answer = self.transport.ask(Method::PUT, &self.document(&query), Some(&document)).await?;
+        let body = answer.json(&what)?;
         match answer.status() {
-            200..=299 => Ok(()),
+            200..=299 => version(&what, &body).map(Some),
+            404 | 409 => Ok(None),
+            status => Err(ClusterError::from_status(&what, status, &body)),
+        }
+    }
+
+    /// Deletes the record, if it has this version.
+    async fn delete(&self, over: Version) -> Result<(), ClusterError> {
+        let what = format!("deleting the record of this load from {LOADS_INDEX}");
+        let answer = self.transport.ask(Method::DELETE, &self.document(&at(over)), None).await?;
+        match answer.status() {
+            200..=299 | 404 | 409 => Ok(()),
             status => Err(ClusterError::from_status(&what, status, &answer.json(&what)?)),
         }
     }
+}
 
-    /// Writes down that documents are sent from now on, and shows signs of life until the load
-    /// ends.
-    pub(super) async fn keep(self, record: Record) -> Result<Kept, ClusterError> {
-        if !self.forbidden {
-            self.put(&record, &format!("?{TIMEOUT}")).await?;
+fn at(version: Version) -> String {
+    format!("?if_seq_no={}&if_primary_term={}&{TIMEOUT}", version.seq_no, version.primary_term)
+}
+
+fn version(what: &str, body: &Value) -> Result<Version, ClusterError> {
+    let number = |key: &str| {
+        body.get(key)
+            .and_then(Value::as_u64)
+            .ok_or_else(|| ClusterError::Reply { what: what.to_owned(), problem: format!("no number at {key}") })
+    };
+    Ok(Version { seq_no: number("_seq_no")?, primary_term: number("_primary_term")? })
+}
+
+/// What became of a claim.
+pub(super) enum Claim {
+    Ours(Kept),
+    /// Another run was faster.
+    Taken,
+    /// The cluster keeps no records of this user; what is written down in the state folder.
+    Forbidden(Option<Found>, Kept),
+}
+
+/// The record of a run that goes on. No other run has changed it.
+struct Place {
+    records: Records,
+    record: Record,
+    version: Option<Version>,
+    /// What it was written over.
+    before: Option<Record>,
+}
+
+impl Place {
+    /// Writes the record. False: another run has taken its place.
+    async fn write(&mut self) -> Result<bool, ClusterError> {
+        if self.records.forbidden {
+            return Ok(true);
         }
+        for _ in 0..TRIES {
+            if let Some(written) = self.records.put(&self.record, self.version).await? {
+                self.version = Some(written);
+                return Ok(true);
+            }
+            self.version = match self.records.read().await? {
+                // Somebody has deleted it.
+                None => None,
+                // It was carried out, and the answer was lost.
+                Some(found) if found.record.run == self.record.run => found.version,
+                Some(_) => return Ok(false),
+            };
+        }
+        Err(ClusterError::Reply {
+            what: format!("writing the record of this load to {LOADS_INDEX}"),
+            problem: format!("it is another one after each of {TRIES} tries"),
+        })
+    }
+
+    /// Shows signs of life until that is ended; where another run takes its place, tells it.
+    fn keep(mut self, overtaken: impl FnOnce() + Send + 'static) -> Kept {
         let (end, mut ended) = oneshot::channel();
         let task = tokio::spawn(async move {
-            let (records, mut record) = (self, record);
-            if records.forbidden {
-                return (records, record);
-            }
             loop {
                 tokio::select! {
-                    _ = &mut ended => break,
-                    () = tokio::time::sleep(records.sign_of_life) => record.beat += 1,
+                    _ = &mut ended => return self,
+                    () = tokio::time::sleep(self.records.sign_of_life) => {}
                 }
-                if let Err(error) = records.put(&record, &format!("?{TIMEOUT}")).await {
-                    tracing::debug!("no sign of life: {error}");
+                match self.write().await {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        overtaken();
+                        return self;
+                    }
+                    Err(error) => tracing::debug!("no sign of life: {error}"),
                 }
             }
-            (records, record)
         });
-        Ok(Kept { end, task })
+        Kept { end, task }
+    }
+
+    /// Puts back what was there before.
+    async fn withdraw(mut self) -> Result<(), ClusterError> {
+        match (self.before.take(), self.version.filter(|_| !self.records.forbidden)) {
+            (_, None) => Ok(()),
+            (Some(before), version) => self.records.put(&before, version).await.map(|_| ()),
+            (None, Some(version)) => self.records.delete(version).await,
+        }
     }
 }
 
-/// The record of a run that goes on.
+/// The record of a run that goes on, and its signs of life.
 pub(crate) struct Kept {
     end: oneshot::Sender<()>,
-    task: tokio::task::JoinHandle<(Records, Record)>,
+    task: tokio::task::JoinHandle<Place>,
 }
 
 impl Kept {
+    /// Ends the signs of life. None: the whole runtime ends.
+    async fn stop(self) -> Option<Place> {
+        // One that was overtaken does not listen.
+        let _ = self.end.send(());
+        self.task.await.ok()
+    }
+
+    /// Writes down that documents are sent from now on. None: another run has taken its place.
+    /// `overtaken` is told when that happens later.
+    pub(super) async fn sends(
+        self,
+        indices: BTreeMap<String, Option<String>>,
+        overtaken: impl FnOnce() + Send + 'static,
+    ) -> Result<Option<Kept>, ClusterError> {
+        let Some(mut place) = self.stop().await else { return Ok(None) };
+        (place.record.sent, place.record.indices) = (true, indices);
+        if !place.write().await? {
+            return Ok(None);
+        }
+        place.records.forget()?;
+        Ok(Some(place.keep(overtaken)))
+    }
+
+    /// The load does not begin: the record is what it was before.
+    pub(super) async fn withdraw(self) {
+        let Some(place) = self.stop().await else { return };
+        if let Err(error) = place.withdraw().await {
+            tracing::warn!("{error}; the next start waits for a sign of life of this one");
+        }
+    }
+
     /// Writes down how the load ended, in the cluster and beside the checkpoints.
     pub(super) async fn end(
         self,
@@ -232,22 +375,22 @@ impl Kept {
         report: &Report,
         write: impl FnOnce(&std::path::Path, &[u8]) -> io::Result<()>,
     ) {
-        // One that has no signs to show does not listen.
-        let _ = self.end.send(());
-        // It ends only with the runtime.
-        let Ok((records, mut record)) = self.task.await else { return };
-        (record.indices, record.at, record.report) = (indices, utc(SystemTime::now()), Some(report.clone()));
-        let written = match serde_json::to_vec(&record) {
-            Ok(text) => write(&records.ended, &text),
+        let Some(mut place) = self.stop().await else { return };
+        let record = &mut place.record;
+        (record.indices, record.at) = (indices, utc(SystemTime::now()));
+        // One that cannot be written cannot be read either, and is told then.
+        record.report = Some(serde_json::to_value(report).unwrap_or_else(|_| json!({})));
+        let written = match serde_json::to_vec(record) {
+            Ok(text) => write(&place.records.ended, &text),
             Err(error) => Err(error.into()),
         };
         if let Err(error) = written {
-            tracing::warn!("cannot write down the end of this load in {}: {error}", records.ended.display());
+            tracing::warn!("cannot write down the end of this load in {}: {error}", place.records.ended.display());
         }
-        if !records.forbidden
-            && let Err(error) = records.put(&record, "").await
-        {
-            tracing::warn!("{error}; the end of this load is known in the state folder only");
+        match place.write().await {
+            Ok(true) => {}
+            Ok(false) => tracing::warn!("another run of this load has begun before this one came to its end"),
+            Err(error) => tracing::warn!("{error}; the end of this load is known in the state folder only"),
         }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) use prepare::{index_uuids, needs, reads_itself};
 pub use running::{Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
-use crate::checkpoint::{self, Beginning};
+use crate::checkpoint::{self, Beginning, Opened};
 use crate::cluster::one_cluster;
 use crate::config::{Durability, LoadConfig, Replies};
 use crate::dead_letter::{DeadLetterWriter, SentWith};
@@ -77,7 +77,17 @@ impl Loader {
     ///
     /// # Errors
     /// [`LoadError`] where the load cannot begin; nothing was sent then.
-    pub async fn start(self, mut source: Box<dyn Source>) -> Result<RunningLoad, LoadError> {
+    pub async fn start(self, source: Box<dyn Source>) -> Result<RunningLoad, LoadError> {
+        let mut opened = None;
+        let load = self.begin(source, &mut opened).await;
+        if let (Err(_), Some(opened)) = (&load, opened) {
+            opened.withdraw().await;
+        }
+        load
+    }
+
+    /// `opened`: the state of the job, as long as it has not begun.
+    async fn begin(self, mut source: Box<dyn Source>, opened: &mut Option<Opened>) -> Result<RunningLoad, LoadError> {
         let started = Instant::now();
         let (letters, failures) = mpsc::unbounded_channel();
         let (settlements, settled) = mpsc::unbounded_channel();
@@ -85,10 +95,10 @@ impl Loader {
         let run_id = run_id();
         let mut config = self.config;
         config.check_source(source.as_ref()).map_err(LoadError::Usage)?;
-        let mut opened = checkpoint::open(&config, source.as_ref())?;
+        *opened = checkpoint::open(&config, source.as_ref())?;
         let transport = Arc::new(Transport::new(&config.to, config.credentials.clone(), &http_options(&config))?);
         one_cluster(&transport).await.map_err(LoadError::Usage)?;
-        if let Some(opened) = &mut opened
+        if let Some(opened) = opened.as_mut()
             && let Some(report) = opened.stand(&config, source.has_ids(), &run_id, &transport).await?
         {
             return Ok(RunningLoad::over(report));
@@ -170,7 +180,7 @@ impl Loader {
             trace.map(|trace| trace.begin(&Header::new(config.limits.controller(), bounds, flow.plan_stands())));
         let (sender, events) = mpsc::unbounded_channel();
         let mut checkpointer = None;
-        if let Some(opened) = opened {
+        if opened.is_some() {
             let letters = dead_letters
                 .sync_point()
                 .map_err(|e| LoadError::DeadLetters { path: dead_letters.path().to_owned(), reason: e.to_string() })?;
@@ -183,7 +193,9 @@ impl Loader {
                 letters,
                 swap: swapping.as_ref().map(|swapping| swapping.noted.clone()),
             };
-            checkpointer = opened.begin(&config, Arc::clone(&transport), sender.clone(), beginning).await?;
+            if let Some(opened) = opened.take() {
+                checkpointer = opened.begin(&config, Arc::clone(&transport), sender.clone(), beginning).await?;
+            }
         }
         if checkpointer.is_some() {
             let progress = earlier.as_ref().map(|earlier| &earlier.progress);
