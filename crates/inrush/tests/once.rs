@@ -7,7 +7,7 @@ mod job;
 
 use std::time::Duration;
 
-use inrush::config::{IdFrom, LoadConfig, Rate, StateFolder};
+use inrush::config::{IdFrom, LoadConfig, MaxErrors, Rate, StateFolder};
 use inrush::source::{
     FormatOptions, SourceSpec, Warnings, open,
 };
@@ -362,6 +362,24 @@ async fn a_load_that_is_refused_leaves_the_record_as_it_was() {
     }
     Client::new(&fake.url()).unwrap().json("DELETE", &format!("/{LOADS_INDEX}"), Value::Null).await.unwrap();
     assert!(job.load(once(&job)).await.ended_before.is_some(), "the state folder has it, too");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_that_fails_at_its_end_goes_on() {
+    let fake = fake([Rule::new(Fault::ItemBadRequest).first(DOCS * 2 / 3)]).await;
+    let mut job = ndjson(fake.urls(), "half", false).await;
+    job.config.max_errors = MaxErrors::Percent(50.0);
+    for _ in 0..2 {
+        let report = job.load(once(&job)).await;
+        assert_eq!((report.status, report.counts.docs_read), (Status::Failed, DOCS));
+        assert!(report.checkpoint.is_some());
+    }
+    let requests = fake.bulk_requests().len();
+    job.config.max_errors = MaxErrors::default();
+    let report = job.load(once(&job)).await;
+    assert_eq!((report.status, report.counts.docs_dead_lettered), (Status::Incomplete, DOCS * 2 / 3));
+    assert_eq!(fake.bulk_requests().len(), requests, "it is only judged anew");
+    assert!(job.load(once(&job)).await.ended_before.is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]

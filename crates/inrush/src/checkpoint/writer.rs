@@ -15,7 +15,7 @@ use super::{uuid, write};
 use crate::cluster::stats::IndexStats;
 use crate::config::LoadConfig;
 use crate::dead_letter::SyncPoint;
-use crate::report::{Report, Status};
+use crate::report::Report;
 use crate::run::Event;
 use crate::transport::Transport;
 
@@ -177,11 +177,9 @@ impl Checkpointer {
     }
 
     /// There is nothing to resume any more. Of a load that is to be made once, how it ended is
-    /// written down before; not of one that failed, which may do better another time.
+    /// written down before.
     pub(crate) async fn end(self, report: &Report) {
-        if let Some(kept) = self.kept
-            && report.status != Status::Failed
-        {
+        if let Some(kept) = self.kept {
             kept.end(self.saved.indices.clone(), report, |path, text| self.state.replace_file(path, text)).await;
         }
         if let Err(e) = self.state.remove() {

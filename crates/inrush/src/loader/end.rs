@@ -161,7 +161,9 @@ impl End {
             (status, why_not) = (Status::CheckFailed, self.settings.detail.clone());
         }
         let status = finishing.run(&names, status, why_not, &mut events).await;
-        let unfinished = checkpointer.is_some() && (!settled || finishing.is_resumable(status));
+        // What failed at its end is judged anew, as with another --max-errors.
+        let failed = !settled || status == Status::Failed;
+        let unfinished = checkpointer.is_some() && (failed || finishing.is_resumable(status));
         let resumable = unfinished && !source_changed;
         let seconds = self.started.elapsed().as_secs_f64();
         let this_run = flow.counts_of_this_run();
@@ -172,7 +174,7 @@ impl End {
         let loading = ended.duration_since(first).saturating_sub(paused);
         let loading = loading.max(Duration::from_millis(1));
         let mut warnings = self.prepared.preflight.warnings;
-        warnings.extend(checkpoint_failure.filter(|_| !settled));
+        warnings.extend(checkpoint_failure.filter(|_| failed));
         if settled && tally.counts.docs_read == 0 && !self.allow_empty {
             warnings.push(NOTHING_READ.to_owned());
         }
