@@ -12,8 +12,8 @@ use crate::units::{bytes, bytes_exact, count, counted, seconds};
 /// How many kinds of errors are told; the JSON report has them all.
 const ERRORS_MAX: usize = 3;
 
-/// What is printed at the end. Rows that are zero are left out, except what was read and indexed. `once`: of a load with
-/// `--once`, which goes on as it is.
+/// What is printed at the end. Rows that are zero are left out, except what was read and indexed. `once`: the load is to
+/// be made once.
 pub(crate) fn text(report: &Report, once: bool) -> String {
     let mut rows = Rows::default();
     outcome(report, &mut rows);
@@ -260,6 +260,10 @@ fn problems(report: &Report, rows: &mut Rows) {
 }
 
 fn what_next(report: &Report, once: bool) -> Vec<String> {
+    let (again, goes_on) = match once {
+        true => ("the same command again", "the same command"),
+        false => ("the same command with --resume", "the same command with --resume"),
+    };
     let mut next = Vec::new();
     match report.status {
         Status::Complete | Status::Incomplete => {}
@@ -270,8 +274,7 @@ fn what_next(report: &Report, once: bool) -> Vec<String> {
         Status::Failed | Status::Interrupted => {
             let first = if report.status == Status::Failed { "mend the cause, then " } else { "" };
             next.push(match report.checkpoint {
-                Some(_) if once => format!("{first}give the same command again"),
-                Some(_) => format!("{first}give the same command with --resume"),
+                Some(_) => format!("{first}give {again}"),
                 None => format!("{first}load again; with --id no document is there twice"),
             });
         }
@@ -283,14 +286,10 @@ fn what_next(report: &Report, once: bool) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let with_resume = |next: &str| match once {
-        true => next.replace("with --resume --", "with --").replace(" with --resume", ""),
-        false => next.to_owned(),
-    };
-    next.extend(report.swap.iter().filter_map(|swap| swap.what_next.as_deref().map(with_resume)));
+    next.extend(report.swap.iter().filter_map(|swap| swap.what_next.clone()));
     let moved = report.swap.as_ref().is_none_or(|swap| swap.swapped);
     if report.status == Status::CheckFailed && moved && report.finish.failure.is_some() && report.checkpoint.is_some() {
-        next.push(with_resume("the same command with --resume loads nothing again and does the rest"));
+        next.push(format!("{goes_on} loads nothing again and does the rest"));
     }
     if report.settings.restored == SettingsRestored::No {
         next.push("mend what keeps the settings from being put back, then `inrush recover`".to_owned());
@@ -329,6 +328,10 @@ mod tests {
     };
 
     use super::*;
+
+    fn text(report: &Report) -> String {
+        super::text(report, false)
+    }
 
     pub(super) fn report(status: Status) -> Report {
         Report {
@@ -383,7 +386,7 @@ mod tests {
         let mut report = report(Status::Complete);
         report.verified.duplicates = 3000;
         report.counts.possible_duplicates = 3000;
-        let text = text(&report, false);
+        let text = text(&report);
         assert!(text.starts_with("result               all documents are in, and 3,000 copies too many\n"), "{text}");
         assert!(text.contains("possible duplicates  1,500, sent again up to 3,000 times in all"), "{text}");
         assert!(text.contains("what next            requests without an answer were carried out"), "{text}");
@@ -393,7 +396,7 @@ mod tests {
     fn a_load_without_a_problem_is_short() {
         let report = report(Status::Complete);
         assert_eq!(
-            text(&report, false),
+            text(&report),
             "\
 result          all documents are in
 documents read  1,500
@@ -415,7 +418,7 @@ verified        yes: 0 before + 1500 created = 1500
         report.counts.docs_dead_lettered = 15;
         let tolerance = ToleranceReport { limit: "1%".into(), docs: 15, docs_unknown: 0, holds: true };
         report.tolerance = Some(tolerance.clone());
-        let all = text(&report, false);
+        let all = text(&report);
         assert!(
             all.starts_with("result          all documents are in but 15 of 1,500, which --tolerate 1% allows\n"),
             "{all}"
@@ -424,7 +427,7 @@ verified        yes: 0 before + 1500 created = 1500
         report.status = Status::Incomplete;
         report.tolerance = Some(ToleranceReport { limit: "10".into(), holds: false, ..tolerance });
         assert_eq!(problem(&report).unwrap(), "15 documents are not in, more than the 10 of --tolerate");
-        assert!(text(&report, false).contains("15 documents not in, more than the 10"), "{}", text(&report, false));
+        assert!(text(&report).contains("15 documents not in, more than the 10"), "{}", text(&report));
     }
 
     #[test]
@@ -447,7 +450,7 @@ verified        yes: 0 before + 1500 created = 1500
         }
         report.indices.insert("b".into(), IndexCounts { updated: 3, ..IndexCounts::default() });
         assert_eq!(
-            text(&report, false),
+            text(&report),
             "\
 result            some documents are not in
 documents read    1,500
@@ -475,7 +478,7 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
         assert_eq!(problem(&report).as_deref(), Some("500 documents are not in; see dead.ndjson"));
         // A row that is no document is none in the dead-letter file either.
         report.errors.truncate(1);
-        assert!(!text(&report, false).contains("--from-dead-letters"), "{}", text(&report, false));
+        assert!(!text(&report).contains("--from-dead-letters"), "{}", text(&report));
     }
 
     #[test]
@@ -484,7 +487,7 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
         report.settings = SettingsReport::new(SettingsRestored::No, "refused; inrush recover a".into());
         let change = SettingChange { from: None, to: "60s".into() };
         report.settings.changed.insert("index.refresh_interval".into(), change);
-        let text = text(&report, false);
+        let text = text(&report);
         assert!(text.contains("settings        refresh_interval=60s during the load"), "{text}");
         assert!(text.contains("put back        NO: refused; inrush recover a"), "{text}");
         assert!(text.contains("then `inrush recover`") && !text.contains("count again"), "{text}");
@@ -509,7 +512,7 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
         report.sizes = [("a".to_owned(), sizes)].into();
         let later = IndexSizes { before: None, after: Some(stats(3, 1 << 20)) };
         report.sizes.insert("b".to_owned(), later);
-        let text = text(&report, false);
+        let text = text(&report);
         for line in [
             "paused             12.0 s: by hand",
             "paused             1 min 02 s in 3 pauses: a is red: a primary shard is not assigned",
@@ -520,7 +523,7 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
         }
         let same = IndexSizes { before: Some(stats(0, 208)), after: Some(stats(0, 208)) };
         report.sizes = [("a".to_owned(), same)].into();
-        assert!(!self::text(&report, false).contains("store size"), "not renewed yet");
+        assert!(!text(&report).contains("store size"), "not renewed yet");
     }
 
     #[test]
@@ -536,14 +539,14 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
             report.verified.state = VerifiedState::No;
             report.failure = Some("the disk is full".into());
             report.checkpoint = checkpoint.map(Into::into);
-            assert!(text(&report, false).contains(expected), "{status:?}");
-            assert!(text(&report, false).contains("the disk is full"), "{status:?}");
+            assert!(text(&report).contains(expected), "{status:?}");
+            assert!(text(&report).contains("the disk is full"), "{status:?}");
+            // --once refuses --resume.
+            let once = super::text(&report, true);
+            assert!(!once.contains("--resume"), "{once}");
+            assert_eq!(once.contains("the same command again"), checkpoint.is_some(), "{once}");
             assert!(problem(&report).is_some());
         }
-        let mut report = report(Status::Interrupted);
-        report.checkpoint = Some("c".into());
-        let once = text(&report, true);
-        assert!(once.contains("give the same command again") && !once.contains("--resume"), "{once}");
-        assert_eq!(problem(&self::report(Status::Interrupted)).as_deref(), Some("interrupted after 1,500 documents"));
+        assert_eq!(problem(&report(Status::Interrupted)).as_deref(), Some("interrupted after 1,500 documents"));
     }
 }

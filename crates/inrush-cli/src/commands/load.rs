@@ -84,7 +84,7 @@ pub(crate) async fn run(args: LoadArgs, command_line: &[OsString]) -> Result<u8>
     }
     // The progress line is cleared before the report is printed; how it fared does not matter any more.
     let _ = shown.await;
-    print(&report, &output, job.args.resume.once, stderr)?;
+    print(&report, job.args.resume.once, &output, stderr)?;
     Ok(report.exit_code())
 }
 
@@ -244,8 +244,8 @@ pub(super) fn listen_to_keys(loads: Vec<PauseHandle>, display: Display, reads_st
 const QUIT: i32 = 128 + 3;
 
 /// The report on stdout; a reader that has left is no error. What went wrong stands on stderr, too,
-/// where those look who keep no results. `once`: of a load with --once, which --resume does not go with.
-pub(super) fn print(report: &Report, output: &OutputArgs, once: bool, mut stderr: Stderr) -> Result<()> {
+/// where those look who keep no results. `once`: the load is to be made once.
+pub(super) fn print(report: &Report, once: bool, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
     if let Some(problem) = summary::problem(report) {
         let _ = writeln!(stderr, "error: {problem}");
     }

@@ -76,6 +76,26 @@ async fn a_nightly_swap_is_done_once_for_the_same_data() {
 }
 
 #[tokio::test]
+async fn what_is_said_to_go_on_with_is_taken() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(10));
+    let to = fake.url();
+    let command = ["load", "a.ndjson", "--alias", "shop", "--to", &to, "--once"];
+    check(&run(folder.path(), &command).await, 0);
+    std::fs::write(folder.path().join("a.ndjson"), lines(2)).unwrap();
+    let shrunk = run(folder.path(), &command).await;
+    check(&shrunk, 4);
+    let text = stdout(&shrunk);
+    assert!(
+        text.contains("the same command with --allow-shrink any moves the alias") && !text.contains("--resume"),
+        "{text}"
+    );
+    let requests = fake.bulk_requests().len();
+    check(&run(folder.path(), &[&command[..], &["--allow-shrink", "any"]].concat()).await, 0);
+    assert_eq!((fake.documents("shop").len(), fake.bulk_requests().len()), (2, requests));
+}
+
+#[tokio::test]
 async fn what_cannot_be_done_once_is_refused_with_the_reason() {
     let (folder, _) = folder_with("a.ndjson", &lines(1));
     let job =

@@ -15,7 +15,7 @@ use super::state::{Keep, Part, Saved};
 use super::undo;
 use crate::cluster::{index, snapshots};
 use crate::error::LoadError;
-use crate::finish::Finishing;
+use crate::finish::{Finishing, GoOn};
 use crate::loader::NOTHING_READ;
 use crate::node;
 use crate::report::{Report, Status};
@@ -110,7 +110,7 @@ impl Bake {
         if report.counts.docs_read == 0 && !ended_early && !self.context.config.load.allow_empty {
             warnings.push(NOTHING_READ.to_owned());
         }
-        let (mut finish, mut swap) = finishing.reports(report.status, !published);
+        let (mut finish, mut swap) = finishing.reports(report.status, (!published).then_some(GoOn { once: false }));
         finish.steps.splice(0..0, report.finish.steps.iter().cloned());
         if let Some(swap) = swap.as_mut().filter(|_| !published && !saved.in_doubt) {
             swap.detail = "the index was not handed over, and the alias is as it was".to_owned();

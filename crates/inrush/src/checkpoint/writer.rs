@@ -15,6 +15,7 @@ use super::{uuid, write};
 use crate::cluster::stats::IndexStats;
 use crate::config::LoadConfig;
 use crate::dead_letter::SyncPoint;
+use crate::finish::GoOn;
 use crate::report::Report;
 use crate::run::Event;
 use crate::transport::Transport;
@@ -126,6 +127,7 @@ impl Checkpointer {
         self.settled = saved.progress.counts.docs_read;
         self.last_write = Instant::now();
         self.writing = true;
+        let command = self.go_on();
         let (state, transport, events) = (Arc::clone(&self.state), Arc::clone(&self.transport), self.events.clone());
         tokio::spawn(async move {
             let begun = Instant::now();
@@ -143,7 +145,7 @@ impl Checkpointer {
             let result = match write(state, saved, letters.file).await {
                 Ok(()) => Ok(progress),
                 Err(e) => Err(format!(
-                    "cannot write the checkpoint {}: {e}; nothing was sent that the last one does not allow: make room, then load again with --resume",
+                    "cannot write the checkpoint {}: {e}; nothing was sent that the last one does not allow: make room, then give {command}",
                     path.display()
                 )),
             };
@@ -170,8 +172,9 @@ impl Checkpointer {
         saved.progress = last;
         write(Arc::clone(&self.state), saved, letters.file).await.map_err(|e| {
             format!(
-                "the last checkpoint could not be written to {}: {e}; --resume goes on from the one before",
-                self.state.path().display()
+                "the last checkpoint could not be written to {}: {e}; {} goes on from the one before",
+                self.state.path().display(),
+                self.go_on()
             )
         })
     }
@@ -185,6 +188,11 @@ impl Checkpointer {
         if let Err(e) = self.state.remove() {
             tracing::warn!("cannot remove the checkpoint {}, which has had its day: {e}", self.state.path().display());
         }
+    }
+
+    /// What goes on from a checkpoint.
+    fn go_on(&self) -> &'static str {
+        GoOn { once: self.kept.is_some() }.command()
     }
 
     /// The checkpoint's file.

@@ -34,6 +34,23 @@ use old_writes::Arrived;
 use waiting::Waiting;
 pub(crate) use waiting::is_passing;
 
+/// How a load goes on that was cut off.
+#[derive(Clone, Copy)]
+pub(crate) struct GoOn {
+    /// Without `--resume`.
+    pub(crate) once: bool,
+}
+
+impl GoOn {
+    pub(crate) fn command(self) -> &'static str {
+        if self.once { "the same command" } else { "the same command with --resume" }
+    }
+
+    fn with(self, flag: &str) -> String {
+        format!("{} {}{flag}", self.command(), if self.once { "with " } else { "" })
+    }
+}
+
 /// The end of one load.
 pub(crate) struct Finishing {
     waiting: Waiting,
@@ -212,8 +229,8 @@ impl Finishing {
         warnings
     }
 
-    /// The reports. `resumable`: there is a checkpoint to go on from.
-    pub(crate) fn reports(self, status: Status, resumable: bool) -> (FinishReport, Option<SwapReport>) {
+    /// The reports. `go_on`: there is a checkpoint to go on from.
+    pub(crate) fn reports(self, status: Status, go_on: Option<GoOn>) -> (FinishReport, Option<SwapReport>) {
         let Some(swapping) = &self.swapping else { return (self.report, None) };
         let (alias, index) = (&swapping.options.alias, &swapping.noted.index);
         let old_index = swapping.noted.old.as_ref().map(|old| old.name.clone());
@@ -230,26 +247,28 @@ impl Finishing {
         };
         let delete = format!("DELETE /{index}");
         let by_hand = format!("POST /_aliases {}", swap::actions(swapping, &swapping.carried));
-        let if_meant = self.would_allow.map(|flag| match resumable {
-            true => format!(
-                "if that is meant: the same command with --resume {flag} moves the alias and loads nothing again, or {by_hand}"
-            ),
-            false => format!("if that is meant: {by_hand}"),
+        let if_meant = self.would_allow.map(|flag| match go_on {
+            Some(go_on) => {
+                let command = go_on.with(flag);
+                format!("if that is meant: {command} moves the alias and loads nothing again, or {by_hand}")
+            }
+            None => format!("if that is meant: {by_hand}"),
         });
+        let command = go_on.map(GoOn::command);
         let what_next = match status {
             _ if self.swapped => None,
-            _ if self.in_doubt && resumable => {
-                Some("the same command with --resume looks what was done, and goes on".to_owned())
-            }
-            _ if self.in_doubt => Some(format!("look at GET /_alias/{alias} before anything is deleted")),
+            _ if self.in_doubt => Some(match command {
+                Some(command) => format!("{command} looks what was done, and goes on"),
+                None => format!("look at GET /_alias/{alias} before anything is deleted"),
+            }),
             Status::Incomplete => Some(format!(
                 "load what is missing with --index {index}, then {by_hand}; or delete the new index: {delete}"
             )),
             _ if if_meant.is_some() => if_meant.map(|how| format!("{how}; else delete the new index: {delete}")),
-            _ if resumable => {
-                Some(format!("the same command with --resume goes on with {index}; or delete it: {delete}"))
-            }
-            _ => Some(format!("delete the new index before you load again: {delete}")),
+            _ => Some(match command {
+                Some(command) => format!("{command} goes on with {index}; or delete it: {delete}"),
+                None => format!("delete the new index before you load again: {delete}"),
+            }),
         };
         let swap = SwapReport {
             alias: alias.clone(),

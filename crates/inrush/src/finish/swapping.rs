@@ -80,8 +80,9 @@ pub(crate) async fn begin(
     let noted = match earlier {
         Some(noted) => {
             if !is_done && let Some(problem) = difference(alias, &noted, &now) {
+                let flag = if config.once { "--once" } else { "--resume" };
                 return Err(LoadError::State(format!(
-                    "{problem} since the load was cut off; leave --resume out to load from the beginning"
+                    "{problem} since the load was cut off; leave {flag} out to load from the beginning"
                 )));
             }
             noted

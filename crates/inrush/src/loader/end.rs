@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::prepare::Prepared;
 use crate::cluster::stats::{self, IndexStats};
-use crate::finish::Finishing;
+use crate::finish::{Finishing, GoOn};
 use crate::progress::{Phase, Progress};
 use crate::report::{
     IndexSizes, PlanReport, Report, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun, Verified,
@@ -53,6 +53,8 @@ pub(super) struct End {
     pub(super) tolerate: Option<Tolerance>,
     /// That nothing was read is as it should be.
     pub(super) allow_empty: bool,
+    /// The load is to be made once.
+    pub(super) once: bool,
     /// How long an interrupted load may take to verify.
     pub(super) drain_max: Duration,
     pub(super) progress: watch::Sender<Progress>,
@@ -193,7 +195,8 @@ impl End {
             SourceReport { name, docs_settled }
         });
         warnings.extend(finishing.warnings());
-        let (finish, swap) = finishing.reports(status, resumable);
+        let go_on = resumable.then(|| GoOn { once: self.once });
+        let (finish, swap) = finishing.reports(status, go_on);
         let report = Report {
             status,
             ended_before: None,

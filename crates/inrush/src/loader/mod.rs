@@ -252,7 +252,7 @@ impl Loader {
             sizes_before,
         };
         let (verify, drain_max) = (config.verify, config.limits.drain_max);
-        let (tolerate, allow_empty) = (config.tolerate, config.allow_empty);
+        let (tolerate, allow_empty, once) = (config.tolerate, config.allow_empty, config.once);
         let mut finishing = Finishing::new(Arc::clone(&transport), progress.clone(), config.finish, swapping);
         let others = Arc::new(Mutex::new(Tally::default()));
         let absorbed = Arc::clone(&others);
@@ -293,6 +293,7 @@ impl Loader {
                 verify,
                 tolerate,
                 allow_empty,
+                once,
                 drain_max,
                 progress,
                 settings,
