@@ -5,13 +5,16 @@ mod common;
 #[path = "common/job.rs"]
 mod job;
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use inrush::config::{IdFrom, LoadConfig, MaxErrors, Rate, StateFolder};
 use inrush::source::{
-    FormatOptions, SourceSpec, Warnings, open,
+    Chunk, Files, Fingerprint, FormatOptions, Repeats, Source, SourceError, SourceSpec, Warnings, open,
 };
 use inrush::{LOADS_INDEX, LoadError, Loader, Status};
+use inrush_core::ledger::Partition;
 use inrush_testbed::client::Client;
 use inrush_testbed::{FakeCluster, Fault, Faults, Rule};
 use job::{DOCS, Job, documents, expected, fake, numbers};
@@ -400,4 +403,76 @@ async fn a_report_of_another_version_does_not_stop_loads() {
         let report = job.load(once(&job)).await;
         assert_eq!((report.status, report.ended_before), (Status::Complete, None), "{index}");
     }
+}
+
+/// Files that write down what is asked of them.
+struct Watched(Files, Arc<Mutex<Vec<&'static str>>>);
+
+impl Watched {
+    fn note(&self, what: &'static str) {
+        self.1.lock().unwrap().push(what);
+    }
+}
+
+impl Source for Watched {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        self.note("chunk");
+        self.0.next_chunk(bytes)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        self.0.bytes_total()
+    }
+
+    fn repeats(&self) -> Repeats {
+        self.0.repeats()
+    }
+
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        self.0.fingerprints()
+    }
+
+    fn reading(&self) -> String {
+        self.0.reading()
+    }
+
+    fn go_on(&mut self, settled: &BTreeMap<Partition, u64>) {
+        self.note("go on");
+        self.0.go_on(settled);
+    }
+
+    fn check_all(&self) -> Result<(), SourceError> {
+        self.note("check");
+        self.0.check_all()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_is_told_where_to_go_on_before_it_is_read() {
+    let fake = fake([]).await;
+    let mut job = ndjson(fake.urls(), "in-order", true).await;
+    job.config.create.recreate = true;
+    job.crash(once(&job), 500).await;
+    let asked = Arc::default();
+    let source = Watched(job.source(), Arc::clone(&asked));
+    let report = Loader::new(once(&job)).unwrap().run(source).await.unwrap();
+    assert_eq!(report.status, Status::Complete);
+    assert_eq!(asked.lock().unwrap()[..2], ["go on", "chunk"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_source_that_was_checked_is_begun_once() {
+    let fake = fake([]).await;
+    let mut job = ndjson(fake.urls(), "checked", true).await;
+    job.config.create.recreate = true;
+    let asked = Arc::default();
+    let source = Box::new(Watched(job.source(), Arc::clone(&asked)));
+    let (loader, source) = Loader::new(job.config.clone()).unwrap().check_recreate(source).await.unwrap();
+    let report = loader.start(source).await.unwrap().finish().await;
+    assert_eq!((report.status, report.counts.docs_read), (Status::Complete, DOCS));
+    assert_eq!(asked.lock().unwrap().iter().filter(|asked| **asked == "check").count(), 1);
 }

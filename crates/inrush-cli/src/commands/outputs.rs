@@ -177,8 +177,7 @@ async fn start(outputs: Vec<(LoadConfig, Box<dyn Source>)>, begun: &mut Vec<Runn
     // Before the first one deletes its index.
     let mut checked = Vec::new();
     for (loader, source) in loaders {
-        let source = loader.check_recreate(source).await.map_err(load::usage)?;
-        checked.push((loader, source));
+        checked.push(loader.check_recreate(source).await.map_err(load::usage)?);
     }
     for (loader, source) in checked {
         begun.push(loader.start(source).await.map_err(load::usage)?);

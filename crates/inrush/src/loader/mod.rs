@@ -48,6 +48,8 @@ use crate::transport::{HttpOptions, Transport};
 #[derive(Clone, Debug)]
 pub struct Loader {
     config: LoadConfig,
+    /// [`Loader::check_recreate`] has begun to read the source.
+    has_begun: bool,
 }
 
 impl Loader {
@@ -62,7 +64,7 @@ impl Loader {
     /// [`LoadError::Usage`] for options that do not fit together.
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         config.check().map_err(LoadError::Usage)?;
-        Ok(Loader { config })
+        Ok(Loader { config, has_begun: false })
     }
 
     /// Loads `source` to its end.
@@ -103,10 +105,6 @@ impl Loader {
         {
             return Ok(RunningLoad::over(report));
         }
-        if config.create.recreate {
-            source = recreate::begin_reading(source, &config).await?;
-        }
-        let trace = config.trace.as_deref().map(TraceWriter::create).transpose()?;
         let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
         if let Some(earlier) = &earlier {
             let partitions = earlier.progress.partitions.iter();
@@ -114,6 +112,10 @@ impl Loader {
             // It was done by the run that was cut off.
             config.create.recreate = false;
         }
+        if config.create.recreate && !self.has_begun {
+            source = recreate::begin_reading(source, &config).await?;
+        }
+        let trace = config.trace.as_deref().map(TraceWriter::create).transpose()?;
         let dead_letters = match &earlier {
             Some(saved) => {
                 let (to, saved) = (&config.dead_letters, &saved.dead_letters);

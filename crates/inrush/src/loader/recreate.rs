@@ -11,14 +11,16 @@ use crate::transport::Transport;
 
 impl Loader {
     /// Looks whether a load that deletes its index first could make it anew and fill it, for
-    /// several loads that begin one after the other. Returns the source, of which the beginning may
-    /// have been read. Loads that delete nothing are not looked at.
+    /// several loads that begin one after the other. Returns the loader with the source, of which
+    /// the beginning may have been read, for [`Loader::start`]. That looks at the cluster once more
+    /// before it deletes the index, because other loads begin meanwhile; the source is begun once.
+    /// Loads that delete nothing are not looked at.
     ///
     /// # Errors
     /// What would keep the load from going on; nothing was deleted.
-    pub async fn check_recreate(&self, source: Box<dyn Source>) -> Result<Box<dyn Source>, LoadError> {
+    pub async fn check_recreate(self, source: Box<dyn Source>) -> Result<(Loader, Box<dyn Source>), LoadError> {
         let config = &self.config;
-        let Some(name) = config.index.fixed().filter(|_| config.create.recreate) else { return Ok(source) };
+        let Some(name) = config.index.fixed().filter(|_| config.create.recreate) else { return Ok((self, source)) };
         let source = begin_reading(source, config).await?;
         let transport = Transport::new(&config.to, config.credentials.clone(), &http_options(config))?;
         let found = preflight(&transport, &needs(config, source.bytes_total())).await?;
@@ -26,7 +28,7 @@ impl Loader {
         if found.target.is_some_and(|target| !matches!(target.kind, TargetKind::Missing { .. })) {
             could_be_made(&transport, config, name, &run_id()).await?;
         }
-        Ok(source)
+        Ok((Loader { has_begun: true, ..self }, source))
     }
 }
 
