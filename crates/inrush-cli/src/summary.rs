@@ -12,8 +12,8 @@ use crate::units::{bytes, bytes_exact, count, counted, seconds};
 /// How many kinds of errors are told; the JSON report has them all.
 const ERRORS_MAX: usize = 3;
 
-/// What is printed at the end. Rows that are zero are left out, except what was read and indexed. `once`: the load is to
-/// be made once.
+/// What is printed at the end. Rows that are zero are left out, except what was read and indexed.
+/// `once`: the load is to be made once.
 pub(crate) fn text(report: &Report, once: bool) -> String {
     let mut rows = Rows::default();
     outcome(report, &mut rows);

@@ -162,8 +162,8 @@ impl Records {
         format!("/{LOADS_INDEX}/_doc/{}{query}", self.key)
     }
 
-    /// Whether the run of this record, which has not ended, still lives: whether it writes the record
-    /// anew. Takes as long as some signs of life.
+    /// Whether the run of this record, which has not ended, still lives: whether it writes the
+    /// record anew. Takes as long as some signs of life.
     pub(super) async fn lives(&mut self, found: &Found) -> Result<bool, ClusterError> {
         let wait = self.sign_of_life * SIGNS_MISSED;
         tracing::warn!(
@@ -209,7 +209,7 @@ impl Records {
         }
     }
 
-    /// Writes the record over this version, or where there is none. None: that is not what is there.
+    /// Writes the record over this version, or where there is none. None: another one is there.
     async fn put(&mut self, record: &Record, over: Option<Version>) -> Result<Option<Version>, ClusterError> {
         let what = format!("writing the record of this load to {LOADS_INDEX}");
         let document = serde_json::to_value(record)
