@@ -10,8 +10,8 @@ pub(crate) struct RecoverArgs {
     /// Indices, by their own names. Default: all that loads have left
     #[arg(value_name = "INDEX")]
     pub(crate) indices: Vec<String>,
-    /// A node of the cluster; may be given several times. Default: the local node, if it runs
-    #[arg(long, value_name = "URL")]
+    /// Nodes of the cluster, repeated or separated by commas. Default: the local node, if it runs
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub(crate) to: Vec<String>,
     /// Do not watch for a minute whether a load elsewhere still lives, but take it for dead. One that lives on this machine
     /// is left alone all the same

@@ -1,14 +1,15 @@
 //! `inrush recover`.
 
 use std::io::Write;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use inrush::transport::{HttpOptions, NodeUrl, Transport};
+use inrush::cluster::connect;
+use inrush::transport::{HttpOptions, NodeUrl};
 use inrush::{RecoverOptions, Recovered, RecoveredState, recover};
 use serde_json::json;
 
+use super::load;
 use crate::args::RecoverArgs;
 use crate::auth::{self, Surroundings};
 use crate::failure::ExitStatus;
@@ -32,7 +33,7 @@ pub(crate) async fn run(args: RecoverArgs) -> Result<u8> {
         false => urls.iter().map(NodeUrl::to_string).collect(),
     };
     let http = HttpOptions { tls, ..HttpOptions::default() };
-    let transport = Arc::new(Transport::new(&nodes, credentials, &http).map_err(auth::usage)?);
+    let transport = connect(&nodes, credentials, &http).await.map_err(load::usage)?;
     let default = RecoverOptions::default();
     let watch = if force { Duration::ZERO } else { default.watch };
     let watching = |names: &[&str]| {

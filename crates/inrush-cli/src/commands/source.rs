@@ -6,11 +6,11 @@ use std::io::IsTerminal;
 use anyhow::Result;
 use inrush::carry_over::{self, Carried};
 use inrush::cluster::product::detect;
-use inrush::cluster::{ClusterError, ClusterInfo};
+use inrush::cluster::{ClusterError, ClusterInfo, connect};
 use inrush::config::LoadConfig;
 use inrush::source::index::{IndexAddress, IndexModel, IndexOptions, IndexSource};
 use inrush::source::{Format, FormatOptions, Source, SourceError, SourceSpec, Warnings};
-use inrush::transport::{HttpErrorKind, HttpOptions, Transport};
+use inrush::transport::{HttpErrorKind, HttpOptions};
 use inrush::{Action, FieldPath, LoadError};
 use serde_json::Value;
 
@@ -274,7 +274,7 @@ impl Model {
             tls: config.tls.clone(),
             ..HttpOptions::default()
         };
-        let transport = Transport::new(&config.to, config.credentials.clone(), &http).map_err(auth::usage)?;
+        let transport = connect(&config.to, config.credentials.clone(), &http).await.map_err(load::usage)?;
         let to = detect(&transport).await.map_err(|error| load::usage(LoadError::Cluster(error)))?;
         let differ = |flag: &str, why: String| {
             UsageError::new(format!("{flag}: {why}")).hint("load one index at a time, or give a file of your own")

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use inrush::LoadError;
-use inrush::cluster::product;
+use inrush::cluster::{connect, product};
 use inrush::config::{Compression, DeadLetters, Encoding, GuardConfig, IndexCreation, LoadConfig};
 use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
-use inrush::transport::{HttpOptions, NodeUrl, Transport};
+use inrush::transport::{HttpOptions, NodeUrl};
 use serde_json::{Value, json};
 
 use super::load;
@@ -61,7 +60,7 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
     let source_bytes = sources.open()?.bytes_total();
 
     let http = HttpOptions { tls, ..HttpOptions::default() };
-    let transport = Arc::new(Transport::new(&nodes, credentials, &http).map_err(auth::usage)?);
+    let transport = connect(&nodes, credentials, &http).await.map_err(load::usage)?;
     let cluster = product::detect(&transport).await.map_err(|error| load::usage(LoadError::Cluster(error)))?;
     let about = About {
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,16 +1,16 @@
 //! `inrush verify`.
 
 use std::io::Write;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use inrush::LoadError;
 use inrush::audit::{AuditError, AuditOptions, AuditProgress, AuditReport, Example, Outcome, audit};
+use inrush::cluster::connect;
 use inrush::config::Limits;
 use inrush::source::Source;
-use inrush::transport::{HttpOptions, NodeUrl, Transport};
+use inrush::transport::{HttpOptions, NodeUrl};
 use tokio::sync::watch;
 
 use super::load;
@@ -69,8 +69,7 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
     };
     let mut signals = Signals::new()?;
     let http = HttpOptions { tls, ..HttpOptions::default() };
-    let transport = Arc::new(Transport::new(&nodes, credentials, &http).map_err(auth::usage)?);
-    inrush::cluster::one_cluster(&transport).await.map_err(UsageError::new)?;
+    let transport = connect(&nodes, credentials, &http).await.map_err(load::usage)?;
     let options = AuditOptions {
         id: what.id,
         id_from: what.id_from,

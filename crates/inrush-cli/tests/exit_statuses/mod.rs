@@ -1,6 +1,7 @@
 //! Of what was refused before it began the exit status is 2, of what failed 1; for every command,
 //! as README's table has it.
 
+use inrush_testbed::FakeCluster;
 use serde_json::json;
 
 use super::{fake, folder_with, inrush, stderr};
@@ -53,4 +54,32 @@ async fn refusals_end_with_2_and_failures_with_1() {
         let output = inrush(folder.path(), &arguments).output().await.unwrap();
         assert_eq!(output.status.code(), Some(status), "{what}: {arguments:?}: {}", stderr(&output));
     }
+}
+
+#[tokio::test]
+async fn nodes_of_two_clusters_are_refused_by_every_command() {
+    let (one, two) = (fake([]).await, fake([]).await);
+    one.cluster().create_index("there", &json!({})).unwrap();
+    let (folder, _) = folder_with("a.ndjson", "{\"n\":1}\n");
+    std::fs::create_dir(folder.path().join("shared")).unwrap();
+    let to = format!("--to {},{}", one.url(), two.url());
+    for command in [
+        "load a.ndjson --index t",
+        "load a.ndjson --index t --dry-run",
+        "load a.ndjson --index there --recreate --yes",
+        "bake a.ndjson --index t --repository-path shared",
+        "bake a.ndjson --index t --repository-path shared --dry-run",
+        "bake a.ndjson --index t --repository-path shared --estimate",
+        "verify a.ndjson --index there",
+        "sweep a.ndjson --batch-docs 1 --in-flight 1 --warm-up 0",
+        "recover",
+    ] {
+        let arguments = format!("{command} {to}");
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        let output = inrush(folder.path(), &arguments).output().await.unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command}: {}", stderr(&output));
+        assert!(stderr(&output).contains("the nodes are of 2 clusters"), "{command}: {}", stderr(&output));
+    }
+    let written = |cluster: &FakeCluster| cluster.requests().iter().filter(|request| request.method != "GET").count();
+    assert_eq!((written(&one), written(&two)), (0, 0));
 }

@@ -5,12 +5,11 @@ use super::prepare::{Prepared, prepare};
 use super::run::READ_ONCE;
 use super::{OpenSource, Place};
 use crate::checkpoint::Job;
-use crate::cluster::ClusterError;
+use crate::cluster::{ClusterError, connect};
 use crate::dry_run::{DryRun, dry_run as of_load};
 use crate::error::LoadError;
 use crate::loader::http_options;
 use crate::source::Repeats;
-use crate::transport::Transport;
 
 /// Looks at the sources and at the target. Nothing is written and no builder is started or asked.
 ///
@@ -26,8 +25,8 @@ pub async fn dry_run(mut config: BakeConfig, open: OpenSource) -> Result<DryRun,
     if repeats != Repeats::Always {
         found.problems.push(READ_ONCE.to_owned());
     }
-    let target = Transport::new(&config.load.to, config.load.credentials.clone(), &http_options(&config.load));
-    let target = target.map_err(LoadError::Setup)?;
+    let load = &config.load;
+    let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
     match prepare(&target, &mut config, job, bytes).await {
         Ok(Prepared { saved, warnings, .. }) => {
             let new = warnings.into_iter().filter(|warning| !found.warnings.contains(warning));

@@ -16,7 +16,7 @@ use super::end::clear;
 use super::prepare::{Prepared, prepare};
 use super::state::{Keep, Saved};
 use super::{OpenSource, fitting};
-use crate::cluster::{ClusterError, index, snapshots, stats};
+use crate::cluster::{ClusterError, connect, index, snapshots, stats};
 use crate::error::LoadError;
 use crate::loader::{Loader, http_options};
 use crate::node;
@@ -95,8 +95,8 @@ pub async fn estimate(
         let why = "--estimate measures one builder that it starts itself; leave --builders and --builder out";
         return Err(LoadError::Usage(why.to_owned()).into());
     }
-    let transport = Transport::new(&config.load.to, config.load.credentials.clone(), &http_options(&config.load));
-    let target = Arc::new(transport.map_err(LoadError::Setup)?);
+    let load = &config.load;
+    let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
     let source = open()?;
     let total = source.bytes_total();
     let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;

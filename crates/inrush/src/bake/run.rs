@@ -20,7 +20,7 @@ use super::report::BakeStepName as Step;
 use super::state::{Keep, Saved};
 use super::undo;
 use crate::checkpoint::Job;
-use crate::cluster::{aliases, data_streams};
+use crate::cluster::{aliases, connect, data_streams};
 use crate::config::FinishConfig;
 use crate::error::LoadError;
 use crate::finish::{self, Finishing, Swapping};
@@ -43,8 +43,8 @@ pub(super) async fn bake(
 ) -> Result<Report, BakeError> {
     let started = Instant::now();
     let phases = progress.clone();
-    let transport = Transport::new(&config.load.to, config.load.credentials.clone(), &http_options(&config.load));
-    let target = Arc::new(transport.map_err(LoadError::Setup)?);
+    let load = &config.load;
+    let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
     let source = open()?;
     let bytes = source.bytes_total();
     if source.repeats() != Repeats::Always {

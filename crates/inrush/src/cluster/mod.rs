@@ -34,6 +34,6 @@ pub(crate) mod wire;
 pub use check::{Needs, Preflight, preflight};
 pub use error::ClusterError;
 pub use index::{CreateIndex, Created, IndexInfo, Target, TargetKind};
-pub use nodes::one_cluster;
+pub use nodes::connect;
 pub use product::{ClusterInfo, Product, Version};
 pub use rest::Retries;

@@ -1,11 +1,13 @@
-//! Whether the nodes that were named belong together.
+//! The way to a cluster: nodes that were named, if they belong together.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use http::Method;
 use serde_json::Value;
 
-use crate::transport::{NodeIndex, Request, Transport};
+use crate::error::LoadError;
+use crate::transport::{Credentials, HttpOptions, NodeIndex, Request, Transport};
 
 /// Where a node tells the UUID of its cluster; the second one where the first is not answered (405 from Elasticsearch's test
 /// distribution, 403 from gateways).
@@ -14,11 +16,23 @@ const PATHS: [&str; 2] = ["/", "/_cluster/state/version?filter_path=cluster_uuid
 /// Bytes of an answer to one of them.
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
-/// Asks each node for its cluster, where there are several. Nodes that do not answer, or do not tell, are left out.
+/// The transport to the nodes of one cluster. Where there are several nodes, each is asked for its cluster; those that do not
+/// answer, or do not tell, are taken for its nodes.
 ///
 /// # Errors
-/// The nodes belong to several clusters: says which node to which.
-pub async fn one_cluster(transport: &Transport) -> Result<(), String> {
+/// [`LoadError::Setup`] as [`Transport::new`]; [`LoadError::Usage`] where the nodes belong to several clusters: says which node to
+/// which.
+pub async fn connect(
+    urls: &[impl AsRef<str>],
+    credentials: Credentials,
+    options: &HttpOptions,
+) -> Result<Arc<Transport>, LoadError> {
+    let transport = Transport::new(urls, credentials, options)?;
+    one_cluster(&transport).await.map_err(LoadError::Usage)?;
+    Ok(Arc::new(transport))
+}
+
+async fn one_cluster(transport: &Transport) -> Result<(), String> {
     let count = transport.nodes().len();
     if count < 2 {
         return Ok(());

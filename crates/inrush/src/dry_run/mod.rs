@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::cluster::check::{Preflight, preflight};
 use crate::cluster::trial::{self, Verdict};
-use crate::cluster::{ClusterError, TargetKind, index, one_cluster};
+use crate::cluster::{ClusterError, TargetKind, connect, index};
 use crate::config::LoadConfig;
 use crate::error::LoadError;
 use crate::finish;
@@ -121,8 +121,7 @@ pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<
     };
     let mut target = Target { may_be_made: true, ..Target::default() };
     if !config.to.is_empty() {
-        let transport = Transport::new(&config.to, config.credentials.clone(), &http_options(&config))?;
-        one_cluster(&transport).await.map_err(LoadError::Usage)?;
+        let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
         let coming = Coming { bytes: source.bytes_total(), read_from: index_uuids(source.as_ref())? };
         target = ask(&transport, &mut config, coming, &mut run).await?;
     }

@@ -26,7 +26,7 @@ pub use running::{Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 use tokio::sync::{mpsc, watch};
 
 use crate::checkpoint::{self, Beginning, Opened};
-use crate::cluster::one_cluster;
+use crate::cluster::connect;
 use crate::config::{Durability, LoadConfig, Replies};
 use crate::dead_letter::{DeadLetterWriter, SentWith};
 use crate::error::LoadError;
@@ -42,7 +42,7 @@ use crate::source::Source;
 use crate::source::push::{self, PushOptions};
 use crate::targets::Targets;
 use crate::trace::TraceWriter;
-use crate::transport::{HttpOptions, Transport};
+use crate::transport::HttpOptions;
 
 /// A load that has not begun.
 #[derive(Clone, Debug)]
@@ -98,8 +98,7 @@ impl Loader {
         let mut config = self.config;
         config.check_source(source.as_ref()).map_err(LoadError::Usage)?;
         *opened = checkpoint::open(&config, source.as_ref())?;
-        let transport = Arc::new(Transport::new(&config.to, config.credentials.clone(), &http_options(&config))?);
-        one_cluster(&transport).await.map_err(LoadError::Usage)?;
+        let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
         if let Some(opened) = opened.as_mut()
             && let Some(report) = opened.stand(&config, source.has_ids(), &run_id, &transport).await?
         {

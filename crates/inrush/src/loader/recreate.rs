@@ -3,7 +3,7 @@
 use super::prepare::{index_uuids, life_of, needs, reads_itself};
 use super::{Loader, http_options, run_id};
 use crate::cluster::check::preflight;
-use crate::cluster::{ClusterError, Target, TargetKind, index, trial};
+use crate::cluster::{ClusterError, Target, TargetKind, connect, index, trial};
 use crate::config::{Durability, LoadConfig};
 use crate::error::LoadError;
 use crate::source::{Begun, Source};
@@ -22,7 +22,7 @@ impl Loader {
         let config = &self.config;
         let Some(name) = config.index.fixed().filter(|_| config.create.recreate) else { return Ok((self, source)) };
         let source = begin_reading(source, config).await?;
-        let transport = Transport::new(&config.to, config.credentials.clone(), &http_options(config))?;
+        let transport = connect(&config.to, config.credentials.clone(), &http_options(config)).await?;
         let found = preflight(&transport, &needs(config, source.bytes_total())).await?;
         reads_itself(found.target.as_ref(), &index_uuids(source.as_ref())?)?;
         if found.target.is_some_and(|target| !matches!(target.kind, TargetKind::Missing { .. })) {
