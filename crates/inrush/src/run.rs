@@ -466,12 +466,19 @@ impl Run {
 
     fn show_progress(&mut self) {
         let phase = match (self.flow.stopped(), self.flow.paused()) {
-            (Some(Stop::Interrupted), _) if self.flow.in_flight() > 0 => Phase::Draining(format!(
-                "interrupted; requests that were sent are waited for, at most {} s",
-                self.flow.drain_max().as_secs()
-            )),
-            (Some(Stop::Interrupted), _) => Phase::Draining("interrupted".to_owned()),
-            (Some(Stop::Failed(why)), _) => Phase::Draining(why.clone()),
+            (Some(stop), _) => {
+                let why = match stop {
+                    Stop::Interrupted => "interrupted",
+                    Stop::Failed(why) => why,
+                };
+                Phase::Draining(match self.flow.in_flight() {
+                    0 => why.to_owned(),
+                    _ => {
+                        let seconds = self.flow.drain_max().as_secs_f64();
+                        format!("{why}; requests that were sent are waited for, at most {seconds} s")
+                    }
+                })
+            }
             (None, Some(pause)) => Phase::Paused(pause.why.clone()),
             (None, None) => Phase::Loading,
         };

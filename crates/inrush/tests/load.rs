@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{config, documents, load};
+use common::{Lines, config, documents, load};
 use inrush::config::{IndexPattern, MaxErrors, OnConflict, Replies};
 use inrush::source::push::Document;
 use inrush::source::{Chunk, Source, SourceError};
-use inrush::{Action, DocMeta, Loader, Status, VerifiedState};
+use inrush::{Action, DocMeta, Loader, Phase, RunningLoad, Status, VerifiedState};
 use inrush_testbed::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 use serde_json::json;
 
@@ -408,6 +408,56 @@ async fn hopeless_runs_end_early() {
     assert_eq!(report.status, Status::Failed);
     assert!(report.counts.docs_dead_lettered < 1000, "{report:?}");
     assert!(report.failure.unwrap().contains("--max-errors"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_many_failed_is_said_when_all_of_them_are_known() {
+    let fake = fake([Rule::new(Fault::ItemBadRequest)]).await;
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    // The first dead letter ends it, and its request has many more.
+    config.max_errors = MaxErrors::Count(0);
+    (config.limits.batch_bytes, config.limits.memory) = (Some(200_000), 4_000_000);
+    config.limits.linger = Duration::from_secs(60);
+    let report = load(&config, documents(5000, 5000)).await;
+    let counts = &report.counts;
+    assert_eq!((report.status, counts.docs_dead_lettered), (Status::Failed, counts.docs_read), "{report:?}");
+    assert!(counts.docs_read > 1000, "{report:?}");
+    let said = format!("{0} of {0} documents could not be loaded", counts.docs_read);
+    assert!(report.failure.as_ref().unwrap().starts_with(&said), "{report:?}");
+}
+
+/// Waits until it is said what an ending load waits for.
+async fn tells_what_it_waits_for(load: &RunningLoad, why: &str) {
+    let phase = load.progress().wait_for(|p| matches!(p.phase, Phase::Draining(_))).await.unwrap().phase.clone();
+    let Phase::Draining(said) = phase else { panic!("{phase:?}") };
+    assert!(said.contains(why), "{said}");
+    assert!(said.ends_with("; requests that were sent are waited for, at most 30 s"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_that_ends_early_says_what_it_waits_for() {
+    let fake = fake([Rule::new(Fault::HoldBeforeApplying).first(1).path("_bulk")]).await;
+    let (config, _folder) = config(fake.urls(), "docs");
+    let start = async || {
+        let load =
+            Loader::new(config.clone()).unwrap().start(Box::new(Lines::new(documents(2000, 2000)))).await.unwrap();
+        fake.wait_for_held(1).await;
+        load
+    };
+    let load = start().await;
+    load.stop_handle().stop();
+    tells_what_it_waits_for(&load, "interrupted").await;
+    fake.release_held();
+    let report = load.finish().await;
+    assert_eq!((report.status, report.counts.docs_unknown), (Status::Interrupted, 0), "{report:?}");
+    // One request is held, and the next one is told that it may not.
+    let held = Rule::new(Fault::HoldBeforeApplying).first(1).path("_bulk");
+    fake.set_faults(Faults::new([held, Rule::new(Fault::RequestForbidden).path("_bulk")]));
+    let load = start().await;
+    tells_what_it_waits_for(&load, "the cluster refuses bulk requests").await;
+    fake.release_held();
+    let report = load.finish().await;
+    assert_eq!((report.status, report.counts.docs_unknown), (Status::Failed, 0), "{report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
