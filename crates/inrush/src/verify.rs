@@ -5,23 +5,90 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use inrush_core::report::{Counts, IndexCounts};
+use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Target, TargetKind, index, stats};
 use crate::report::{Verified, VerifiedState};
 use crate::transport::Transport;
 
+/// What a load, or several together, did to the number of documents in an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Share {
+    pub(crate) created: u64,
+    pub(crate) deleted: u64,
+    pub(crate) possible_duplicates: u64,
+    /// So many more may be there than were acknowledged: possible duplicates, and attempts with unknown outcome.
+    pub(crate) more: u64,
+    /// So many fewer may be there.
+    pub(crate) fewer: u64,
+}
+
+impl Share {
+    /// What a load did to one name. `repeated`: a primary of the index changed: the node that takes a request repeats what the
+    /// old one was working on by itself, and then says `updated` of a document that is new, and `not_found` of one that was
+    /// deleted.
+    pub(crate) fn of(counts: &Counts, indices: &BTreeMap<String, IndexCounts>, repeated: bool) -> Self {
+        let sum = |of: fn(&IndexCounts) -> u64| indices.values().map(of).sum::<u64>();
+        // A summary of replies names no index; then the sums of all count.
+        let (created, deleted) = match indices.is_empty() {
+            true => (counts.docs_created, counts.docs_deleted),
+            false => (sum(|i| i.created), sum(|i| i.deleted)),
+        };
+        Share::new(created, deleted, counts, repeated)
+    }
+
+    fn new(created: u64, deleted: u64, counts: &Counts, repeated: bool) -> Self {
+        let (updates, deletes) = match repeated {
+            true => (counts.docs_updated, counts.docs_not_found),
+            false => (counts.uncertain_updates, counts.uncertain_deletes),
+        };
+        let possible_duplicates = counts.possible_duplicates;
+        let more = possible_duplicates + counts.uncertain_creates + updates + counts.docs_unknown;
+        Share { created, deleted, possible_duplicates, more, fewer: deletes + counts.docs_unknown }
+    }
+
+    /// This and another load's.
+    pub(crate) fn plus(&self, other: &Share) -> Self {
+        Share {
+            created: self.created + other.created,
+            deleted: self.deleted + other.deleted,
+            possible_duplicates: self.possible_duplicates + other.possible_duplicates,
+            more: self.more + other.more,
+            fewer: self.fewer + other.fewer,
+        }
+    }
+
+    fn exact(&self, before: u64) -> u64 {
+        (before + self.created).saturating_sub(self.deleted)
+    }
+
+    /// What the count may be: more than was acknowledged only as far as attempts with unknown outcome explain it.
+    fn allowed(&self, before: u64) -> RangeInclusive<u64> {
+        let exact = self.exact(before);
+        exact.saturating_sub(self.fewer)..=exact.saturating_add(self.more)
+    }
+}
+
+/// What the name that all documents went to should hold.
+pub(crate) struct Fixed<'a> {
+    /// What it stands for.
+    pub(crate) target: &'a Target,
+    /// Documents that it had.
+    pub(crate) before: u64,
+    /// What this load did, and those that were under way beside it.
+    pub(crate) share: Share,
+    /// How many loads these are.
+    pub(crate) loads: u64,
+}
+
 /// What has to be counted.
 pub(crate) struct Expectation<'a> {
-    /// The name that all documents went to, what it stands for and how many documents it had; `None` where every document names
-    /// its index.
-    pub(crate) fixed: Option<(&'a Target, u64)>,
+    /// `None` where every document names its index.
+    pub(crate) fixed: Option<Fixed<'a>>,
     /// Documents before the load where they could be counted, by index that a placeholder named.
     pub(crate) before: &'a BTreeMap<String, Option<u64>>,
     pub(crate) counts: &'a Counts,
     pub(crate) indices: &'a BTreeMap<String, IndexCounts>,
-    /// A primary of the fixed name's index changed: the node that takes a request repeats what the old one was working on by itself,
-    /// and then says `updated` of a document that is new, and `not_found` of one that was deleted.
-    pub(crate) repeated: bool,
 }
 
 /// What a person who asked for no verification gets.
@@ -31,24 +98,21 @@ pub(crate) fn off() -> Verified {
 
 /// Refreshes, counts and compares.
 pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>) -> Verified {
-    let Expectation { fixed, before, counts, indices, repeated } = expectation;
+    let Expectation { fixed, before, counts, indices } = expectation;
     match fixed {
-        Some((target, before)) => {
+        Some(Fixed { target, before, share, loads }) => {
             if let Some(why) = moved(transport, target, indices).await {
                 return Verified { state: VerifiedState::No, detail: why, duplicates: 0 };
             }
             if let Some(why) = unprovable(target, indices) {
                 return not_provable(why);
             }
-            let sum = |of: fn(&IndexCounts) -> u64| indices.values().map(of).sum::<u64>();
-            // A summary of replies names no index; then the sums of all count.
-            let (created, deleted) = match indices.is_empty() {
-                true => (counts.docs_created, counts.docs_deleted),
-                false => (sum(|i| i.created), sum(|i| i.deleted)),
-            };
-            let expected = allowed(*before, created, deleted, counts, *repeated);
             let counted = count(transport, &target.name).await;
-            judge(&target.name, counted, *before, created, deleted, expected, counts.possible_duplicates)
+            let mut verified = judge(&target.name, counted, *before, share);
+            if *loads > 1 {
+                verified.detail.push_str(&format!("; {loads} loads together, which ran at the same time"));
+            }
+            verified
         }
         None => each(transport, before, counts, indices).await,
     }
@@ -73,9 +137,8 @@ async fn each(
             return not_provable(format!("{name} could not be counted before the load"));
         };
         let IndexCounts { created, deleted, .. } = indices.get(name).cloned().unwrap_or_default();
-        let expected = allowed(before, created, deleted, counts, false);
         let counted = count(transport, name).await;
-        let one = judge(name, counted, before, created, deleted, expected, counts.possible_duplicates);
+        let one = judge(name, counted, before, &Share::new(created, deleted, counts, false));
         duplicates += one.duplicates;
         match (one.state, &elsewhere) {
             (VerifiedState::Yes, _) => {}
@@ -120,7 +183,7 @@ async fn moved(transport: &Transport, target: &Target, indices: &BTreeMap<String
 }
 
 /// Why a count through the target's name cannot prove anything.
-fn unprovable(target: &Target, indices: &BTreeMap<String, IndexCounts>) -> Option<String> {
+pub(crate) fn unprovable(target: &Target, indices: &BTreeMap<String, IndexCounts>) -> Option<String> {
     let elsewhere = |known: &dyn Fn(&str) -> bool| {
         indices.keys().find(|name| !known(name)).map(|name| {
             format!(
@@ -143,36 +206,17 @@ fn unprovable(target: &Target, indices: &BTreeMap<String, IndexCounts>) -> Optio
     }
 }
 
-/// What the count may be: more than was acknowledged only as far as attempts with unknown outcome explain it.
-fn allowed(before: u64, created: u64, deleted: u64, counts: &Counts, repeated: bool) -> RangeInclusive<u64> {
-    let most = (before + created).saturating_sub(deleted);
-    let (updates, deletes) = match repeated {
-        true => (counts.docs_updated, counts.docs_not_found),
-        false => (counts.uncertain_updates, counts.uncertain_deletes),
-    };
-    let more = counts.possible_duplicates + counts.uncertain_creates + updates + counts.docs_unknown;
-    let less = deletes + counts.docs_unknown;
-    most.saturating_sub(less)..=most.saturating_add(more)
-}
-
 async fn count(transport: &Transport, name: &str) -> Result<u64, String> {
     stats::count_now(transport, name).await.map_err(|e| e.to_string())
 }
 
-fn judge(
-    name: &str,
-    counted: Result<u64, String>,
-    before: u64,
-    created: u64,
-    deleted: u64,
-    expected: RangeInclusive<u64>,
-    possible_duplicates: u64,
-) -> Verified {
+fn judge(name: &str, counted: Result<u64, String>, before: u64, share: &Share) -> Verified {
     let counted = match counted {
         Ok(counted) => counted,
         Err(e) => return not_provable(format!("{name} could not be counted: {e}")),
     };
-    let exact = (before + created).saturating_sub(deleted);
+    let (exact, expected) = (share.exact(before), share.allowed(before));
+    let Share { created, deleted, possible_duplicates, .. } = share;
     let sum = format!("{before} before + {created} created - {deleted} deleted");
     if counted == exact {
         let detail = format!("{name} holds {counted} documents = {sum}");
@@ -185,7 +229,7 @@ fn judge(
             if counted > exact { "more" } else { "fewer" }
         );
         // What nothing but copies explains.
-        let explained = expected.end().saturating_sub(possible_duplicates).max(exact);
+        let explained = expected.end().saturating_sub(*possible_duplicates).max(exact);
         let duplicates = counted.saturating_sub(explained);
         return Verified { state: VerifiedState::Yes, detail, duplicates };
     }
@@ -208,7 +252,7 @@ mod tests {
     use super::*;
 
     fn check(counted: u64, counts: &Counts, state: VerifiedState, words: &str) {
-        let verified = judge("x", Ok(counted), 10, 5, 2, allowed(10, 5, 2, counts, false), counts.possible_duplicates);
+        let verified = judge("x", Ok(counted), 10, &Share::new(5, 2, counts, false));
         assert_eq!(verified.state, state, "{verified:?}");
         assert!(verified.detail.contains(words), "{verified:?}");
     }
@@ -232,9 +276,8 @@ mod tests {
 
     #[test]
     fn copies_that_nothing_else_explains_are_proven() {
-        let proven = |counted, counts: &Counts| {
-            judge("x", Ok(counted), 10, 5, 2, allowed(10, 5, 2, counts, false), counts.possible_duplicates).duplicates
-        };
+        let proven =
+            |counted, counts: &Counts| judge("x", Ok(counted), 10, &Share::new(5, 2, counts, false)).duplicates;
         let counts = Counts { possible_duplicates: 5, ..Counts::default() };
         assert_eq!((proven(13, &counts), proven(16, &counts), proven(18, &counts)), (0, 3, 5));
         let either = Counts { possible_duplicates: 5, uncertain_updates: 2, ..Counts::default() };
@@ -244,8 +287,8 @@ mod tests {
     #[test]
     fn after_another_primary_took_over_an_update_may_be_a_new_document() {
         let counts = Counts { docs_updated: 3, docs_not_found: 1, uncertain_updates: 1, ..Counts::default() };
-        assert_eq!(allowed(10, 5, 2, &counts, false), 13..=14);
-        assert_eq!(allowed(10, 5, 2, &counts, true), 12..=16);
+        assert_eq!(Share::new(5, 2, &counts, false).allowed(10), 13..=14);
+        assert_eq!(Share::new(5, 2, &counts, true).allowed(10), 12..=16);
     }
 
     #[test]

@@ -155,6 +155,18 @@ async fn check(distribution: Distribution) {
     assert_eq!(other.finish().await.settings.restored, SettingsRestored::Yes);
     assert_eq!(server.settings("other").await["index.number_of_replicas"], "1");
     assert_eq!(server.leases().await, 0);
+    // Two loads side by side are counted by the last one, and a third does not delete the index beneath them.
+    let (config, _c) = server.config("beside");
+    let (first, second) = (begin(config.clone()).await, begin(config.clone()).await);
+    let mut anew = config.clone();
+    anew.create.recreate = true;
+    let refused = Loader::new(anew).unwrap().run(Lines::new(documents(3, 3))).await.unwrap_err();
+    assert!(refused.to_string().contains("another load is writing to it"), "{title}: {refused}");
+    let report = first.finish().await;
+    assert_eq!((report.exit_code(), report.verified.state), (0, VerifiedState::NotProvable), "{title}: {report:?}");
+    let report = second.finish().await;
+    assert_eq!((report.exit_code(), report.verified.state), (0, VerifiedState::Yes), "{title}: {report:?}");
+    assert!(report.verified.detail.ends_with("2 loads together, which ran at the same time"), "{:?}", report.verified);
     println!("{title}: settings are put back after success, by the last of two, and after a crash");
     server.stop().await;
 }

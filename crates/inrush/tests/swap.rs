@@ -11,7 +11,8 @@ use inrush::config::{LoadConfig, OldWrites, SwapConfig, WaitFor};
 use inrush::source::push::Document;
 use inrush::transport::{Credentials, HttpOptions, Transport};
 use inrush::{
-    GUARD_INDEX, Loader, OldIndex, Phase, PushLoad, RecoverOptions, RecoveredState, Report, Status, Step, recover,
+    GUARD_INDEX, LOADS_INDEX, Loader, OldIndex, Phase, PushLoad, RecoverOptions, RecoveredState, Report, Status, Step,
+    recover,
 };
 use inrush_testbed::client::Client;
 use inrush_testbed::{FakeCluster, FakeConfig};
@@ -70,7 +71,7 @@ fn stands_for(fake: &FakeCluster, alias: &str) -> Vec<(String, Value)> {
 }
 
 fn indices(fake: &FakeCluster) -> Vec<String> {
-    fake.cluster().indices.keys().filter(|name| *name != GUARD_INDEX).cloned().collect()
+    fake.cluster().indices.keys().filter(|name| ![GUARD_INDEX, LOADS_INDEX].contains(&name.as_str())).cloned().collect()
 }
 
 /// The alias is where it was, its index has what it had, and the new index is kept and named.

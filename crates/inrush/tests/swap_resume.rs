@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{config, documents};
 use inrush::config::{LoadConfig, OldWrites, StateFolder, SwapConfig};
 use inrush::source::{Files, FormatOptions, SourceSpec, Warnings, open};
-use inrush::{GUARD_INDEX, Loader, Report, Status};
+use inrush::{GUARD_INDEX, LOADS_INDEX, Loader, Report, Status};
 use inrush_testbed::client::Client;
 use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use serde_json::{Value, json};
@@ -80,7 +80,13 @@ impl Job {
     }
 
     fn indices(&self) -> Vec<String> {
-        self.fake.cluster().indices.keys().filter(|name| *name != GUARD_INDEX).cloned().collect()
+        self.fake
+            .cluster()
+            .indices
+            .keys()
+            .filter(|name| ![GUARD_INDEX, LOADS_INDEX].contains(&name.as_str()))
+            .cloned()
+            .collect()
     }
 
     /// The alias stands for one index with all documents, and nothing else is left.

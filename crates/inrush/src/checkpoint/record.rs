@@ -8,23 +8,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::Method;
-use inrush_core::guard::Version;
+use inrush_core::guard::{Over, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::job::Job;
 use super::state::Saved;
-use crate::cluster::{ClusterError, CreateIndex, index};
+use crate::cluster::ClusterError;
+use crate::cluster::own::OwnDocument;
 use crate::report::Report;
 use crate::transport::Transport;
 
-/// The index with one document for each load of `--once`.
+/// The index with one document for each load of `--once`, and one for each index that is written to now.
 pub const LOADS_INDEX: &str = "inrush-loads";
-
-/// How long the server waits for the shard of the record; its default is a minute.
-const TIMEOUT: &str = "timeout=10s";
 
 /// So many signs of life are waited for before a run counts as dead.
 const SIGNS_MISSED: u32 = 3;
@@ -85,20 +82,18 @@ pub(super) struct Found {
 
 /// The record of one load.
 pub(super) struct Records {
-    transport: Arc<Transport>,
-    key: String,
+    document: OwnDocument,
     /// Where the end is written down as well.
     ended: PathBuf,
     sign_of_life: Duration,
     /// The cluster does not let this user keep records.
     forbidden: bool,
-    /// The index is there.
-    has_index: bool,
 }
 
 impl Records {
     pub(super) fn new(transport: Arc<Transport>, key: String, ended: PathBuf, sign_of_life: Duration) -> Self {
-        Records { transport, key, ended, sign_of_life, forbidden: false, has_index: false }
+        let document = OwnDocument { transport, index: LOADS_INDEX, id: key };
+        Records { document, ended, sign_of_life, forbidden: false }
     }
 
     /// What an earlier run has written down.
@@ -132,34 +127,18 @@ impl Records {
         Ok(Some(Found { record, version: None }))
     }
 
-    /// The record as it is on its shard now, whatever was refreshed.
-    async fn read(&mut self) -> Result<Option<Found>, ClusterError> {
-        let what = format!("reading the record of this load from {LOADS_INDEX}");
-        let answer = self.transport.ask(Method::GET, &self.document(""), None).await?;
-        let body = answer.json(&what)?;
-        match answer.status() {
-            200 => {}
-            404 => {
-                self.has_index = body.get("found").is_some();
-                return Ok(None);
-            }
-            status => return Err(ClusterError::from_status(&what, status, &body)),
-        }
-        self.has_index = true;
-        let record = body.get("_source").cloned().unwrap_or_default();
+    async fn read(&self) -> Result<Option<Found>, ClusterError> {
+        let found = self.document.read(&format!("reading the record of this load from {LOADS_INDEX}")).await?;
+        let Some((record, version)) = found else { return Ok(None) };
         let record = serde_json::from_value(record).map_err(|error| self.damaged(&error))?;
-        Ok(Some(Found { record, version: Some(version(&what, &body)?) }))
+        Ok(Some(Found { record, version: Some(version) }))
     }
 
     fn damaged(&self, error: &serde_json::Error) -> ClusterError {
         ClusterError::Reply {
-            what: format!("the record {LOADS_INDEX}/{}, or {}", self.key, self.ended.display()),
+            what: format!("the record {LOADS_INDEX}/{}, or {}", self.document.id, self.ended.display()),
             problem: format!("no record of this version of inrush, delete it to load again: {error}"),
         }
-    }
-
-    fn document(&self, query: &str) -> String {
-        format!("/{LOADS_INDEX}/_doc/{}{query}", self.key)
     }
 
     /// Whether the run of this record, which has not ended, still lives: whether it writes the
@@ -210,49 +189,17 @@ impl Records {
     }
 
     /// Writes the record over this version, or where there is none. None: another one is there.
-    async fn put(&mut self, record: &Record, over: Option<Version>) -> Result<Option<Version>, ClusterError> {
+    async fn put(&self, record: &Record, over: Option<Version>) -> Result<Option<Version>, ClusterError> {
         let what = format!("writing the record of this load to {LOADS_INDEX}");
-        let document = serde_json::to_value(record)
+        let record = serde_json::to_value(record)
             .map_err(|error| ClusterError::Reply { what: what.clone(), problem: error.to_string() })?;
-        if !self.has_index {
-            let settings = json!({"index": {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": true}});
-            let mappings = json!({"dynamic": false});
-            let how = CreateIndex { settings: Some(settings), mappings: Some(mappings), ..CreateIndex::default() };
-            index::create(&self.transport, LOADS_INDEX, &how).await?;
-            self.has_index = true;
-        }
-        let query = over.map_or_else(|| format!("?op_type=create&{TIMEOUT}"), at);
-        let answer = self.transport.ask(Method::PUT, &self.document(&query), Some(&document)).await?;
-        let body = answer.json(&what)?;
-        match answer.status() {
-            200..=299 => version(&what, &body).map(Some),
-            404 | 409 => Ok(None),
-            status => Err(ClusterError::from_status(&what, status, &body)),
-        }
+        self.document.write(&what, &record, over.map_or(Over::Nothing, Over::Version)).await
     }
 
     /// Deletes the record, if it has this version.
     async fn delete(&self, over: Version) -> Result<(), ClusterError> {
-        let what = format!("deleting the record of this load from {LOADS_INDEX}");
-        let answer = self.transport.ask(Method::DELETE, &self.document(&at(over)), None).await?;
-        match answer.status() {
-            200..=299 | 404 | 409 => Ok(()),
-            status => Err(ClusterError::from_status(&what, status, &answer.json(&what)?)),
-        }
+        self.document.delete(&format!("deleting the record of this load from {LOADS_INDEX}"), over).await.map(|_| ())
     }
-}
-
-fn at(version: Version) -> String {
-    format!("?if_seq_no={}&if_primary_term={}&{TIMEOUT}", version.seq_no, version.primary_term)
-}
-
-fn version(what: &str, body: &Value) -> Result<Version, ClusterError> {
-    let number = |key: &str| {
-        body.get(key)
-            .and_then(Value::as_u64)
-            .ok_or_else(|| ClusterError::Reply { what: what.to_owned(), problem: format!("no number at {key}") })
-    };
-    Ok(Version { seq_no: number("_seq_no")?, primary_term: number("_primary_term")? })
 }
 
 /// What became of a claim.

@@ -19,6 +19,7 @@ mod limits;
 pub mod lookup;
 pub mod merge;
 mod nodes;
+pub(crate) mod own;
 mod policy;
 pub mod product;
 mod rest;

@@ -24,7 +24,8 @@ pub use store::GUARD_INDEX;
 
 use crate::report::{SettingChange, SettingsReport, SettingsRestored};
 use crate::transport::Transport;
-use state::{LocalState, Record};
+use state::Record;
+pub(crate) use state::{LocalState, default_folder, lives as holder_lives, remove as forget_holder};
 use store::Store;
 
 /// How long a cluster that cannot answer now is asked again, at the beginning and for a heartbeat.

@@ -20,7 +20,7 @@ pub(super) struct Record {
 
 /// The record of a load that runs here.
 #[derive(Debug)]
-pub(super) struct LocalState {
+pub(crate) struct LocalState {
     folder: PathBuf,
     holder: String,
     /// The system gives the lock back when the process ends, however it ends.
@@ -28,14 +28,14 @@ pub(super) struct LocalState {
 }
 
 /// Where records are kept unless something else was said: `inrush` in the XDG state folder.
-pub(super) fn default_folder() -> Option<PathBuf> {
+pub(crate) fn default_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;
     Some(base.join("inrush"))
 }
 
 impl LocalState {
-    pub(super) fn new(folder: &Path, holder: &str) -> io::Result<Self> {
+    pub(crate) fn new(folder: &Path, holder: &str) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut lock = lock_file::open(&lock_path(folder, holder))?;
         lock.lock()?;
@@ -54,14 +54,14 @@ impl LocalState {
     }
 
     /// Nothing is left to be put back.
-    pub(super) fn remove(self) {
+    pub(crate) fn remove(self) {
         remove(&self.folder, &self.holder);
     }
 }
 
 /// Whether the load `holder` lives, where this machine can tell: it ran here, since the machine was started, with this
 /// state folder.
-pub(super) fn lives(folder: &Path, holder: &str) -> Option<bool> {
+pub(crate) fn lives(folder: &Path, holder: &str) -> Option<bool> {
     if holder.is_empty() || !holder.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         return None;
     }
@@ -102,7 +102,7 @@ pub(super) fn left_behind(folder: &Path) -> Vec<(String, Record)> {
     holders.filter_map(record).collect()
 }
 
-pub(super) fn remove(folder: &Path, holder: &str) {
+pub(crate) fn remove(folder: &Path, holder: &str) {
     for path in [record_path(folder, holder), lock_path(folder, holder)] {
         // What stays is found and removed by the next recovery.
         let _ = fs::remove_file(path);

@@ -8,14 +8,12 @@ use http::Method;
 use inrush_core::guard::{Command, Lease, Over, Reply, Settings, Version, policy};
 use serde_json::{Map, Value, json};
 
-use crate::cluster::{ClusterError, CreateIndex, index, stats};
+use crate::cluster::own::OwnDocument;
+use crate::cluster::{ClusterError, stats};
 use crate::transport::{Transport, path_segment};
 
 /// The index with one document for each index that is looked after.
 pub const GUARD_INDEX: &str = "inrush-guard";
-
-/// How long the server waits for the shard of the lease; its default is a minute.
-const TIMEOUT: &str = "timeout=10s";
 
 /// How long to wait before a question that the cluster could not answer now is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -57,57 +55,28 @@ impl Store {
         }
     }
 
-    fn document(&self, query: &str) -> String {
-        format!("/{GUARD_INDEX}/_doc/{}{query}", path_segment(&self.uuid))
+    fn document(&self) -> OwnDocument {
+        OwnDocument { transport: Arc::clone(&self.transport), index: GUARD_INDEX, id: self.uuid.clone() }
     }
 
     async fn read_lease(&self) -> Result<Option<(Lease, Version)>, ClusterError> {
         let what = format!("reading the lease of {}", self.index);
-        // By id it is read from the shard, whatever was refreshed.
-        let answer = self.transport.ask(Method::GET, &self.document(""), None).await?;
-        let body = answer.json(&what)?;
-        match answer.status() {
-            200 => Ok(Some((lease(&what, &body)?, version(&what, &body)?))),
-            404 => Ok(None),
-            status => Err(ClusterError::from_status(&what, status, &body)),
-        }
+        let found = self.document().read(&what).await?;
+        found.map(|(source, version)| Ok((lease(&what, source)?, version))).transpose()
     }
 
     async fn write_lease(&self, lease: &Lease, over: Over) -> Result<Reply, ClusterError> {
         let what = format!("writing the lease of {} to {GUARD_INDEX}", self.index);
-        let query = match over {
-            Over::Nothing => {
-                self.ensure_index().await?;
-                format!("?op_type=create&{TIMEOUT}")
-            }
-            Over::Version(version) => at(version),
-        };
         let document = serde_json::to_value(lease)
             .map_err(|error| ClusterError::Reply { what: what.clone(), problem: error.to_string() })?;
-        let answer = self.transport.ask(Method::PUT, &self.document(&query), Some(&document)).await?;
-        let body = answer.json(&what)?;
-        match answer.status() {
-            200..=299 => Ok(Reply::Written(version(&what, &body)?)),
-            409 => Ok(Reply::Conflict),
-            status => Err(ClusterError::from_status(&what, status, &body)),
-        }
-    }
-
-    async fn ensure_index(&self) -> Result<(), ClusterError> {
-        let settings = json!({"index": {"number_of_shards": 1, "auto_expand_replicas": "0-1", "hidden": true}});
-        let mappings = json!({"dynamic": false});
-        let how = CreateIndex { settings: Some(settings), mappings: Some(mappings), ..CreateIndex::default() };
-        index::create(&self.transport, GUARD_INDEX, &how).await.map(|_| ())
+        let written = self.document().write(&what, &document, over).await?;
+        Ok(written.map_or(Reply::Conflict, Reply::Written))
     }
 
     async fn delete_lease(&self, version: Version) -> Result<Reply, ClusterError> {
         let what = format!("deleting the lease of {}", self.index);
-        let answer = self.transport.ask(Method::DELETE, &self.document(&at(version)), None).await?;
-        match answer.status() {
-            200..=299 => Ok(Reply::Deleted),
-            404 | 409 => Ok(Reply::Conflict),
-            status => Err(ClusterError::from_status(&what, status, &answer.json(&what)?)),
-        }
+        let deleted = self.document().delete(&what, version).await?;
+        Ok(if deleted { Reply::Deleted } else { Reply::Conflict })
     }
 
     async fn read_settings(&self) -> Result<Reply, ClusterError> {
@@ -167,28 +136,15 @@ pub(super) async fn leases(transport: &Transport) -> Result<Vec<(String, Lease)>
     let path = format!("/{GUARD_INDEX}/_search");
     let body = transport.demand(&what, Method::POST, &path, Some(&json!({"size": 10_000}))).await?;
     let hits = body.pointer("/hits/hits").and_then(Value::as_array).cloned().unwrap_or_default();
-    let one = |hit: Value| {
+    let one = |mut hit: Value| {
         let id = hit.get("_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-        lease(&what, &hit).map(|lease| (id, lease))
+        let source = hit.get_mut("_source").map(Value::take).unwrap_or_default();
+        lease(&what, source).map(|lease| (id, lease))
     };
     hits.into_iter().map(one).collect()
 }
 
-fn at(version: Version) -> String {
-    format!("?if_seq_no={}&if_primary_term={}&{TIMEOUT}", version.seq_no, version.primary_term)
-}
-
-fn version(what: &str, body: &Value) -> Result<Version, ClusterError> {
-    let number = |key: &str| {
-        body.get(key)
-            .and_then(Value::as_u64)
-            .ok_or_else(|| ClusterError::Reply { what: what.to_owned(), problem: format!("no number at {key}") })
-    };
-    Ok(Version { seq_no: number("_seq_no")?, primary_term: number("_primary_term")? })
-}
-
-fn lease(what: &str, body: &Value) -> Result<Lease, ClusterError> {
-    let source = body.get("_source").cloned().unwrap_or_default();
+fn lease(what: &str, source: Value) -> Result<Lease, ClusterError> {
     serde_json::from_value(source).map_err(|error| ClusterError::Reply {
         what: what.to_owned(),
         problem: format!("no lease of this version of inrush: {error}"),

@@ -9,6 +9,7 @@ use inrush_core::encode::Dropped;
 use inrush_core::report::{Counts, IndexCounts, Tally};
 use tokio::sync::watch;
 
+use super::group::{Left, Together};
 use super::prepare::Prepared;
 use crate::cluster::stats::{self, IndexStats};
 use crate::finish::{Finishing, GoOn};
@@ -22,7 +23,7 @@ use crate::source::Warnings;
 use crate::targets;
 use crate::tolerance::{Tolerance, ToleranceReport};
 use crate::transport::Transport;
-use crate::verify::{self, Expectation};
+use crate::verify::{self, Expectation, Fixed, Share};
 
 /// How long the sizes of the indices are waited for.
 const SIZES_MAX: Duration = Duration::from_secs(10);
@@ -66,7 +67,7 @@ pub(super) struct End {
 }
 
 impl End {
-    pub(super) async fn report(self, finished: Finished, mut finishing: Finishing) -> Report {
+    pub(super) async fn report(mut self, finished: Finished, mut finishing: Finishing) -> Report {
         let Finished {
             mut flow,
             dead_letters,
@@ -117,17 +118,21 @@ impl End {
         if settled {
             finishing.searchable(&names).await;
         }
-        let verified = if self.verify && finishing.was_swapped() {
-            verify::not_provable("an earlier run has moved the alias, so that others may have written since".to_owned())
-        } else if self.verify && resumed && !settled {
-            verify::not_provable("documents that an earlier run may have sent were not sent again yet".to_owned())
-        } else if self.verify {
+        let unproven = if finishing.was_swapped() {
+            Some("an earlier run has moved the alias, so that others may have written since")
+        } else if resumed && !settled {
+            Some("documents that an earlier run may have sent were not sent again yet")
+        } else {
+            None
+        };
+        let verified = if self.verify {
             self.progress.send_modify(|p| p.phase = Phase::Verifying);
-            let verification = self.verify(&tally.counts, &tally.indices, &counts_before, resumed);
+            let drain_max = self.drain_max;
+            let verification = self.verify(&tally, &counts_before, resumed, unproven);
             if status == Status::Interrupted {
                 // Whoever has stopped it waits for its end.
                 let why = "the cluster did not count within the time for an interrupted load";
-                let in_time = tokio::time::timeout(self.drain_max, verification).await;
+                let in_time = tokio::time::timeout(drain_max, verification).await;
                 in_time.unwrap_or_else(|_| verify::not_provable(why.to_owned()))
             } else {
                 verification.await
@@ -135,11 +140,6 @@ impl End {
         } else {
             verify::off()
         };
-        let mut verified = verified;
-        if verified.state == VerifiedState::No && self.settings.restored == SettingsRestored::PassedOn {
-            let other = "; another load of this program into it was under way, so count when all of them have ended";
-            verified.detail.push_str(other);
-        }
         let sizes = self.sizes(sizes_before, &tally.indices).await;
         let tolerance = self.tolerate.map(|tolerance| tolerance.judge(&tally.counts));
         let not_in = not_in(&tally.counts, tolerance.as_ref());
@@ -254,22 +254,53 @@ impl End {
         names.iter().filter_map(both).collect()
     }
 
+    /// Counts, and judges the count; where other loads write to the index, the last one of them does so for all.
     async fn verify(
-        &self,
-        counts: &Counts,
-        indices: &BTreeMap<String, IndexCounts>,
-        before: &BTreeMap<String, Option<u64>>,
+        &mut self,
+        tally: &Tally,
+        before_each: &BTreeMap<String, Option<u64>>,
         resumed: bool,
+        unproven: Option<&str>,
     ) -> Verified {
+        let repeated = resumed || self.prepared.has_another_primary(&self.transport).await;
+        let share = Share::of(&tally.counts, &tally.indices, repeated);
+        let alone = self.prepared.before.clone().map(|before| Together { loads: 1, before, share });
+        let Some(mut member) = self.prepared.member.take() else {
+            return self.judge(tally, before_each, alone, unproven).await;
+        };
+        let elsewhere = || verify::unprovable(self.prepared.target.as_ref()?, &tally.indices);
+        let share = unproven.map(str::to_owned).or_else(elsewhere).map_or(Ok(share), Err);
+        loop {
+            let together = match member.leave(&share).await {
+                Left::Over(verified) => return verified,
+                Left::Last(together) => together,
+            };
+            let verified = self.judge(tally, before_each, Ok(together), unproven).await;
+            if member.end().await {
+                return verified;
+            }
+        }
+    }
+
+    async fn judge(
+        &self,
+        tally: &Tally,
+        before_each: &BTreeMap<String, Option<u64>>,
+        together: Result<Together, String>,
+        unproven: Option<&str>,
+    ) -> Verified {
+        if let Some(why) = unproven {
+            return verify::not_provable(why.to_owned());
+        }
         if let Some(name) = self.prepared.replaced(&self.transport).await {
             return Verified { duplicates: 0, state: VerifiedState::No, detail: targets::replaced(&name) };
         }
-        let before_load = match &self.prepared.before {
-            Ok(before) => *before,
+        let Together { loads, before, share } = match together {
+            Ok(together) => together,
             Err(why) => return verify::not_provable(format!("the index could not be counted before the load: {why}")),
         };
-        let fixed = self.prepared.target.as_ref().map(|target| (target, before_load));
-        let repeated = resumed || self.prepared.has_another_primary(&self.transport).await;
-        verify::verify(&self.transport, &Expectation { fixed, before, counts, indices, repeated }).await
+        let fixed = self.prepared.target.as_ref().map(|target| Fixed { target, before, share, loads });
+        let (counts, indices) = (&tally.counts, &tally.indices);
+        verify::verify(&self.transport, &Expectation { fixed, before: before_each, counts, indices }).await
     }
 }

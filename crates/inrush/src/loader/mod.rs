@@ -2,6 +2,7 @@
 
 mod builder;
 mod end;
+mod group;
 mod prepare;
 mod recreate;
 mod routing;
@@ -131,6 +132,7 @@ impl Loader {
             with_ids,
             read_from: index_uuids(source.as_ref())?,
             earlier: earlier.as_ref().map(|earlier| Earlier { docs_before: earlier.before }),
+            runs: earlier.as_ref().map(|earlier| earlier.runs.as_slice()).unwrap_or_default(),
             run_id: &run_id,
         };
         let mut prepared = prepare(&transport, &config, coming, swapping.as_ref()).await?;

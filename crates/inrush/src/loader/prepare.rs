@@ -1,10 +1,12 @@
 //! What is found out and made before the first document.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use inrush_core::flow::Life;
 use inrush_core::report::Tally;
 
+use super::group::{self, Entering, Member};
 use super::recreate;
 use crate::cluster::check::{Needs, Preflight, preflight};
 use crate::cluster::stats::IndexStats;
@@ -27,6 +29,8 @@ pub(super) struct Coming<'a> {
     pub(super) read_from: Vec<String>,
     /// The run of the same load that was cut off, where this one goes on with it.
     pub(super) earlier: Option<Earlier>,
+    /// That one, and those before it.
+    pub(super) runs: &'a [String],
     pub(super) run_id: &'a str,
 }
 
@@ -60,6 +64,8 @@ pub(super) struct Prepared {
     pub(super) target: Option<Target>,
     /// Documents that the index held, or why they could not be counted.
     pub(super) before: Result<u64, String>,
+    /// The place among the loads that write to the index at the same time.
+    pub(super) member: Option<Member>,
     /// What the settings guard looks after, if anything.
     pub(super) guard: Option<guard::Plans>,
     /// What the index was before the first document, where that matters and can be seen.
@@ -150,9 +156,9 @@ pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>) -> Needs {
 }
 
 pub(super) async fn prepare(
-    transport: &Transport,
+    transport: &Arc<Transport>,
     config: &LoadConfig,
-    Coming { bytes, with_ids, read_from, earlier, run_id }: Coming<'_>,
+    Coming { bytes, with_ids, read_from, earlier, runs, run_id }: Coming<'_>,
     swapping: Option<&Swapping>,
 ) -> Result<Prepared, LoadError> {
     let fixed = config.index.fixed();
@@ -168,7 +174,6 @@ pub(super) async fn prepare(
     {
         target = Some(recreate::delete(transport, config, found, run_id).await?);
     }
-    let mut before = Ok(0);
     let mut made = false;
     if let (Some(name), Some(found)) = (fixed, &target) {
         match &found.kind {
@@ -193,20 +198,14 @@ pub(super) async fn prepare(
             }
             TargetKind::Hidden => {}
         }
-        if config.verify && target.as_ref().is_some_and(|t| t.write_index().is_some()) {
-            before = match stats::count_now(transport, name).await {
-                // Whoever may write but not read loads all the same; only the proof is missing.
-                Err(e) if e.status() == Some(403) => Err(e.to_string()),
-                counted => Ok(counted?),
-            };
-        }
     }
     let coming = guard::Coming { bytes, created: made, earlier };
     let guard = guard::plan(transport, config, target.as_ref(), coming).await?;
     let mut prepared = Prepared {
         preflight,
         target,
-        before,
+        before: Ok(0),
+        member: None,
         guard,
         life: None,
         sizes_before: BTreeMap::new(),
@@ -229,6 +228,11 @@ pub(super) async fn prepare(
         if let Ok(size) = stats::stats(transport, &index).await {
             prepared.sizes_before.insert(index, size);
         }
+    }
+    if let (true, Some(target)) = (config.verify, &prepared.target) {
+        let made = prepared.uuids.get(&target.name).map(String::as_str);
+        let entering = Entering { target, made, guard: &config.guard, run: run_id, earlier, runs };
+        (prepared.before, prepared.member) = group::enter(transport, entering).await?;
     }
     Ok(prepared)
 }

@@ -1,5 +1,8 @@
 //! What has to be known before an index is deleted to be made anew.
 
+use std::sync::Arc;
+
+use super::group;
 use super::prepare::{index_uuids, life_of, needs, reads_itself};
 use super::{Loader, http_options, run_id};
 use crate::cluster::check::preflight;
@@ -25,7 +28,8 @@ impl Loader {
         let transport = connect(&config.to, config.credentials.clone(), &http_options(config)).await?;
         let found = preflight(&transport, &needs(config, source.bytes_total())).await?;
         reads_itself(found.target.as_ref(), &index_uuids(source.as_ref())?)?;
-        if found.target.is_some_and(|target| !matches!(target.kind, TargetKind::Missing { .. })) {
+        if let Some(target) = found.target.filter(|target| !matches!(target.kind, TargetKind::Missing { .. })) {
+            nobody_writes(&transport, config, &target).await?;
             could_be_made(&transport, config, name, &run_id()).await?;
         }
         Ok((Loader { has_begun: true, ..self }, source))
@@ -62,7 +66,7 @@ pub(super) async fn begin_reading(
 /// # Errors
 /// What keeps the load from going on; the index is as it was.
 pub(super) async fn delete(
-    transport: &Transport,
+    transport: &Arc<Transport>,
     config: &LoadConfig,
     target: Target,
     run_id: &str,
@@ -71,11 +75,23 @@ pub(super) async fn delete(
     if matches!(target.kind, TargetKind::Missing { .. }) {
         return Ok(target);
     }
+    nobody_writes(transport, config, &target).await?;
     could_be_made(transport, config, &name, run_id).await?;
     if !index::delete(transport, &name).await? {
         return Ok(target);
     }
     Ok(index::resolve(transport, &name).await?)
+}
+
+/// Refuses an index that another load writes to, before it is deleted.
+async fn nobody_writes(transport: &Arc<Transport>, config: &LoadConfig, target: &Target) -> Result<(), LoadError> {
+    match group::writing(transport, target, &config.guard).await {
+        None => Ok(()),
+        Some(who) => Err(LoadError::Usage(format!(
+            "{} is kept: another load is writing to it ({who}); wait for its end, or end it, before --recreate deletes the index",
+            target.name
+        ))),
+    }
 }
 
 /// Refuses an index that the load could not make anew, before it is deleted.
