@@ -477,3 +477,31 @@ async fn a_source_that_was_checked_is_begun_once() {
     assert_eq!((report.status, report.counts.docs_read), (Status::Complete, DOCS));
     assert_eq!(asked.lock().unwrap().iter().filter(|asked| **asked == "check").count(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_of_loads_that_ended_long_ago_are_removed() {
+    let fake = fake([]).await;
+    let job = ndjson(fake.urls(), "records", true).await;
+    job.load(once(&job)).await;
+    let client = Client::new(&fake.urls()[0]).unwrap();
+    let long_ago = "2020-02-29T12:00:00Z";
+    for (id, record) in [
+        ("ended", json!({"at": long_ago, "report": {"status": "complete"}})),
+        ("cut-off", json!({"at": long_ago, "report": null})),
+        ("later", json!({"at": "2999-01-01T00:00:00Z", "report": {"status": "complete"}})),
+        ("silent", json!({"running": {"a": {"seen_s": 1_500_000_000}}})),
+        ("lives", json!({"running": {"a": {"seen_s": 1_500_000_000}, "b": {"seen_s": 99_999_999_999_u64}}})),
+        ("other", json!({"of": "another version"})),
+    ] {
+        client.json("PUT", &format!("/{LOADS_INDEX}/_doc/{id}?refresh=true"), record).await.unwrap();
+    }
+    // The load that ended just now is another one's business, so it is known again.
+    assert!(job.load(once(&job)).await.ended_before.is_some());
+    let new = ndjson(fake.urls(), "another", true).await;
+    assert_eq!(new.load(once(&new)).await.ended_before, None);
+    let mut left: Vec<String> = fake.documents(LOADS_INDEX).into_iter().map(|record| record.id).collect();
+    left.retain(|id| ["ended", "cut-off", "later", "silent", "lives", "other"].contains(&id.as_str()));
+    left.sort();
+    assert_eq!(left, ["cut-off", "later", "lives", "other"]);
+    assert!(job.load(once(&job)).await.ended_before.is_some());
+}

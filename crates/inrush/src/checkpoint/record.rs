@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use http::Method;
 use inrush_core::guard::{Over, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -22,6 +23,12 @@ use crate::transport::Transport;
 
 /// The index with one document for each load of `--once`, and one for each index that is written to now.
 pub const LOADS_INDEX: &str = "inrush-loads";
+
+/// Records of loads that ended longer ago are removed.
+const KEPT_FOR: Duration = Duration::from_secs(90 * 24 * 3600);
+
+/// Records that are looked through for old ones each time: as many as a search returns.
+const LOOKED_THROUGH: u64 = 10_000;
 
 /// So many signs of life are waited for before a run counts as dead.
 const SIGNS_MISSED: u32 = 3;
@@ -172,9 +179,44 @@ impl Records {
             Ok(false) => Ok(Claim::Taken),
             written => {
                 written?;
+                if let Err(error) = place.records.remove_old().await {
+                    tracing::debug!("old records stay: {error}");
+                }
                 Ok(Claim::Ours(place.keep(|| {})))
             }
         }
+    }
+
+    /// Removes records of loads that ended, or were last heard of, long ago; each only as it was found, so that one that begins anew
+    /// meanwhile keeps its record.
+    async fn remove_old(&self) -> Result<(), ClusterError> {
+        let what = format!("removing old records from {LOADS_INDEX}");
+        let fields = ["at", "report.status", "running"];
+        let ended = json!({"size": LOOKED_THROUGH, "_source": fields, "seq_no_primary_term": true});
+        let path = format!("/{LOADS_INDEX}/_search");
+        let found = self.document.transport.demand(&what, Method::POST, &path, Some(&ended)).await?;
+        let oldest = SystemTime::now() - KEPT_FOR;
+        let oldest_s = oldest.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let oldest = utc(oldest);
+        for hit in found.pointer("/hits/hits").and_then(Value::as_array).into_iter().flatten() {
+            // Such times are in the order of their text.
+            let at = hit.pointer("/_source/at").and_then(Value::as_str);
+            let has_ended = hit.pointer("/_source/report/status").is_some_and(Value::is_string)
+                && at.is_some_and(|at| at < oldest.as_str());
+            let seen_s = |load: &Value| load.get("seen_s").and_then(Value::as_u64);
+            let running = hit.pointer("/_source/running").and_then(Value::as_object);
+            let is_silent = running
+                .is_some_and(|loads| loads.values().all(|load| seen_s(load).is_some_and(|seen_s| seen_s < oldest_s)));
+            let number = |key| hit.get(key).and_then(Value::as_u64);
+            if let (Some(id), Some(seq_no), Some(primary_term)) =
+                (hit.get("_id").and_then(Value::as_str), number("_seq_no"), number("_primary_term"))
+                && (has_ended || is_silent)
+            {
+                let record = OwnDocument { id: id.to_owned(), ..self.document.clone() };
+                record.delete(&what, Version { seq_no, primary_term }).await?;
+            }
+        }
+        Ok(())
     }
 
     /// What ended before is not the end of the load that begins.
