@@ -383,8 +383,8 @@ impl Durability {
 /// stream or an alias that rolls over, each index that is written to.
 #[derive(Clone, Debug, Default)]
 pub struct GuardConfig {
-    /// Change nothing, and write nothing but documents to the cluster: such a load and others that write to the index at the same
-    /// time do not know each other.
+    /// Change nothing, and write nothing but documents to the cluster: such a load and others that
+    /// write to the index at the same time do not know each other.
     pub leave_settings: bool,
     /// No replicas during the load, whatever its size.
     pub replicas_off: bool,

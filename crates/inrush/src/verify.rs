@@ -17,16 +17,17 @@ pub(crate) struct Share {
     pub(crate) created: u64,
     pub(crate) deleted: u64,
     pub(crate) possible_duplicates: u64,
-    /// So many more may be there than were acknowledged: possible duplicates, and attempts with unknown outcome.
+    /// So many more may be there than were acknowledged: possible duplicates, and attempts with
+    /// unknown outcome.
     pub(crate) more: u64,
     /// So many fewer may be there.
     pub(crate) fewer: u64,
 }
 
 impl Share {
-    /// What a load did to one name. `repeated`: a primary of the index changed: the node that takes a request repeats what the
-    /// old one was working on by itself, and then says `updated` of a document that is new, and `not_found` of one that was
-    /// deleted.
+    /// What a load did to one name. `repeated`: a primary of the index changed: the node that takes
+    /// a request repeats what the old one was working on by itself, and then says `updated` of a
+    /// document that is new, and `not_found` of one that was deleted.
     pub(crate) fn of(counts: &Counts, indices: &BTreeMap<String, IndexCounts>, repeated: bool) -> Self {
         let sum = |of: fn(&IndexCounts) -> u64| indices.values().map(of).sum::<u64>();
         // A summary of replies names no index; then the sums of all count.
@@ -62,7 +63,8 @@ impl Share {
         (before + self.created).saturating_sub(self.deleted)
     }
 
-    /// What the count may be: more than was acknowledged only as far as attempts with unknown outcome explain it.
+    /// What the count may be: more than was acknowledged only as far as attempts with unknown
+    /// outcome explain it.
     fn allowed(&self, before: u64) -> RangeInclusive<u64> {
         let exact = self.exact(before);
         exact.saturating_sub(self.fewer)..=exact.saturating_add(self.more)

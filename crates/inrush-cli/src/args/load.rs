@@ -180,9 +180,9 @@ pub(crate) struct IndexArgs {
     #[arg(long)]
     pub(crate) recreate: bool,
     /// Leave the settings of the index as they are. By default a large load (256 MiB of sources or more) into an empty
-    /// index has no replicas, and a very large one (1 GiB) refreshes, flushes and merges less; all of it is put back.
-    /// Nothing but documents is written to the cluster then, so loads into one index at the same time do not know each
-    /// other
+    /// index has no replicas, and a very large one (1 GiB) refreshes, flushes and merges less; all
+    /// of it is put back. Nothing but documents is written to the cluster then, so loads into one
+    /// index at the same time do not know each other
     #[arg(long)]
     pub(crate) leave_settings: bool,
     /// `request`: a document is in when the cluster acknowledges it. `async`: the cluster acknowledges before it syncs its

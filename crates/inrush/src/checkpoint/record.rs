@@ -21,7 +21,8 @@ use crate::cluster::own::OwnDocument;
 use crate::report::Report;
 use crate::transport::Transport;
 
-/// The index with one document for each load of `--once`, and one for each index that is written to now.
+/// The index with one document for each load of `--once`, and one for each index that is written to
+/// now.
 pub const LOADS_INDEX: &str = "inrush-loads";
 
 /// Records of loads that ended longer ago are removed.
@@ -187,8 +188,8 @@ impl Records {
         }
     }
 
-    /// Removes records of loads that ended, or were last heard of, long ago; each only as it was found, so that one that begins anew
-    /// meanwhile keeps its record.
+    /// Removes records of loads that ended, or were last heard of, long ago; each only as it was
+    /// found, so that one that begins anew meanwhile keeps its record.
     async fn remove_old(&self) -> Result<(), ClusterError> {
         let what = format!("removing old records from {LOADS_INDEX}");
         let fields = ["at", "report.status", "running"];

@@ -16,12 +16,12 @@ const PATHS: [&str; 2] = ["/", "/_cluster/state/version?filter_path=cluster_uuid
 /// Bytes of an answer to one of them.
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
-/// The transport to the nodes of one cluster. Where there are several nodes, each is asked for its cluster; those that do not
-/// answer, or do not tell, are taken for its nodes.
+/// The transport to the nodes of one cluster. Where there are several nodes, each is asked for its
+/// cluster; those that do not answer, or do not tell, are taken for its nodes.
 ///
 /// # Errors
-/// [`LoadError::Setup`] as [`Transport::new`]; [`LoadError::Usage`] where the nodes belong to several clusters: says which node to
-/// which.
+/// [`LoadError::Setup`] as [`Transport::new`]; [`LoadError::Usage`] where the nodes belong to
+/// several clusters: says which node to which.
 pub async fn connect(
     urls: &[impl AsRef<str>],
     credentials: Credentials,

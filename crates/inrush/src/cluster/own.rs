@@ -1,5 +1,5 @@
-//! Documents of this program's own, in hidden indices of the cluster: what loads on several machines
-//! have to agree on. They are written by compare-and-set only.
+//! Documents of this program's own, in hidden indices of the cluster: what loads on several
+//! machines have to agree on. They are written by compare-and-set only.
 
 use std::sync::Arc;
 

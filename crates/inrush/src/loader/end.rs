@@ -254,7 +254,8 @@ impl End {
         names.iter().filter_map(both).collect()
     }
 
-    /// Counts, and judges the count; where other loads write to the index, the last one of them does so for all.
+    /// Counts, and judges the count; where other loads write to the index, the last one of them
+    /// does so for all.
     async fn verify(
         &mut self,
         tally: &Tally,

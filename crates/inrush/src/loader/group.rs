@@ -1,6 +1,6 @@
-//! Loads that write to one index at the same time. No count of one of them alone proves anything, so
-//! they know each other by one document in the cluster: each enters it before it sends anything and
-//! leaves its numbers there at its end, and the last one to end counts for all of them.
+//! Loads that write to one index at the same time. No count of one of them alone proves anything,
+//! so they know each other by one document in the cluster: each enters it before it sends anything
+//! and leaves its numbers there at its end, and the last one to end counts for all of them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,17 +21,19 @@ use crate::report::Verified;
 use crate::transport::Transport;
 use crate::verify::{self, Share};
 
-/// A load on another machine that showed no sign of life for so long, by the clocks of both, is dead: 5 min. Clocks that differ
-/// more cost a verdict, never a document.
+/// A load on another machine that showed no sign of life for so long, by the clocks of both, is
+/// dead: 5 min. Clocks that differ more cost a verdict, never a document.
 const DEAD_AFTER_S: u64 = 300;
 
 /// So many signs of life are waited for before a load counts as dead.
 const SIGNS_MISSED: u32 = 3;
 
-/// How often the document is changed anew where somebody else was faster. Each time another load has made its change.
+/// How often the document is changed anew where somebody else was faster. Each time another load
+/// has made its change.
 const TRIES: u32 = 50;
 
-/// The document: the loads that write to an index now, and those that have ended beside one of these.
+/// The document: the loads that write to an index now, and those that have ended beside one of
+/// these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Group {
     /// The name that the first one was given.
@@ -86,7 +88,8 @@ impl Group {
             if !self.running.iter().any(|(run, one)| lives(run, one)) {
                 *self = Group::new(&self.name);
             } else if !earlier.is_empty() {
-                // What it did before it was cut off is in their count of the index, or in their sum.
+                // What it did before it was cut off is in their count of the index, or in their
+                // sum.
                 let why = format!("run {run} goes on with one that was cut off before the other loads began");
                 self.unprovable.get_or_insert(why);
             }
@@ -197,7 +200,8 @@ pub(super) async fn enter(
         if group.running.len() == 1 {
             group.before = group.before.or(known_before);
         }
-        // Only in the group, where whoever comes sees this load, is the count that of nobody's documents.
+        // Only in the group, where whoever comes sees this load, is the count that of nobody's
+        // documents.
         if was_in && group.before.is_none() {
             let before = count().await?;
             if before.is_err() {
@@ -249,8 +253,8 @@ fn remove(lock: Option<LocalState>) {
 }
 
 impl Member {
-    /// Leaves its numbers for those that still run. The last one stays until it has judged the count
-    /// ([`Member::end`]).
+    /// Leaves its numbers for those that still run. The last one stays until it has judged the
+    /// count ([`Member::end`]).
     pub(super) async fn leave(&mut self, share: &Result<Share, String>) -> Left {
         for _ in 0..TRIES {
             match self.try_leave(share).await {
@@ -316,8 +320,8 @@ impl Member {
         Left::Over(verify::not_provable(why))
     }
 
-    /// Ends the group after the last one has judged. False: another load has entered it meanwhile, so the count was
-    /// not that of this group.
+    /// Ends the group after the last one has judged. False: another load has entered it meanwhile,
+    /// so the count was not that of this group.
     pub(super) async fn end(&mut self) -> bool {
         let Some(version) = self.last.take() else { return true };
         match self.document.delete(&what(&self.name), version).await {
@@ -331,8 +335,8 @@ impl Member {
     }
 }
 
-/// A load that writes to `target` now, in words; none where that is not known. Where only signs of life can tell, some of them are
-/// waited for.
+/// A load that writes to `target` now, in words; none where that is not known. Where only signs of
+/// life can tell, some of them are waited for.
 pub(super) async fn writing(transport: &Arc<Transport>, target: &Target, config: &GuardConfig) -> Option<String> {
     let document = document(transport, target, None)?;
     let folder = config.state.clone().or_else(default_folder);
@@ -345,7 +349,9 @@ pub(super) async fn writing(transport: &Arc<Transport>, target: &Target, config:
                 return None;
             }
         };
-        let living: Vec<_> = group.running.iter().filter(|(run, one)| lives(folder.as_deref(), run, one)).collect();
+        // No clock is asked: it would cost an index.
+        let running = group.running.iter();
+        let living: Vec<_> = running.filter(|(run, _)| is_here(folder.as_deref(), run) != Some(false)).collect();
         let is_sure = |run: &str, one: &Running| {
             let before = first.as_ref().map(|first| first.running.get(run));
             is_here(folder.as_deref(), run) == Some(true) || before.is_some_and(|before| before != Some(one))
@@ -368,8 +374,8 @@ pub(super) async fn writing(transport: &Arc<Transport>, target: &Target, config:
     None
 }
 
-/// Where the loads into `target` know each other; `made`: the UUID of an index that was made for this load. None where the
-/// target may not be looked at.
+/// Where the loads into `target` know each other; `made`: the UUID of an index that was made for
+/// this load. None where the target may not be looked at.
 fn document(transport: &Arc<Transport>, target: &Target, made: Option<&str>) -> Option<OwnDocument> {
     let of = |index: &IndexInfo| index.uuid.clone();
     let key = match &target.kind {
@@ -489,7 +495,8 @@ mod tests {
 
     #[test]
     fn a_load_that_goes_on_takes_its_own_place_or_makes_the_sum_worthless() {
-        // Whether others live does not matter: the count before all of them is that before its first run, too.
+        // Whether others live does not matter: the count before all of them is that before its
+        // first run, too.
         for living in [&[][..], &["b"]] {
             let mut now = group(&["a", "b"]);
             enter(&mut now, "c", &["z", "a"], living);
