@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod source_support;
+mod sql_exact;
 mod sql_wrong;
 
 use std::fs::File;

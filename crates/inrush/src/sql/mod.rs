@@ -22,7 +22,9 @@
 //! # }
 //! ```
 
+mod constants;
 mod decode;
+mod exact;
 mod functions;
 mod keep;
 mod order;
@@ -36,6 +38,7 @@ mod wrong;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::common::DataFusionError;
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
@@ -228,8 +231,11 @@ impl Database {
         parser.map_string_types_to_utf8view = false;
         // So that an error has a place.
         parser.collect_spans = true;
-        let session = SessionContext::new_with_config_rt(config, Arc::clone(&self.environment));
+        let mut session = SessionContext::new_with_config_rt(config, Arc::clone(&self.environment));
         functions::functions().into_iter().for_each(|function| session.register_udf(function));
+        session.register_udaf(exact::sum());
+        session.add_analyzer_rule(Arc::new(exact::Arithmetic));
+        session.register_function_rewrite(Arc::new(constants::Beside))?;
         for table in &self.tables {
             let provider = Provider::new(Arc::clone(table), Arc::clone(reading), self.threads);
             session.register_table(datafusion::common::TableReference::bare(table.name.clone()), Arc::new(provider))?;
@@ -248,7 +254,9 @@ struct Planned {
 
 async fn plan(session: &SessionContext, sql: &str) -> Result<(LogicalPlan, Arc<dyn ExecutionPlan>), DataFusionError> {
     let state = session.state();
-    let logical = state.create_logical_plan(sql).await?;
+    let mut statement = state.sql_to_statement(sql, &state.config_options().sql_parser.dialect)?;
+    constants::keep_digits(&mut statement);
+    let logical = state.statement_to_plan(statement).await?;
     SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&logical)?;
     let physical = state.create_physical_plan(&logical).await?;
     Ok((logical, physical))

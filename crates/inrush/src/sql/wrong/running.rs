@@ -1,9 +1,12 @@
 //! Values that a query cannot be computed with: what a cast fails at, division by zero, numbers that are too large.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, Value};
+use std::sync::Arc;
+
+use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, Function, Value};
+use regex::Regex;
 
 use super::columns::{Column, in_words, sql_type};
-use super::survey::{arguments, column_name, columns_below, converts, place};
+use super::survey::{arguments, column_name, columns_below, converts, place, place_of};
 use super::trace::{self, Found};
 use super::{Case, Problem, cleaned, groups, written};
 
@@ -29,8 +32,24 @@ impl Case<'_> {
         if let Some([value]) = groups(r"(?s)Error parsing timestamp from '(.*?)'", text) {
             return Some(self.value(&value, "Timestamp", "is not a date or time as in 2019-01-31T08:00:00Z"));
         }
-        if let Some([left, operator, right]) = groups(r"Overflow happened on: (\S+) ([-+*/%]) (\S+)", text) {
-            return Some(self.overflow(&format!("{left} {operator} {right}"), &operator));
+        if let Some([left, operator, right, of]) =
+            groups(r"Overflow happened on: (\S+) ([-+*/%]) (\S+)(?: of (.+))?$", text)
+        {
+            return Some(self.overflow([&left, &right], &operator, &of));
+        }
+        if let Some([value]) = groups(r"overflow on abs\((\S+)\)", text) {
+            return Some(self.no_absolute(&value));
+        }
+        if text.contains("Overflow in AvgAccumulator") {
+            let call = self.survey.calls("avg").next().or_else(|| self.survey.calls("mean").next());
+            return Some(
+                Problem::new("an average has more digits than its type")
+                    .at(call.and_then(place_of))
+                    .hint("avg(CAST(… AS DOUBLE)) rounds"),
+            );
+        }
+        if let Some([total, of, name]) = groups(r"(?s)sum overflow: (\S+) of (.+?) in (.+)$", text) {
+            return Some(self.sum(&total, &of, &name));
         }
         if text.contains("Scalar subquery returned more than one row") {
             let subquery = self.survey.expressions.iter().find(|expression| matches!(expression, Expr::Subquery(_)));
@@ -200,10 +219,76 @@ impl Case<'_> {
         }
     }
 
-    fn overflow(&self, what: &str, operator: &str) -> Problem {
-        let whole = self.survey.operations(operator).next().map(|(whole, _, _)| whole);
-        Problem::new(format!("{what} is too large for BIGINT"))
+    /// Numbers whose sum, difference, product or quotient does not fit its type, which is known where they are whole.
+    fn overflow(&self, values: [&str; 2], operator: &str, of: &str) -> Problem {
+        const HINT: &str = "CAST(… AS DECIMAL(38, 0)) of one side has more digits, CAST(… AS DOUBLE) rounds";
+        let operations = || self.survey.operations(operator);
+        if of.is_empty() {
+            let at = operations().next().and_then(|(whole, _, _)| place(whole));
+            return Problem::new(format!("a result of {operator} has more digits than its type"))
+                .at(at)
+                .hint("CAST(… AS DOUBLE) of one side rounds");
+        }
+        let binary = operations().map(|(whole, left, right)| (whole, vec![(left, values[0]), (right, values[1])]));
+        // -x is 0 - x.
+        let unary = self.survey.unary(operator).map(|(whole, of)| (whole, vec![(of, values[1])]));
+        let unary = unary.filter(|_| values[0] == "0");
+        let found = binary.chain(unary).find_map(|(whole, sides)| Some((whole, self.row_of_all(&sides)?)));
+        let where_in_files =
+            found.as_ref().map(|(_, row)| format!(": column {} in {}", written(&row.column), row.place()));
+        let whole = found.map(|(whole, _)| whole).or_else(|| operations().next().map(|(whole, _, _)| whole));
+        let what = values.join(&format!(" {operator} "));
+        Problem::new(format!("{what} has no room in {}{}", sql_type(of), where_in_files.unwrap_or_default()))
             .at(whole.and_then(place))
-            .hint("cast one side: CAST(… AS DECIMAL(38, 0)) has more digits, CAST(… AS DOUBLE) rounds")
+            .hint(HINT)
+    }
+
+    /// The first row in which the sides of an operator have these values; one of them at least is a column, others may be numbers.
+    fn row_of_all(&self, sides: &[(&Expr, &str)]) -> Option<Found> {
+        let mut columns: Vec<(Column<'_>, &str)> = Vec::new();
+        for (side, value) in sides {
+            match self.column(side) {
+                Some(column) => columns.push((column, value)),
+                None if side.to_string() == *value => {}
+                None => return None,
+            }
+        }
+        let table = columns.first()?.0.table;
+        let of_table = columns.iter().all(|(column, _)| Arc::ptr_eq(column.table, table));
+        let wanted: Vec<(&str, &str)> = columns.iter().map(|(column, value)| (column.name(), *value)).collect();
+        if of_table { trace::all(table, &wanted) } else { None }
+    }
+
+    /// The smallest whole number of a type, which has no positive one.
+    fn no_absolute(&self, value: &str) -> Problem {
+        let call = self.survey.calls("abs").next();
+        let of = call.and_then(|call| arguments(call).first().copied());
+        let row = of.and_then(|of| self.row_of_all(&[(of, value)]));
+        let row = row.map(|row| format!(": column {} in {}", written(&row.column), row.place())).unwrap_or_default();
+        Problem::new(format!("abs({value}) has no room in its type{row}"))
+            .at(call.and_then(place_of))
+            .hint("abs(CAST(… AS DECIMAL(38, 0))) has more digits")
+    }
+
+    /// A total that does not fit its type.
+    fn sum(&self, total: &str, of: &str, name: &str) -> Problem {
+        // DataFusion writes the table before each column.
+        let bare = |text: &str| match Regex::new(r#"\b\w+\.|"[^"]*"\.|DISTINCT "#) {
+            Ok(others) => others.replace_all(text, "").into_owned(),
+            Err(_) => text.to_owned(),
+        };
+        let called = |call: &Function| arguments(call).first().map_or_else(|| "…".to_owned(), ToString::to_string);
+        let calls: Vec<&Function> = self.survey.calls("sum").collect();
+        let call = calls.iter().find(|call| bare(name).starts_with(&bare(&format!("sum({})", called(call)))));
+        let call = call.or(if calls.len() == 1 { calls.first() } else { None }).copied();
+        let argument = call.map_or_else(|| "…".to_owned(), called);
+        let what = call.map_or_else(|| "a sum".to_owned(), |_| format!("sum({argument})"));
+        let wide = match groups(r"^Decimal128\(\d+, (-?\d+)\)$", of) {
+            Some([scale]) => format!("DECIMAL(66, {scale})"),
+            None => "DECIMAL(38, 0)".to_owned(),
+        };
+        Problem::new(format!("{what} is {total}, which has no room in {}", sql_type(of)))
+            .at(call.and_then(place_of))
+            .hint(format!("sum(CAST({argument} AS {wide})) has more digits, sum(CAST({argument} AS DOUBLE)) rounds"))
     }
 }

@@ -31,6 +31,28 @@ impl Found {
 
 /// The first row of a table in which one of `columns` has what is wanted. A string is looked at without its quotes.
 pub(super) fn first(table: &Table, columns: &[&str], wanted: impl Fn(&str) -> bool) -> Option<Found> {
+    find(table, columns, |row| {
+        let found = columns.iter().find_map(|name| Some((*name, row(name).filter(|text| wanted(text))?)));
+        found.map(|(name, text)| (name.to_owned(), text))
+    })
+}
+
+/// The first row in which all columns have these values; the column that is told is the first one.
+pub(super) fn all(table: &Table, values: &[(&str, &str)]) -> Option<Found> {
+    let columns: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+    find(table, &columns, |row| {
+        let found = values.iter().all(|(name, value)| row(name).is_some_and(|text| text == *value));
+        let (name, value) = values.first().filter(|_| found)?;
+        Some(((*name).to_owned(), (*value).to_owned()))
+    })
+}
+
+/// The first row of which `wanted` makes a column and its value; it is given what the columns of a row have.
+fn find(
+    table: &Table,
+    columns: &[&str],
+    wanted: impl Fn(&dyn Fn(&str) -> Option<String>) -> Option<(String, String)>,
+) -> Option<Found> {
     let only = columns.iter().map(|name| (*name).to_owned()).collect();
     let mut files = table.files(only, &Warnings::default()).ok()?;
     let (mut read, mut passed) = (0, HashMap::<SourceId, u64>::new());
@@ -38,7 +60,8 @@ pub(super) fn first(table: &Table, columns: &[&str], wanted: impl Fn(&str) -> bo
         let block = files.next_chunk(CHUNK_BYTES).ok()??.into_block();
         let before = passed.entry(block.origin.source).or_default();
         for (at, record) in block.records.iter().enumerate() {
-            let Some((column, value)) = value(block.record(at), columns, &wanted) else { continue };
+            let Ok(members) = serde_json::from_slice::<HashMap<String, &RawValue>>(block.record(at)) else { continue };
+            let Some((column, value)) = wanted(&|name| text(members.get(name)?)) else { continue };
             return Some(Found {
                 column,
                 value,
@@ -53,11 +76,10 @@ pub(super) fn first(table: &Table, columns: &[&str], wanted: impl Fn(&str) -> bo
     None
 }
 
-fn value(document: &[u8], columns: &[&str], wanted: &impl Fn(&str) -> bool) -> Option<(String, String)> {
-    let members: HashMap<String, &RawValue> = serde_json::from_slice(document).ok()?;
-    columns.iter().find_map(|name| {
-        let raw = members.get(*name)?.get();
-        let text = if raw.starts_with('"') { serde_json::from_str(raw).ok()? } else { raw.to_owned() };
-        (raw != "null" && wanted(&text)).then(|| ((*name).to_owned(), text))
-    })
+fn text(raw: &RawValue) -> Option<String> {
+    match raw.get() {
+        "null" => None,
+        text if text.starts_with('"') => serde_json::from_str(text).ok(),
+        text => Some(text.to_owned()),
+    }
 }
