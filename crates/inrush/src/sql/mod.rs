@@ -35,14 +35,24 @@ mod shape;
 mod table;
 mod wrong;
 
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow_array::RecordBatch;
 use datafusion::common::DataFusionError;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
+use datafusion::physical_expr::window::WindowExpr;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use inrush_core::FieldPath;
@@ -259,7 +269,54 @@ async fn plan(session: &SessionContext, sql: &str) -> Result<(LogicalPlan, Arc<d
     let logical = state.statement_to_plan(statement).await?;
     SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&logical)?;
     let physical = state.create_physical_plan(&logical).await?;
+    try_functions(&physical)?;
     Ok((logical, physical))
+}
+
+/// Functions say what they cannot do when they are made or called, which is when the query runs. Here that is tried before anything
+/// is read: aggregate and window functions are made, and those of columns and constants are called without rows.
+fn try_functions(plan: &Arc<dyn ExecutionPlan>) -> Result<(), DataFusionError> {
+    let of_windows = |functions: &[Arc<dyn WindowExpr>]| {
+        functions.iter().try_for_each(|function| function.create_window_fn().map(drop))
+    };
+    let tried = plan.apply(|plan| {
+        let operator: &dyn Any = plan.as_ref();
+        if let Some(aggregate) = operator.downcast_ref::<AggregateExec>() {
+            aggregate.aggr_expr().iter().try_for_each(|function| function.create_accumulator().map(drop))?;
+        } else if let Some(window) = operator.downcast_ref::<WindowAggExec>() {
+            of_windows(window.window_expr())?;
+        } else if let Some(window) = operator.downcast_ref::<BoundedWindowAggExec>() {
+            of_windows(window.window_expr())?;
+        } else if let (true, [input]) =
+            (operator.is::<ProjectionExec>() || operator.is::<FilterExec>(), plan.children().as_slice())
+        {
+            let none = RecordBatch::new_empty(input.schema());
+            plan.apply_expressions(&mut |expression| {
+                expression.apply(|part| {
+                    if !is_plain_call(part)? {
+                        return Ok(TreeNodeRecursion::Continue);
+                    }
+                    part.evaluate(&none)?;
+                    Ok(TreeNodeRecursion::Jump)
+                })
+            })?;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    tried.map(drop)
+}
+
+/// Whether something is made by functions, of nothing but columns and constants: no queries in brackets, which have no result yet.
+fn is_plain_call(expression: &Arc<dyn PhysicalExpr>) -> Result<bool, DataFusionError> {
+    let mut plain = true;
+    expression.apply(|part| {
+        let part: &dyn Any = part.as_ref();
+        plain &=
+            part.is::<Column>() || part.is::<Literal>() || part.is::<CastExpr>() || part.is::<ScalarFunctionExpr>();
+        Ok(if plain { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    })?;
+    let root: &dyn Any = expression.as_ref();
+    Ok(plain && root.is::<ScalarFunctionExpr>())
 }
 
 /// Text is kept where there is somebody to tell of what is no row.

@@ -186,6 +186,9 @@ async fn whole_numbers_without_room_are_an_error() {
         let place = format!("query: line 1, column {}: ", sql.find(at).unwrap() + 1);
         assert!(message.contains(says) && message.contains(hint) && message.starts_with(&place), "{sql}: {message}");
     }
+    // What no row is needed for is found before any is read.
+    let problem = problem("SELECT 9223372036854775807 + 1 AS x FROM input", tables()).await;
+    assert!(problem.starts_with("line 1, column 8: 9223372036854775807 + 1 has no room in BIGINT\n"), "{problem}");
     let wide = "SELECT sum(CAST(big AS DECIMAL(38, 0))) AS s, CAST(big AS DECIMAL(38, 0)) * 2 AS t FROM input \
                 WHERE id = 1 GROUP BY big";
     assert_eq!(texts(wide, tables()).await, [r#"{"s":9223372036854775807,"t":18446744073709551614}"#]);

@@ -70,7 +70,15 @@ impl Scene {
 
     /// Refuses what is no query, before DataFusion does something with it.
     pub(super) fn check(&self) -> Result<(), QueryError> {
-        syntax::refuse(&self.sql).map_or(Ok(()), |problem| Err(problem.shown(&self.sql)))
+        let sampled = || {
+            let at = Survey::of(&self.sql).sample?;
+            Some(
+                Problem::new("there is no TABLESAMPLE")
+                    .at(Some(at))
+                    .hint("WHERE random() < 0.1 takes a tenth of the rows"),
+            )
+        };
+        syntax::refuse(&self.sql).or_else(sampled).map_or(Ok(()), |problem| Err(problem.shown(&self.sql)))
     }
 
     /// Says what an error means. It may read tables, to find the row that made it.

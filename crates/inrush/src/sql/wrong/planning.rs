@@ -180,6 +180,40 @@ impl Case<'_> {
         if text.contains("feature is not implemented: TOP") || text.ends_with("TOP") {
             return Some(Problem::new("there is no TOP").at(self.word("TOP")).hint("write LIMIT 5 at the end"));
         }
+        if text.contains("unsupported LIMIT expression") || text.contains("Unsupported LIMIT expression") {
+            return Some(Problem::new("LIMIT takes a number, and here is something else").at(self.word("LIMIT")));
+        }
+        if text.contains("orrelated scalar subquery must be aggregated") {
+            let subquery = self.survey.expressions.iter().find(|expression| matches!(expression, Expr::Subquery(_)));
+            return Some(
+                Problem::new("a query in brackets gives one value, and this one may have several rows")
+                    .at(subquery.and_then(place))
+                    .hint("take one of them: SELECT min(x) …, or use a JOIN"),
+            );
+        }
+        if text.contains("only support Literal types for field at idx") {
+            return Some(
+                Problem::new("this window function takes a constant as its second argument")
+                    .at(self.window())
+                    .hint("as in lag(x, 1)"),
+            );
+        }
+        if text.contains("retract_batch") || text.contains("over sliding window frames") {
+            return Some(
+                Problem::new(
+                    "this function cannot be computed over rows that move along, as ROWS … PRECEDING makes them",
+                )
+                .at(self.window())
+                .hint("leave ROWS or RANGE out, or let it begin with UNBOUNDED PRECEDING"),
+            );
+        }
+        if text.contains("Unsupported ast node Pivot") {
+            return Some(
+                Problem::new("there is no PIVOT")
+                    .at(self.word("PIVOT"))
+                    .hint("sum(x) FILTER (WHERE kind = 'a') AS a makes a column of one kind"),
+            );
+        }
         if text.contains("FETCH clause is not supported") {
             return Some(Problem::new("there is no FETCH").at(self.word("FETCH")).hint("write LIMIT 5 at the end"));
         }
@@ -201,6 +235,12 @@ impl Case<'_> {
             );
         }
         None
+    }
+
+    /// The first call of a window function.
+    fn window(&self) -> Option<Place> {
+        let is_window = |expression: &&Expr| matches!(expression, Expr::Function(call) if call.over.is_some());
+        self.survey.expressions.iter().find(is_window).and_then(place)
     }
 
     fn position(&self, word: &str, part: &str, position: &str, most: &str) -> Problem {

@@ -19,6 +19,8 @@ pub(super) struct Survey {
     values: Vec<ValueWithSpan>,
     /// What tables are called, and their names.
     pub(super) relations: Vec<(String, String)>,
+    /// Where a part of a table is asked for, which DataFusion passes over.
+    pub(super) sample: Option<Place>,
 }
 
 impl Survey {
@@ -102,7 +104,8 @@ impl Visitor for Survey {
     }
 
     fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {
-        if let TableFactor::Table { name, alias, .. } = table {
+        if let TableFactor::Table { name, alias, sample, .. } = table {
+            self.sample = self.sample.or(sample.as_ref().and_then(|_| place_of(name)));
             let name = last(name);
             self.relations.push((alias.as_ref().map_or_else(|| name.clone(), |alias| alias.name.value.clone()), name));
         }
