@@ -140,6 +140,24 @@ impl DocBlock {
         let record = self.records[index];
         &self.data[record.start as usize..record.end as usize]
     }
+
+    /// The numbers of the records that no reject names, from 0, ascending.
+    pub fn accepted(&self) -> impl Iterator<Item = u32> {
+        let mut rejects = self.rejects.iter().map(|reject| reject.record).peekable();
+        (0..self.records.len() as u32).filter(move |record| {
+            let mut is_rejected = false;
+            while let Some(rejected) = rejects.next_if(|rejected| rejected <= record) {
+                is_rejected = rejected == *record;
+            }
+            !is_rejected
+        })
+    }
+
+    /// Adds rejects of further records, in any order.
+    pub fn add_rejects(&mut self, rejects: Vec<Reject>) {
+        self.rejects.extend(rejects);
+        self.rejects.sort_by_key(|reject| reject.record);
+    }
 }
 
 impl Origin {
@@ -152,5 +170,22 @@ impl Origin {
             line: self.first_line + u64::from(record.line),
             byte: self.first_byte + u64::from(record.byte),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_that_no_reject_names_are_accepted() {
+        let record = Record { start: 0, end: 0, byte: 0, line: 0 };
+        let reject = |record| Reject { record, kind: "bad_value", reason: String::new() };
+        let mut block = DocBlock { records: vec![record; 6], ..DocBlock::default() };
+        assert_eq!(block.accepted().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+        block.add_rejects(vec![reject(5), reject(2)]);
+        block.add_rejects(vec![reject(0), reject(3)]);
+        assert_eq!(block.rejects.iter().map(|reject| reject.record).collect::<Vec<_>>(), [0, 2, 3, 5]);
+        assert_eq!(block.accepted().collect::<Vec<_>>(), [1, 4]);
     }
 }

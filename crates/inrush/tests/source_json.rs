@@ -202,6 +202,19 @@ fn hits_are_their_sources_with_their_ids() {
 }
 
 #[test]
+fn a_source_that_is_no_object_is_no_document() {
+    for validate in [false, true] {
+        let options = FormatOptions { format: Some(Format::Hits), validate, ..FormatOptions::default() };
+        let text = b"{\"_id\":\"1\",\"_source\":3}\n{\"_id\":\"2\",\"_source\":{}}\n{\"_id\":\"3\",}\n";
+        let outcome = read(text, 1000, options);
+        let kinds: Vec<_> = outcome.records.iter().map(|r| r.kind()).collect();
+        assert_eq!(kinds, ["bad_hit", "", "bad_hit"]);
+        let reason = &outcome.records[0].reject.as_ref().unwrap().1;
+        assert!(reason.contains("`_source`") && reason.contains("an object"), "{reason}");
+    }
+}
+
+#[test]
 fn one_document_with_many_in_it_gets_a_hint() {
     let dir = tempfile::tempdir().unwrap();
     let long = format!("{{\"features\":[{}]}}", vec!["{\"n\":1}"; 20_000].join(","));

@@ -19,25 +19,29 @@ struct Hit<'a> {
 /// Makes each record its `_source`, with the id and the routing value beside it. A record that is
 /// no hit becomes a reject.
 pub(super) fn take_sources(block: &mut DocBlock) {
-    let known: Vec<u32> = block.rejects.iter().map(|reject| reject.record).collect();
     block.meta = vec![DocMeta::default(); block.records.len()];
-    for at in (0..block.records.len() as u32).filter(|at| known.binary_search(at).is_err()) {
+    let mut rejects = Vec::new();
+    for at in block.accepted().collect::<Vec<_>>() {
         match read(block.record(at as usize)) {
             Ok((meta, within)) => {
                 block.meta[at as usize] = meta;
                 let record = &mut block.records[at as usize];
                 (record.start, record.end) = (record.start + within.start as u32, record.start + within.end as u32);
             }
-            Err(reason) => block.rejects.push(Reject { record: at, kind: "bad_hit", reason }),
+            Err(reason) => rejects.push(Reject { record: at, kind: "bad_hit", reason }),
         }
     }
-    block.rejects.sort_by_key(|reject| reject.record);
+    block.add_rejects(rejects);
 }
 
 fn read(text: &[u8]) -> Result<(DocMeta, std::ops::Range<usize>), String> {
     let hit: Hit<'_> = serde_json::from_slice(text).map_err(|error| format!("the record is no search hit: {error}"))?;
-    let (Some(id), Some(source)) = (hit.id, hit.source) else {
-        return Err("the record is no search hit: expected an object with `_id` and `_source`".to_owned());
+    let source = hit.source.filter(|source| source.get().starts_with('{'));
+    let (Some(id), Some(source)) = (hit.id, source) else {
+        return Err(
+            "the record is no search hit: expected an object with `_id`, and with `_source`, which is an object"
+                .to_owned(),
+        );
     };
     // It borrows from the text.
     let start = source.get().as_ptr() as usize - text.as_ptr() as usize;

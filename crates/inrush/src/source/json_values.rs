@@ -55,7 +55,7 @@ pub(super) struct Rules {
     pub(super) record_bytes_max: usize,
     /// They have to be JSON.
     pub(super) validate: bool,
-    /// They are search hits.
+    /// They are search hits, which are JSON in any case: they are parsed.
     pub(super) hits: bool,
 }
 
@@ -180,11 +180,10 @@ impl ValuesFile {
             {
                 first.reason.push_str(&hint);
             }
-            if rules.validate {
-                validate(&mut block);
-            }
             if rules.hits {
                 hits::take_sources(&mut block);
+            } else if rules.validate {
+                validate(&mut block);
             }
             block
         }))
@@ -329,12 +328,9 @@ fn block(
 
 /// Adds a reject for each record that is no JSON and was taken for an object.
 fn validate(block: &mut DocBlock) {
-    let known: Vec<u32> = block.rejects.iter().map(|reject| reject.record).collect();
-    let records = (0..block.records.len() as u32).filter(|record| known.binary_search(record).is_err());
-    let found: Vec<Reject> =
-        records.filter_map(|record| super::validate::reject(record, block.record(record as usize))).collect();
-    block.rejects.extend(found);
-    block.rejects.sort_by_key(|reject| reject.record);
+    let invalid = |record: u32| super::validate::reject(record, block.record(record as usize));
+    let found: Vec<Reject> = block.accepted().filter_map(invalid).collect();
+    block.add_rejects(found);
 }
 
 /// A place in a block. Only behind an element of 4 GiB, which is a reject, there is none that fits.

@@ -34,9 +34,8 @@ impl Decoder {
     /// The documents of `block` as rows, and those that are none: its rejects, and what does not fit the columns.
     pub(super) fn rows(&self, block: &DocBlock) -> Result<(RecordBatch, Vec<Reject>), String> {
         let mut rejects = block.rejects.clone();
-        let refused: Vec<u32> = rejects.iter().map(|reject| reject.record).collect();
         let mut documents: Vec<(u32, Document<'_>)> = Vec::with_capacity(block.records.len());
-        for record in (0..block.records.len() as u32).filter(|record| refused.binary_search(record).is_err()) {
+        for record in block.accepted() {
             match self.document(block.record(record as usize)) {
                 Ok(document) => documents.push((record, document)),
                 Err(reason) => rejects.push(reject(record, reason)),
