@@ -140,6 +140,14 @@ fn a_damaged_value_is_named_and_the_next_ones_are_read() {
 }
 
 #[test]
+fn long_names_are_cut_in_messages() {
+    let options = FormatOptions { records: Some("x".parse().unwrap()), ..FormatOptions::default() };
+    let text = format!("{{\"{}\":1}}", "long".repeat(1_000_000));
+    let error = read(text.as_bytes(), 1 << 20, options).error.unwrap().to_string();
+    assert!(error.contains("it has `longlong") && error.contains("long…`") && error.len() < 1000, "{}", error.len());
+}
+
+#[test]
 fn records_inside_of_an_object_are_streamed() {
     let features: Vec<String> = (0..5000).map(|n| format!("{{\"type\":\"Feature\",\n\"n\":{n}}}")).collect();
     let passed = format!("[{}]", "[\"}\"],".repeat(20_000) + "1");

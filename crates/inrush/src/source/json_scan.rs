@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use memchr::{memchr, memchr2, memchr3};
 
+use super::beginning;
+
 /// Bytes of a member's name that are kept.
 const NAME_KEPT: usize = 4096;
 
@@ -371,7 +373,7 @@ impl Scan {
             self.wanted = Some(level.names + 1);
             level.met = true;
         } else if !level.met && level.others.len() < NAMES_KEPT {
-            level.others.push(String::from_utf8_lossy(name).into_owned());
+            level.others.push(beginning(name));
         }
     }
 

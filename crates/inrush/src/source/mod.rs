@@ -265,6 +265,13 @@ impl SourceError {
     }
 }
 
+/// The beginning of a text for a message, of at most 100 bytes.
+pub(crate) fn beginning(text: &[u8]) -> String {
+    const BYTES_MAX: usize = 100;
+    let shown = String::from_utf8_lossy(&text[..text.len().min(BYTES_MAX)]);
+    if text.len() > BYTES_MAX { format!("{}…", shown.trim_end_matches('\u{FFFD}')) } else { shown.into_owned() }
+}
+
 /// How much of a record that is too large is kept as text, bytes.
 pub(crate) const TOO_LARGE_KEPT: usize = 1024;
 

@@ -15,10 +15,7 @@ use crate::source::buffer::BufferPool;
 use crate::source::json_string::push_escaped;
 use crate::source::lines::{RecordsHint, invalid_utf8};
 use crate::source::warnings::Warnings;
-use crate::source::{Decode, RawChunk, too_large, too_large_head};
-
-/// How much of a value a message shows, bytes.
-const SHOWN_LEN_MAX: usize = 100;
+use crate::source::{Decode, RawChunk, beginning, too_large, too_large_head};
 
 /// A row with more lines is told of: a stray quote may have swallowed the rows after it.
 const LINES_MANY: u32 = 100;
@@ -326,7 +323,7 @@ impl Writer<'_> {
         let Column { column_type, basis, .. } = self.decode.columns[index];
         let what = match basis {
             Basis::Declared => {
-                self.bad.get_or_insert_with(|| (index, shown(contents)));
+                self.bad.get_or_insert_with(|| (index, beginning(contents)));
                 return push_string(&mut self.out, contents);
             }
             Basis::EachCell => {
@@ -347,7 +344,7 @@ impl Writer<'_> {
                 What::Unseen
             }
         };
-        self.row_noted.push((Surprise { column: index, what }, shown(contents)));
+        self.row_noted.push((Surprise { column: index, what }, beginning(contents)));
     }
 
     #[cold]
@@ -403,9 +400,4 @@ impl Writer<'_> {
         );
         Some(Reject { record, kind: "bad_value", reason })
     }
-}
-
-fn shown(value: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&value[..value.len().min(SHOWN_LEN_MAX)]);
-    if value.len() > SHOWN_LEN_MAX { format!("{}…", text.trim_end_matches('\u{FFFD}')) } else { text.into_owned() }
 }

@@ -9,6 +9,7 @@ use super::columns::{Column, in_words, sql_type};
 use super::survey::{arguments, column_name, columns_below, converts, place, place_of};
 use super::trace::{self, Found};
 use super::{Case, Problem, cleaned, groups, written};
+use crate::source::beginning;
 
 impl Case<'_> {
     pub(super) fn running(&self, text: &str) -> Option<Problem> {
@@ -91,6 +92,7 @@ impl Case<'_> {
             return Problem::new(format!("'{value}' {trouble}")).at(Some(at)).hint(hint);
         }
         let Some(found) = self.row(value) else {
+            let value = beginning(value.as_bytes());
             return Problem::new(format!("'{value}' {trouble}"))
                 .hint(format!("try_cast(… AS {}) makes null of it", sql_type(of)));
         };

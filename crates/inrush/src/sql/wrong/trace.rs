@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::super::table::Table;
 use crate::reader::CHUNK_BYTES;
-use crate::source::{Source, Warnings};
+use crate::source::{Source, Warnings, beginning};
 
 /// How much of a table is read for that, bytes: it is only for a message.
 const BYTES_MAX: u64 = 4 << 30;
@@ -15,6 +15,7 @@ const BYTES_MAX: u64 = 4 << 30;
 /// Where a value was found.
 pub(super) struct Found {
     pub(super) column: String,
+    /// Its beginning, where it is long.
     pub(super) value: String,
     file: String,
     line: u64,
@@ -64,7 +65,7 @@ fn find(
             let Some((column, value)) = wanted(&|name| text(members.get(name)?)) else { continue };
             return Some(Found {
                 column,
-                value,
+                value: beginning(value.as_bytes()),
                 file: table.names.get(block.origin.source.0 as usize)?.clone(),
                 line: *before + u64::from(record.line) + 1,
                 lines: table.is_text(),
