@@ -216,6 +216,27 @@ fn formats_that_no_name_tells_are_found_before_anything_is_read() {
 }
 
 #[test]
+fn action_lines_that_bulk_does_not_take_are_named() {
+    for (target, named) in [
+        ("{\"_id\":\"1\",\"pipeline\":\"p\"}", Some("`pipeline`")),
+        ("{\"dynamic_templates\":{\"a\":\"t\"},\"require_data_stream\":true}", Some("`require_data_stream`")),
+        ("{\"_parent\":\"p\"}", Some("`_parent`")),
+        ("{\"_id\":\"1\",\"_type\":\"t\",\"routing\":\"r\"}", None),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let text = format!("{{\"index\":{target}}}\n{{\"a\":1}}\n");
+        let path = write(&dir, "a.ndjson", text.as_bytes());
+        let error = open(&[SourceSpec::new(&path)], FormatOptions::default(), &Warnings::default()).err();
+        let error = error.unwrap().to_string();
+        assert!(error.contains("looks like the body of a bulk request"), "{error}");
+        assert!(named.is_none_or(|named| error.contains(named)), "{error}");
+        assert_eq!(named.is_some(), error.contains("does not take"), "{error}");
+        let (outcome, _) = load(&path, options(Format::Bulk), 1000);
+        assert_eq!(outcome.records[0].kind().is_empty(), named.is_none());
+    }
+}
+
+#[test]
 fn compression_is_told_by_content() {
     let dir = tempfile::tempdir().unwrap();
     let lines: Vec<String> = (0..5000).map(|i| format!("{{\"i\":{i}}}")).collect();

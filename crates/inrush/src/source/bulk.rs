@@ -142,6 +142,27 @@ impl BulkDecode {
     }
 }
 
+/// Keys of action lines that [`Target`] takes.
+pub(super) const TAKEN: [&str; 7] = ["_index", "_type", "_id", "routing", "_routing", "version", "version_type"];
+
+/// Keys that servers know besides, some of them only old ones.
+pub(super) const NOT_TAKEN: [&str; 14] = [
+    "_version",
+    "_version_type",
+    "_parent",
+    "_timestamp",
+    "_ttl",
+    "pipeline",
+    "require_alias",
+    "require_data_stream",
+    "dynamic_templates",
+    "list_executed_pipelines",
+    "if_seq_no",
+    "if_primary_term",
+    "retry_on_conflict",
+    "_retry_on_conflict",
+];
+
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Line {
@@ -302,6 +323,22 @@ mod tests {
             assert_eq!(bad, [true, true, true, true, false, true], "{found:?}");
             assert_eq!(found[1].1, "what\n{}");
             assert_eq!(found[4].1, "{\"good\":1}");
+        }
+    }
+
+    #[test]
+    fn the_keys_that_are_taken_are_those_that_are_read() {
+        let line = |key: &str| {
+            let value = if key == "version" { "1" } else { "\"external\"" };
+            let external = if key == "version" { ",\"version_type\":\"external\"" } else { "" };
+            format!("{{\"index\":{{\"{key}\":{value}{external}}}}}")
+        };
+        for key in TAKEN {
+            assert!(read(line(key).as_bytes(), Some(b"{}")).is_ok(), "{key}");
+        }
+        for key in NOT_TAKEN {
+            let reason = read(line(key).as_bytes(), Some(b"{}")).unwrap_err();
+            assert!(reason.contains(key) && TAKEN.iter().all(|taken| reason.contains(taken)), "{reason}");
         }
     }
 

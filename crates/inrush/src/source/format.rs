@@ -394,12 +394,19 @@ fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Re
         }
     };
     if format.is_json() && options.records.is_none() {
-        if json_head::is_bulk(text) {
-            return Err(
-                "looks like the body of a bulk request, with an action line before each document; give --format bulk, where an `_index` of these \
-                 lines wins over --index, or --format ndjson if each line is a document"
-                    .to_owned(),
-            );
+        if let Some(body) = json_head::bulk_body(text) {
+            let looks = "looks like the body of a bulk request, with an action line before each document";
+            return Err(match body.not_taken.as_slice() {
+                [] => format!(
+                    "{looks}; give --format bulk, where an `_index` of these lines wins over --index, or --format ndjson if \
+                     each line is a document"
+                ),
+                keys => format!(
+                    "{looks}, but with {} in it, which --format bulk does not take; take that out of these lines and give \
+                     --format bulk, or give --format ndjson if each line is a document",
+                    keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" and ")
+                ),
+            });
         }
         if json_head::is_hit(text) {
             return Err(

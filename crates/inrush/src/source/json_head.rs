@@ -1,8 +1,9 @@
 //! What JSON text is, told from its beginning.
 
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 use serde_json::Value;
 
+use super::bulk::{NOT_TAKEN, TAKEN};
 use super::json_scan::{Scan, State};
 use super::one_line::end_of_string;
 
@@ -36,37 +37,49 @@ fn is_alone(head: &[u8], line: Option<&[u8]>, complete: bool) -> bool {
 
 /// Keys of an action line of a bulk request.
 const ACTIONS: [&str; 4] = ["index", "create", "update", "delete"];
-const TARGET: [&str; 13] = [
-    "_index",
-    "_id",
-    "_type",
-    "_routing",
-    "routing",
-    "_version",
-    "version",
-    "version_type",
-    "pipeline",
-    "require_alias",
-    "if_seq_no",
-    "if_primary_term",
-    "retry_on_conflict",
-];
 
-/// Whether lines are the body of a bulk request: an action line, and something else after it unless
-/// it deletes.
-pub(super) fn is_bulk(head: &[u8]) -> bool {
-    let mut lines = head.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-    let Some(action) = lines.next().and_then(action) else { return false };
-    let next = lines.next();
-    if action == "delete" { true } else { next.is_some_and(|next| self::action(next).is_none()) }
+/// The body of a bulk request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct BulkBody {
+    /// Keys of its first line that cannot be read.
+    pub(super) not_taken: Vec<String>,
 }
 
-fn action(line: &[u8]) -> Option<String> {
+/// What lines are if they are the body of a bulk request: an action line, and something else after
+/// it unless it deletes.
+pub(super) fn bulk_body(head: &[u8]) -> Option<BulkBody> {
+    let mut lines = lines(head);
+    let (action, keys) = lines.next().and_then(action)?;
+    let is_body = action == "delete" || lines.next().is_some_and(|next| self::action(next).is_none());
+    is_body.then(|| BulkBody { not_taken: keys.into_iter().filter(|key| NOT_TAKEN.contains(&key.as_str())).collect() })
+}
+
+/// Whether text that goes on says by now what it is: it has a line, and where a document has to
+/// follow that, the line after it, too.
+pub(super) fn says_enough(head: &[u8]) -> bool {
+    let whole = memrchr(b'\n', head).map_or(&[][..], |end| &head[..end]);
+    let mut lines = lines(whole);
+    match lines.next().map(action) {
+        None => false,
+        Some(Some((action, _))) if action != "delete" => lines.next().is_some(),
+        Some(_) => true,
+    }
+}
+
+/// Lines that are not blank.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
+}
+
+/// The action of a line and the keys of its target, if it is an action line.
+fn action(line: &[u8]) -> Option<(String, Vec<String>)> {
     let Ok(Value::Object(object)) = serde_json::from_slice(line) else { return None };
     let mut members = object.into_iter();
     match (members.next(), members.next()) {
         (Some((name, Value::Object(target))), None) if ACTIONS.contains(&name.as_str()) => {
-            target.keys().all(|key| TARGET.contains(&key.as_str())).then_some(name)
+            let keys: Vec<String> = target.into_iter().map(|(key, _)| key).collect();
+            let is_known = |key: &String| TAKEN.contains(&key.as_str()) || NOT_TAKEN.contains(&key.as_str());
+            keys.iter().all(is_known).then_some((name, keys))
         }
         _ => None,
     }
@@ -183,7 +196,29 @@ mod tests {
             ("{\"index\":{\"value\":1}}\n{\"a\":1}\n", false),
             ("{\"index\":{},\"a\":1}\n{\"a\":1}\n", false),
         ] {
-            assert_eq!(is_bulk(head.as_bytes()), expected, "{head}");
+            let expected = expected.then(|| BulkBody { not_taken: Vec::new() });
+            assert_eq!(bulk_body(head.as_bytes()), expected, "{head}");
+        }
+        let head = b"{\"index\":{\"_id\":\"1\",\"_parent\":\"q\",\"pipeline\":\"p\"}}\n{}";
+        let body = bulk_body(head).unwrap();
+        assert_eq!(body.not_taken, ["_parent", "pipeline"]);
+    }
+
+    #[test]
+    fn an_action_line_alone_does_not_say_enough() {
+        for (head, expected) in [
+            ("", false),
+            ("{\"a\":1}", false),
+            ("{\"a\":1}\n", true),
+            ("\n", false),
+            ("{\"index\":{}}\n", false),
+            ("\n{\"index\":{}}\n\n{\"a\":", false),
+            ("{\"index\":{}}\n{\"a\":1}\n", true),
+            ("{\"index\":{\"a\":1}}\n", true),
+            ("{\"delete\":{\"_id\":\"1\"}}\n", true),
+            ("a,b\n", true),
+        ] {
+            assert_eq!(says_enough(head.as_bytes()), expected, "{head:?}");
         }
     }
 

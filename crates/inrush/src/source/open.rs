@@ -392,13 +392,7 @@ impl Shared {
         let text = read_text(contents, self.options.charset, name, &self.warnings)
             .map_err(|message| SourceError::new(name, message))?;
         let mut input = text.input;
-        let is_line = |head: &[u8]| head.contains(&b'\n');
-        let head = input.peek(GUESS_LEN, is_line);
-        if head.trim_ascii_start().first() == Some(&b'{') && !is_line(head) {
-            input.peek(GUESS_JSON_LEN, is_line);
-        }
-        let (head, complete) = (input.peeked(), input.peeked_all());
-        let format = decide(&self.options, name, head, complete).map_err(|message| SourceError::new(name, message))?;
+        let format = told(&mut input, &self.options, name)?;
         if may_be_a_table(&self.options, name, format) {
             let field = &self.options.text_field;
             self.warnings.add(name, "text_by_name", "", 1, || {
@@ -526,9 +520,56 @@ fn check_format(path: &Path, noted: &Noted, name: &str, options: &FormatOptions)
     if decide_binary(options, name, head).is_some() {
         return Ok(());
     }
-    let failed = |message| SourceError::new(name, message);
-    let mut text = read_text(contents, options.charset, name, &Warnings::default()).map_err(failed)?;
-    text.input.peek(GUESS_LEN, |_| false);
-    let (head, complete) = (text.input.peeked(), text.input.peeked_all());
-    decide(options, name, head, complete).map(drop).map_err(failed)
+    let text = read_text(contents, options.charset, name, &Warnings::default());
+    let mut text = text.map_err(|message| SourceError::new(name, message))?;
+    told(&mut text.input, options, name).map(drop)
+}
+
+/// The format that the beginning of a text tells. Waits for as much of it as that takes.
+fn told(text: &mut Input, options: &FormatOptions, name: &str) -> Result<Format, SourceError> {
+    let head = text.peek(GUESS_LEN, json_head::says_enough);
+    if head.trim_ascii_start().first() == Some(&b'{') && !head.contains(&b'\n') {
+        text.peek(GUESS_JSON_LEN, json_head::says_enough);
+    }
+    decide(options, name, text.peeked(), text.peeked_all()).map_err(|message| SourceError::new(name, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Read};
+
+    use super::super::input::Bytes;
+    use super::*;
+
+    /// A pipe that falls silent after each of its lines.
+    struct Lines(VecDeque<&'static str>);
+
+    impl Read for Lines {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            let line = self.0.pop_front().unwrap_or_default();
+            buf[..line.len()].copy_from_slice(line.as_bytes());
+            Ok(line.len())
+        }
+    }
+
+    impl Bytes for Lines {
+        fn ready_within(&mut self, _timeout: std::time::Duration) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_told_by_its_lines_however_slow_they_come() {
+        let told = |lines: &[&'static str]| {
+            let mut input = Input::new(Lines(lines.iter().copied().collect()));
+            let format = super::told(&mut input, &FormatOptions::default(), "-");
+            (format.map_err(|error| error.to_string()), input.peeked().len())
+        };
+        let bulk = told(&["{\"index\":{}}\n", "{\"a\":", "1}\n", "{\"index\":{}}\n"]).0;
+        assert!(bulk.as_ref().is_err_and(|error| error.contains("--format bulk")), "{bulk:?}");
+        assert_eq!(told(&["{\"index\":{}}\n", "{\"index\":{}}\n"]).0, Ok(Format::Ndjson));
+        assert_eq!(told(&["{\"index\":{}}\n"]).0, Ok(Format::Ndjson));
+        // A document is passed on before the next one comes.
+        assert_eq!(told(&["{\"a\":1}\n", "{\"a\":2}\n"]), (Ok(Format::Ndjson), 8));
+    }
 }
