@@ -216,6 +216,27 @@ fn formats_that_no_name_tells_are_found_before_anything_is_read() {
 }
 
 #[test]
+fn contents_that_want_a_flag_are_found_before_anything_is_read() {
+    let bulk = b"{\"index\":{\"_id\":\"1\"}}\n{\"a\":1}\n";
+    let hits = b"[\n{\"_id\":\"1\",\n\"_source\":{}}]";
+    for (name, data, flag) in [
+        ("b.json", &bulk[..], "--format bulk"),
+        ("b.ndjson", bulk, "--format bulk"),
+        ("b.jsonl.gz", &compress("gzip", bulk), "--format bulk"),
+        ("b.json", hits, "--format hits"),
+        ("b.txt", bulk, "--format bulk"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        write(&dir, "a.json", b"{}\n");
+        write(&dir, name, data);
+        let opened = |options| open(&[SourceSpec::new(dir.path())], options, &Warnings::default());
+        let error = opened(FormatOptions::default()).err().unwrap().to_string();
+        assert!(error.contains(name) && error.contains(flag), "{error}");
+        assert!(opened(options(Format::Ndjson)).is_ok());
+    }
+}
+
+#[test]
 fn action_lines_that_bulk_does_not_take_are_named() {
     for (target, named) in [
         ("{\"_id\":\"1\",\"pipeline\":\"p\"}", Some("`pipeline`")),

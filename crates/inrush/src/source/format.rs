@@ -211,11 +211,6 @@ pub(super) fn promises_a_format(name: &str) -> bool {
     compressed || by_name(name).is_some()
 }
 
-/// Whether a name ends as those of one format do.
-pub(super) fn names_a_format(name: &str) -> bool {
-    by_name(name).is_some()
-}
-
 /// What the name promises, if anything.
 fn by_name(name: &str) -> Option<Format> {
     match extension(name).as_str() {

@@ -19,9 +19,7 @@ use super::csv::{self, ColumnType};
 use super::cut::{Boundary, Cutter};
 use super::cut_file::{CutFile, ReadFile};
 use super::dead_letters::DeadLetterDecode;
-use super::format::{
-    Format, FormatOptions, decide, decide_binary, may_be_a_table, names_a_format, no_records, separator,
-};
+use super::format::{Format, FormatOptions, decide, decide_binary, may_be_a_table, no_records, separator};
 use super::input::Input;
 use super::json_head;
 use super::json_values::{Hint, Rules, ValuesFile};
@@ -508,10 +506,10 @@ impl Opened {
     }
 }
 
-/// Fails if a regular file's format is told by nothing, so that no document is sent before that is
-/// known. Only files without an ending that tells a format are opened.
+/// Fails if a regular file's beginning does not tell its format, or tells one that has to be asked
+/// for, so that no document is sent before that is known.
 fn check_format(path: &Path, noted: &Noted, name: &str, options: &FormatOptions) -> Result<(), SourceError> {
-    if options.format.is_some() || options.parse.is_some() || names_a_format(name) {
+    if options.format.is_some() || options.parse.is_some() {
         return Ok(());
     }
     let Raw { input, read, .. } = of_file(File::open(path), Some(noted), name)?;
