@@ -211,6 +211,12 @@ pub(super) fn promises_a_format(name: &str) -> bool {
     compressed || by_name(name).is_some()
 }
 
+/// Whether the name of a source says that it is rows of cells, as text.
+#[cfg(feature = "sql")]
+pub(crate) fn is_delimited(name: &str) -> bool {
+    matches!(by_name(name), Some(Format::Csv | Format::Tsv))
+}
+
 /// What the name promises, if anything.
 fn by_name(name: &str) -> Option<Format> {
     match extension(name).as_str() {

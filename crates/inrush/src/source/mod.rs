@@ -75,6 +75,8 @@ pub use database::without_databases;
 #[cfg(feature = "databases")]
 pub use database::{Database, open_database};
 pub use database::{DatabaseAddress, DatabaseOptions, DatabaseRows};
+#[cfg(feature = "sql")]
+pub(crate) use format::is_delimited;
 pub use format::{Format, FormatOptions, SheetOptions, Timestamps};
 pub use json_scan::RecordsPath;
 pub use json_string::push_escaped;

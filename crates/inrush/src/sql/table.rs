@@ -13,7 +13,8 @@ use tempfile::TempPath;
 use super::shape::Object;
 use crate::reader::CHUNK_BYTES;
 use crate::source::{
-    Chunk, Files, Fingerprint, Format, FormatOptions, Repeats, Source, SourceError, SourceSpec, Warnings, open,
+    Chunk, Files, Fingerprint, Format, FormatOptions, Repeats, Source, SourceError, SourceSpec, Warnings, is_delimited,
+    open,
 };
 
 /// A table of a query.
@@ -129,8 +130,10 @@ impl Table {
 
     /// Whether its types are those of the cells of CSV, which `--schema` changes.
     pub(super) fn is_delimited(&self) -> bool {
-        let delimited = |name: &String| [".csv", ".tsv", ".psv"].iter().any(|end| name.contains(end));
-        self.format.format == Some(Format::Csv) || self.format.format.is_none() && self.names.iter().any(delimited)
+        match self.format.format {
+            Some(format) => matches!(format, Format::Csv | Format::Tsv),
+            None => self.names.iter().any(|name| is_delimited(name)),
+        }
     }
 
     /// The same table with all its rows in one Arrow file, which is removed with it.

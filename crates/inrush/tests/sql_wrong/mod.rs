@@ -265,3 +265,20 @@ async fn a_row_is_told_by_its_file_and_line_however_far_it_is() {
         "{problem}"
     );
 }
+
+#[tokio::test]
+async fn long_values_are_cut_in_messages() {
+    let folder = TempDir::new().unwrap();
+    let article = "words ".repeat(100_000);
+    let path = write(&folder, "a.csv.parts.ndjson", format!("{{\"body\":\"{article}\"}}\n").as_bytes());
+    let problem = problem("SELECT sum(body) AS s FROM input", vec![table("input", &[&path])]).await;
+    assert!(problem.contains("body is text: \"words words") && problem.contains("…\" in "), "{problem:.300}");
+    assert!(problem.len() < 1000, "{}", problem.len());
+    // Of NDJSON, whatever its name holds besides.
+    assert!(!problem.contains("--schema"), "{problem}");
+    let sql = "SELECT CAST(body AS INT) AS n FROM input";
+    let mut source = query(sql, vec![table("input", &[&path])]).await.unwrap();
+    let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 1000)).await.unwrap();
+    let problem = outcome.error.unwrap().to_string();
+    assert!(problem.contains("column body in") && problem.len() < 1000, "{problem:.300}");
+}
