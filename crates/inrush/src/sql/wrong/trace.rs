@@ -9,8 +9,8 @@ use super::super::table::Table;
 use crate::reader::CHUNK_BYTES;
 use crate::source::{Source, Warnings, beginning};
 
-/// How much of a table is read for that, bytes: it is only for a message.
-const BYTES_MAX: u64 = 4 << 30;
+/// How much of a table is read for that, bytes: it is only for a message, and may come over a network.
+const BYTES_MAX: u64 = 64 << 20;
 
 /// Where a value was found.
 pub(super) struct Found {
@@ -54,6 +54,7 @@ fn find(
     columns: &[&str],
     wanted: impl Fn(&dyn Fn(&str) -> Option<String>) -> Option<(String, String)>,
 ) -> Option<Found> {
+    tracing::info!("looking for the row that a message is about: {} of table {}", columns.join(", "), table.name);
     let only = columns.iter().map(|name| (*name).to_owned()).collect();
     let mut files = table.files(only, &Warnings::default()).ok()?;
     let (mut read, mut passed) = (0, HashMap::<SourceId, u64>::new());
