@@ -140,6 +140,17 @@ fn a_damaged_value_is_named_and_the_next_ones_are_read() {
 }
 
 #[test]
+fn levels_on_the_way_to_records_are_bounded() {
+    let options = || FormatOptions { records: Some("a".parse().unwrap()), ..FormatOptions::default() };
+    let way = |levels: usize| format!("{}{{\"a\":[{{}}]}}{}", "[".repeat(levels), "]".repeat(levels));
+    let outcome = read(way(990).as_bytes(), 100, options());
+    assert!(outcome.error.is_none() && outcome.texts() == ["{}"], "{:?}", outcome.error);
+    let outcome = read(way(1_000_000).as_bytes(), 100, options());
+    let error = outcome.error.unwrap().to_string();
+    assert!(error.contains("at byte 1000: more than 1000 arrays and objects stand in each other"), "{error}");
+}
+
+#[test]
 fn long_names_are_cut_in_messages() {
     let options = FormatOptions { records: Some("x".parse().unwrap()), ..FormatOptions::default() };
     let text = format!("{{\"{}\":1}}", "long".repeat(1_000_000));

@@ -18,6 +18,9 @@ const NAME_KEPT: usize = 4096;
 /// Names of an object that are kept for an error.
 const NAMES_KEPT: usize = 10;
 
+/// Objects and arrays that may be open on the way to the records.
+const LEVELS_MAX: usize = 1000;
+
 /// Where the records are inside of each JSON value: names of members from the outermost to the
 /// innermost. An array on the way stands for each of its elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,7 +102,7 @@ impl Damage {
 pub(super) enum Trouble {
     /// This byte of the buffer cannot be there.
     Unexpected(usize),
-    /// What was asked for is not there; the byte of the buffer where that was seen.
+    /// What was asked for is not there, or too deep; the byte of the buffer where that was seen.
     NoRecords(usize, String),
 }
 
@@ -293,14 +296,13 @@ impl Scan {
             None => false,
             Some(names) if names < self.path.names.len() => {
                 match byte {
-                    b'{' | b'[' => self.enter(byte == b'[', names),
+                    b'{' | b'[' => self.enter(byte == b'[', names)?,
                     _ => return Err(Trouble::NoRecords(self.at, self.no_object(names))),
                 }
                 return Ok(());
             }
             Some(names) if byte == b'[' && !in_array => {
-                self.enter(true, names);
-                return Ok(());
+                return self.enter(true, names);
             }
             // `null` at the path is no record, and none is missing.
             Some(names) => names == 0 || in_array || byte != b'n',
@@ -319,9 +321,16 @@ impl Scan {
         Ok(())
     }
 
-    fn enter(&mut self, is_array: bool, names: usize) {
+    fn enter(&mut self, is_array: bool, names: usize) -> Result<(), Trouble> {
+        if self.levels.len() == LEVELS_MAX {
+            let path = &self.path.text;
+            let why =
+                format!("more than {LEVELS_MAX} arrays and objects stand in each other, where --records {path} looks");
+            return Err(Trouble::NoRecords(self.at, why));
+        }
         self.levels.push(Level { is_array, names, met: false, others: Vec::new() });
         self.state = if is_array { State::First } else { State::FirstName };
+        Ok(())
     }
 
     fn leave(&mut self) -> Result<(), Trouble> {
