@@ -140,6 +140,68 @@ fn a_damaged_value_is_named_and_the_next_ones_are_read() {
 }
 
 #[test]
+fn a_damaged_byte_takes_few_of_the_next_values_along() {
+    let numbered = |from: usize| (from..1000).map(|n| format!("{{\"n\":{n}}}")).collect::<Vec<_>>();
+    for (damage, gap, swallowed) in [
+        ("} ", " ", 0),
+        ("}", "", 0),
+        ("* ", " ", 1),
+        (",,", ",", 0),
+        ("}\n ", "\n ", 0),
+        ("*\n ", "\n ", 1),
+        ("{\"a\":\"\n} ", " ", 0),
+    ] {
+        let text = format!("{{\"a\":1}} {damage}{}", numbered(0).join(gap));
+        let options = FormatOptions { format: Some(Format::Json), ..FormatOptions::default() };
+        for bytes in [1, 7, 1 << 20] {
+            let outcome = read(text.as_bytes(), bytes, options.clone());
+            assert!(outcome.error.is_none(), "{:?}", outcome.error);
+            assert_eq!(outcome.records[1].kind(), "invalid_json", "{text:.40}");
+            assert_eq!(outcome.texts()[2..], numbered(swallowed), "{text:.40}");
+        }
+    }
+}
+
+#[test]
+fn what_is_inside_of_a_damaged_value_is_no_record() {
+    let text = "{\"a\":{}}, \"b\": {\"c\":[ {\"d\":1}, {\"d\":2}]}} {\"good\":1} // {\"out\":1}\n{\"good\":2}";
+    let options = FormatOptions { format: Some(Format::Json), ..FormatOptions::default() };
+    let outcome = read(text.as_bytes(), 1000, options);
+    let taken: Vec<_> = outcome.records.iter().filter(|r| r.kind().is_empty()).map(|r| r.text()).collect();
+    assert_eq!(taken, ["{\"a\":{}}", "{\"good\":1}", "{\"good\":2}"]);
+}
+
+#[test]
+fn a_damaged_value_says_how_much_it_is() {
+    let lines = "  { \"n\": 1,\n  \"x\": 2,\n".repeat(2000);
+    let text = format!("{{\"a\":1}}\n: y\n{lines}{{\"b\":1}}\n");
+    for (largest, kept) in [(1 << 20, 4 + lines.len()), (2000, 1024)] {
+        let format = Some(Format::Json);
+        let options = FormatOptions { document_bytes_max: largest, format, ..FormatOptions::default() };
+        for bytes in [100, 1 << 20] {
+            let outcome = read(text.as_bytes(), bytes, options.clone());
+            assert!(outcome.error.is_none(), "{:?}", outcome.error);
+            let (kind, reason) = outcome.records[1].reject.as_ref().unwrap();
+            let size = format!("{} bytes on 4001 lines", 4 + lines.len());
+            assert!(*kind == "invalid_json" && reason.contains("no value begins with ':'"), "{kind}: {reason}");
+            assert!(reason.contains(&size), "{reason}");
+            assert!(outcome.records[1].data.len() <= kept);
+            assert_eq!((outcome.records[2].text(), outcome.records[2].at.line), ("{\"b\":1}", 4003));
+        }
+    }
+}
+
+#[test]
+fn a_damaged_record_that_is_too_large_gets_no_hint_to_load_its_array() {
+    let records = "\n \"n\":1".repeat(1000);
+    let text = format!("{{\"data\":[{{\"a\":1}},{{\"a\":\"x\n{records}");
+    let options = FormatOptions { document_bytes_max: 2000, format: Some(Format::Json), ..FormatOptions::default() };
+    let outcome = read(text.as_bytes(), 100, options);
+    let (kind, reason) = outcome.records[0].reject.as_ref().unwrap();
+    assert!(*kind == "invalid_json" && !reason.contains("--records"), "{kind}: {reason}");
+}
+
+#[test]
 fn levels_on_the_way_to_records_are_bounded() {
     let options = || FormatOptions { records: Some("a".parse().unwrap()), ..FormatOptions::default() };
     let way = |levels: usize| format!("{}{{\"a\":[{{}}]}}{}", "[".repeat(levels), "]".repeat(levels));

@@ -73,8 +73,8 @@ pub(super) struct Dropped {
     pub(super) lines: u64,
 }
 
-/// Why the scan lost its way between the values at the top. It goes on at the next line that begins
-/// with `{`.
+/// Why the scan lost its way between the values at the top. It goes on at the next `{` that begins a
+/// line or comes after a `}`: inside of a value there is a comma between those two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
     /// A string goes beyond the end of its line; how many bytes of the element are before that.
@@ -84,15 +84,18 @@ pub(super) enum Damage {
 }
 
 impl Damage {
-    pub(super) fn reason(self) -> String {
+    /// Of a record of so many bytes on so many lines.
+    pub(super) fn reason(self, bytes: u64, lines: u64) -> String {
         let what = match self {
             Damage::LineEnd(at) => {
                 format!("byte {at} is a line end inside of a string, which is written \\n or \\r there")
             }
             Damage::Unexpected(byte) => format!("no value begins with {:?}", char::from(byte)),
         };
+        let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
         format!(
-            "the record is no JSON: {what}; everything up to the next line that begins with `{{` counts as a part of it"
+            "the record is no JSON: {what}; everything up to the next `{{` at the beginning of a line or after a `}}` counts \
+             as a part of it, {bytes} bytes on {lines}"
         )
     }
 }
@@ -190,8 +193,9 @@ pub(super) struct Scan {
     /// Bytes of it that are not in the buffer any more.
     pub(super) dropped: Dropped,
     damage: Option<Damage>,
-    /// Of a damaged value, whether the last byte was a line end.
+    /// Of a damaged value, whether the last byte was a line end, and the last byte that was no space.
     line_ended: bool,
+    last: u8,
     /// The name that is open, as it is written, and up to where in the buffer it was taken.
     name: Vec<u8>,
     name_taken: usize,
@@ -275,8 +279,9 @@ impl Scan {
             (State::AfterMember, b',') => self.state = State::NextName,
             (State::Before | State::Between, _) => {
                 self.open(State::Damaged, true);
-                self.damage = Some(Damage::Unexpected(byte));
-                self.line_ended = false;
+                self.damaged_by(Damage::Unexpected(byte));
+                // A comma too many is followed by what it would be followed by anyway.
+                self.last = if byte == b',' { b'}' } else { byte };
             }
             _ => return Err(Trouble::Unexpected(self.at)),
         }
@@ -446,9 +451,7 @@ impl Scan {
                 b'\\' => self.at += 2,
                 _ => {
                     self.in_string = false;
-                    self.damage = Some(Damage::LineEnd((self.at - self.start) as u64 + self.dropped.bytes));
-                    self.state = State::Damaged;
-                    self.line_ended = false;
+                    self.damaged_by(Damage::LineEnd((self.at - self.start) as u64 + self.dropped.bytes));
                     return true;
                 }
             }
@@ -457,19 +460,27 @@ impl Scan {
         false
     }
 
-    /// Goes on to the next line that begins with `{`, or to the end of `data`.
+    fn damaged_by(&mut self, damage: Damage) {
+        self.damage = Some(damage);
+        self.state = State::Damaged;
+        self.line_ended = false;
+        self.last = b' ';
+    }
+
+    /// Goes on to where the next value begins ([`Damage`]), or to the end of `data`.
     fn damaged(&mut self, data: &[u8], elements: &mut Vec<Element>) {
-        if std::mem::take(&mut self.line_ended) && data[self.at] == b'{' {
-            self.close(self.at, elements);
-            return;
-        }
-        match memchr(b'\n', &data[self.at..]) {
-            Some(found) => {
-                self.at += found + 1;
-                self.line_ended = true;
+        for (i, &byte) in data[self.at..].iter().enumerate() {
+            if byte == b'{' && (self.line_ended || self.last == b'}') {
+                self.at += i;
+                self.close(self.at, elements);
+                return;
             }
-            None => self.at = data.len(),
+            self.line_ended = byte == b'\n';
+            if !byte.is_ascii_whitespace() {
+                self.last = byte;
+            }
         }
+        self.at = data.len();
     }
 
     /// Goes on inside of an object or array, to a string, the end of the value or of `data`.
@@ -543,9 +554,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_ends_before_the_next_line_with_an_object() {
+    fn what_is_damaged_ends_where_the_next_object_begins() {
         check("{\"a\":\"x}\n{\"a\":\"y\"}\n", &["{\"a\":\"x}\n", "{\"a\":\"y\"}"]);
-        check("{}\n}\n {}\n{} // x\n{\"b\":1}", &["{}", "}\n {}\n", "{}", "// x\n", "{\"b\":1}"]);
+        check("{}\n}\n {}\n{} // x\n{\"b\":1}", &["{}", "}\n ", "{}", "{}", "// x\n", "{\"b\":1}"]);
+        check("{} * {},{} {} : [{}]", &["{}", "* {},{} ", "{}", ": [{}]"]);
+        check("{},,{},{}", &["{}", ",", "{}", "{}"]);
         check("{\"a\":\"x\n y", &["{\"a\":\"x\n y"]);
     }
 

@@ -304,14 +304,17 @@ fn block(
         let line = lines;
         dropped += element.dropped.bytes;
         lines += element.dropped.lines;
-        if length > record_bytes_max as u64 {
-            end = element.start + too_large_head(contents).len();
-            rejects.push(too_large(record, length, record_bytes_max));
-        } else if let Some(damage) = element.damage {
+        let is_too_large = length > record_bytes_max as u64;
+        if let Some(damage) = element.damage {
             lines += memchr_iter(b'\n', contents).count() as u64;
             counted = element.end;
-            end = element.start + contents.trim_ascii_end().len();
-            rejects.push(Reject { record, kind: "invalid_json", reason: damage.reason() });
+            let spanned = lines - line + u64::from(contents.last() != Some(&b'\n'));
+            let kept = if is_too_large { too_large_head(contents) } else { contents.trim_ascii_end() };
+            end = element.start + kept.len();
+            rejects.push(Reject { record, kind: "invalid_json", reason: damage.reason(length, spanned) });
+        } else if is_too_large {
+            end = element.start + too_large_head(contents).len();
+            rejects.push(too_large(record, length, record_bytes_max));
         } else if contents[0] != b'{' {
             let reason = "the record is no object, and documents are objects".to_owned();
             rejects.push(Reject { record, kind: "not_an_object", reason });
