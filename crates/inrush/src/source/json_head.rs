@@ -14,9 +14,12 @@ pub(super) fn is_values(head: &[u8], complete: bool, in_lines: bool) -> bool {
     let (mut scan, mut elements) = (Scan::default(), Vec::new());
     // Without a path there is no trouble at the top.
     let _ = scan.run(line.unwrap_or(head), &mut elements);
+    if scan.state == State::Damaged || elements.iter().any(|element| element.damage.is_some()) {
+        // Lines, the first of which is damaged, unless it is the only one and has values around that.
+        let whole = elements.iter().filter(|element| element.damage.is_none()).count();
+        return whole > 1 && (line.is_none() || is_alone(head, line, complete));
+    }
     match (scan.state, elements.len()) {
-        // Something follows the value that is none: lines, one of which is damaged.
-        (State::Damaged, _) => false,
         // A comma after it.
         (State::Before, 1..) | (_, 2..) => true,
         (State::Between, 1) => !in_lines && is_alone(head, line, complete) && records_path(head).is_some(),
@@ -174,6 +177,9 @@ mod tests {
             ("{\"a\":\"x\n{\"a\":2}", true, false),
             ("{\"a\":\"x\n{\"a\":2}", false, true),
             ("{\"a\":9} // c\n{\"a\":1}", false, false),
+            ("{\"a\":1} } {\"a\":2}", false, true),
+            ("{\"a\":1} } {\"a\":2}\n", true, true),
+            ("{\"a\":1} } {\"a\":2}\n{}\n", false, false),
             ("{\"a\":[{},{}]}\n", false, true),
             ("{\"a\":[{},{}]}\n", true, false),
             ("{\"a\":[{},{}]}\n{}", false, false),
