@@ -73,8 +73,8 @@ pub struct DocMeta {
     pub routing: Option<String>,
     /// The external version.
     pub version: Option<u64>,
-    /// Fields that ids and the like are made of, with the text that the source has for them where the document may write
-    /// another: a cell `1` that is the number `1.0`.
+    /// Fields that ids and the like are made of, with the text that the source has for them where
+    /// the document may write another: a cell `1` that is the number `1.0`.
     pub texts: Vec<(Arc<str>, String)>,
     /// Where the job does not name fields for these, and the source knows them.
     pub fields: Option<Arc<MetaFields>>,

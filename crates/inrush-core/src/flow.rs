@@ -32,6 +32,7 @@ pub use command::{Command, Comparison, DeadLetter, Item, Note, Request, Settleme
 use durable::Durable;
 pub use durable::{Flushed, Life};
 pub use give_up::{MaxErrors, Stop};
+pub use pair::Pairing;
 use pause::Pauses;
 pub use pause::{Pause, PauseKind, PauseTotal};
 use slot::{Part, Slot, SlotState};
@@ -63,8 +64,8 @@ pub struct FlowConfig {
     pub incremental_bulk: bool,
     /// Replies have no entries unless they have errors.
     pub summary_replies: bool,
-    /// An ingest pipeline is in force, so that entries of replies are told apart by their ids.
-    pub pipelines: bool,
+    /// How the entries of replies are told apart.
+    pub pairing: Pairing,
     /// When to give up.
     pub max_errors: MaxErrors,
     /// Where the jitter of waits begins.
@@ -265,7 +266,8 @@ impl Flow {
         self.stop.as_ref().map(|(why, _)| why)
     }
 
-    /// Whether it ended early because of dead letters; how many they are in the end is not known before what is under way has come back.
+    /// Whether it ended early because of dead letters; how many they are in the end is not known
+    /// before what is under way has come back.
     pub fn stopped_by_errors(&self) -> bool {
         self.too_many
     }
@@ -446,6 +448,7 @@ impl Flow {
         }
         part.in_flight = in_flight;
         part.epoch = epoch;
+        part.ids_asked = self.config.pairing == Pairing::Ids && part.batch.has_ids();
         let body = part.body(wire);
         self.tally.counts.requests += 1;
         if body.wire.compression == Compression::None {
@@ -463,7 +466,7 @@ impl Flow {
             routing: part.routing.clone(),
             shard: part.batch.shard,
             item_replies: part.item_replies || !self.config.summary_replies,
-            item_ids: self.config.pipelines && part.batch.has_ids(),
+            item_ids: part.ids_asked,
         });
         self.requests.insert(request, slot_id);
         self.commands.push_back(command);

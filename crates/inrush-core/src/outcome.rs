@@ -171,7 +171,8 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
             _ => Stop,
         },
         404 => match kind {
-            // The alias was taken away. Without the flag the server would make an index of its name.
+            // The alias was taken away. Without the flag the server would make an index of its
+            // name.
             "index_not_found_exception" if error.reason.contains("[require_alias]") => Stop,
             "index_not_found_exception" => Pause(Condition::IndexMissing),
             // document_missing_exception of an update, and what else is not found for this item.

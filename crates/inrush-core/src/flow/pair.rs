@@ -1,9 +1,10 @@
 //! Whose entry is whose, where the order of a reply does not tell.
 //!
-//! What reached a shard has its entry at its own place in the reply. What an ingest pipeline dropped or refused has not:
-//! OpenSearch and older Elasticsearch collect those entries in the order in which they happened, drops at once and
-//! failures later, and only then put the others between them at their places. Entries of which all say the same are in
-//! order whatever they are; others are told apart by their ids.
+//! What reached a shard has its entry at its own place in the reply. What an ingest pipeline
+//! dropped or refused has not: OpenSearch, and Elasticsearch before 8.13, collect those entries in
+//! the order in which they happened, and put the others between them at their places. They are told
+//! apart by their ids. Where that is not possible, entries with the same verdict are taken in their
+//! order: each item meets the same end then.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,13 +12,38 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::batch::Batch;
+use crate::outcome::Verdict;
 use crate::reply::{BulkReply, ItemAction, ItemReply, ItemResult};
+
+/// How the entries of replies are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// By their places: the server keeps the order of the items, whatever a pipeline does.
+    Places,
+    /// By their places, until a reply looks as if a pipeline was in force: then by ids.
+    PlacesAtFirst,
+    /// By ids, because a pipeline is in force.
+    Ids,
+}
 
 /// Neighbouring items with the same entry; `None` where it is not known which one is theirs.
 pub(super) type Run<'a> = (u32, Option<&'a ItemReply>);
 
-/// Whose entry each is, in the order of the items. `None` where the reply's own order tells.
-pub(super) fn by_id<'a>(batch: &Batch, reply: &'a BulkReply) -> Option<Vec<Run<'a>>> {
+/// A reply whose order does not tell whose entries are whose.
+#[derive(Default)]
+pub(super) struct Paired<'a> {
+    /// In the order of the items.
+    pub(super) runs: Vec<Run<'a>>,
+    /// The entries whose items are not known.
+    pub(super) unowned: Vec<&'a ItemReply>,
+}
+
+/// Whose entry each is. `None` where the reply's own order tells.
+pub(super) fn by_id<'a>(
+    batch: &Batch,
+    reply: &'a BulkReply,
+    verdict: impl Fn(&ItemReply) -> Verdict,
+) -> Option<Paired<'a>> {
     let first = reply.runs.iter().map(|run| &run.item).find(|item| is_loose(item))?;
     if reply.runs.iter().all(|run| run.item == *first || !is_loose(&run.item)) {
         return None;
@@ -33,22 +59,24 @@ pub(super) fn by_id<'a>(batch: &Batch, reply: &'a BulkReply) -> Option<Vec<Run<'
             false => entries.extend(places.map(|_| Some(&run.item))),
         }
     }
-    let mut owners = owners(batch, &loose);
-    loose.retain(|(place, entry)| {
-        let id = reply.ids.get(*place).and_then(Option::as_deref);
-        match id.and_then(|id| owners.remove(id)).flatten() {
-            Some(owner) => {
-                entries[owner] = Some(*entry);
-                false
+    if !reply.ids.is_empty() {
+        let mut owners = owners(batch, &loose);
+        loose.retain(|(place, entry)| {
+            let id = reply.ids.get(*place).and_then(Option::as_deref);
+            match id.and_then(|id| owners.remove(id)).flatten() {
+                Some(owner) => {
+                    entries[owner] = Some(*entry);
+                    false
+                }
+                None => true,
             }
-            None => true,
-        }
-    });
-    // What is left says the same, so that it does not matter whose it is.
-    if let [(_, first), rest @ ..] = &loose[..]
-        && rest.iter().all(|(_, entry)| entry == first)
-    {
-        entries.iter_mut().for_each(|entry| *entry = entry.or(Some(*first)));
+        });
+    }
+    let mut unowned: Vec<&ItemReply> = loose.into_iter().map(|(_, entry)| entry).collect();
+    let mut verdicts = unowned.iter().map(|entry| verdict(entry));
+    if verdicts.next().is_some_and(|first| verdicts.all(|other| other == first)) {
+        let open = entries.iter_mut().filter(|entry| entry.is_none());
+        open.zip(unowned.drain(..)).for_each(|(place, entry)| *place = Some(entry));
     }
     let mut runs: Vec<Run<'a>> = Vec::new();
     for entry in entries {
@@ -57,10 +85,11 @@ pub(super) fn by_id<'a>(batch: &Batch, reply: &'a BulkReply) -> Option<Vec<Run<'
             _ => runs.push((1, entry)),
         }
     }
-    Some(runs)
+    Some(Paired { runs, unowned })
 }
 
-/// Whether the entry may stand at the place of another one: it may be a pipeline's word, not a shard's.
+/// Whether the entry may stand at the place of another one: it may be a pipeline's word, not a
+/// shard's.
 fn is_loose(entry: &ItemReply) -> bool {
     if entry.action == ItemAction::Delete {
         return false;
@@ -71,7 +100,8 @@ fn is_loose(entry: &ItemReply) -> bool {
     }
 }
 
-/// Errors that only the index itself has. Where none is known for sure, the entry counts as a pipeline's.
+/// Errors that only the index itself has. Where that is not known for sure, the entry counts as a
+/// pipeline's.
 fn is_of_a_shard(kind: &str, reason: &str) -> bool {
     match kind {
         "mapper_parsing_exception"
@@ -81,7 +111,8 @@ fn is_of_a_shard(kind: &str, reason: &str) -> bool {
         | "document_missing_exception"
         | "unavailable_shards_exception"
         | "cluster_block_exception" => true,
-        // Processors that ask others have queues, too, whose refusals read otherwise.
+        // Processors that ask others meet queues and breakers, too, whose refusals read otherwise.
+        "circuit_breaking_exception" => reason.contains("[indices:data/write/bulk"),
         "es_rejected_execution_exception" | "rejected_execution_exception" => {
             reason.starts_with("rejected execution of")
         }

@@ -6,12 +6,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Command, Comparison, Flow, Item, Note, Stop, pair};
+use super::pair::{self, Paired, Pairing};
+use super::{Command, Comparison, Flow, Item, Note, Stop};
 use crate::batch::{Batch, Segment};
 use crate::outcome::{
     Attempt, Condition, ItemContext, RequestVerdict, Settled, Verdict, item_verdict, request_verdict,
 };
-use crate::reply::{BulkReply, ItemError};
+use crate::reply::{BulkReply, ItemError, ItemReply};
 use crate::time::Time;
 use crate::tune::{Outcome, Sample};
 use crate::wire::{Body, Wire};
@@ -45,10 +46,8 @@ pub(super) struct Part {
     pub(super) last_uncertain: bool,
     /// Ask for entries even where summaries are enough.
     pub(super) item_replies: bool,
-    /// It is one item, sent alone so that there is no doubt whose entry the reply has.
-    pub(super) alone: bool,
-    /// It is made of items that were sent alone before.
-    pub(super) gathered: bool,
+    /// When it was sent last, the ids of the entries were asked for.
+    pub(super) ids_asked: bool,
     /// Attempts since one got anything in.
     pub(super) failures: u32,
     /// Those among them, without a better one since, that got less than half of the items in: the wait doubles with each.
@@ -91,8 +90,7 @@ impl Slot {
             uncertain: sent_before,
             last_uncertain: sent_before,
             item_replies: false,
-            alone: false,
-            gathered: false,
+            ids_asked: false,
             failures: 0,
             setbacks: 0,
             first_sent: now,
@@ -174,6 +172,10 @@ struct Sorted {
     compare: Batch,
     /// Dropped by a pipeline or refused: which of both is not known. Neither is in the index.
     unproven: Batch,
+    /// One of the unproven is to be sent again after a wait.
+    unproven_waits: bool,
+    /// The cluster worked on one of the unproven.
+    unproven_worked: bool,
     paused: Option<Condition>,
     last: LastError,
     accepted: u32,
@@ -367,9 +369,23 @@ impl Flow {
         }
         let mut sorted = Sorted::default();
         let mut stop = None;
-        let paired = pair::by_id(&part.batch, reply);
-        let runs = reply.runs.iter().map(|run| (run.count, Some(&run.item)));
-        let runs = paired.unwrap_or_else(|| runs.collect());
+        let paired = match self.config.pairing {
+            Pairing::Places => None,
+            Pairing::PlacesAtFirst | Pairing::Ids => {
+                let context = self.context(&part);
+                pair::by_id(&part.batch, reply, |entry| item_verdict(entry, context))
+            }
+        };
+        let by_place = || Paired {
+            runs: reply.runs.iter().map(|run| (run.count, Some(&run.item))).collect(),
+            unowned: Vec::new(),
+        };
+        let Paired { runs, unowned } = paired.unwrap_or_else(by_place);
+        for entry in unowned {
+            if let Some(why) = self.judge_unowned(&part, entry, &mut sorted) {
+                stop.get_or_insert(why);
+            }
+        }
         let mut runs = runs.into_iter();
         let mut run = runs.next();
         let mut left = run.map_or(0, |(count, _)| count);
@@ -396,29 +412,34 @@ impl Flow {
                 }
             }
         }
-        if sorted.accepted > 0 {
+        if sorted.accepted > 0 || sorted.unproven_worked {
             self.last_progress = now;
         }
-        let Sorted { retry, halve, smaller, compare, unproven, paused, last, accepted, rejected } = sorted;
+        let Sorted { mut retry, halve, smaller, compare, unproven, unproven_waits, paused, last, .. } = sorted;
+        let Sorted { accepted, rejected, .. } = sorted;
         self.met(now, paused);
-        self.ask_again(slot_id, &part, &unproven, !reply.ids.is_empty());
+        // What got something in is no failure, however often: the batch shrinks, and its time is
+        // bounded too.
+        let failures = if accepted > 0 { 0 } else { part.failures };
+        let setbacks = if accepted >= rejected { 0 } else { part.setbacks };
+        if !unproven.is_empty() {
+            self.config.pairing = Pairing::Ids;
+            let may_wait = paused.is_some() || self.config.retry.allows(failures + 1, part.first_sent, now);
+            match unproven_waits && may_wait {
+                true => unproven.segments.into_iter().for_each(|segment| retry.push(segment)),
+                false => self.tell_apart(slot_id, &part, unproven),
+            }
+        }
         if !smaller.is_empty() {
             self.halve(now, slot_id, part.with(smaller), &last);
         }
         if !compare.is_empty() {
             self.compare(slot_id, part.with(compare));
         }
-        if part.alone && paused.is_none() && !retry.is_empty() {
-            self.gather(slot_id, part.with(retry));
-        } else if !retry.is_empty() {
+        if !retry.is_empty() {
             let retry = match paused {
                 Some(_) => part.with(retry).paused(now),
-                // What got something in is no failure, however often: the batch shrinks, and its time is bounded too.
-                None => Part {
-                    failures: if accepted > 0 { 0 } else { part.failures },
-                    setbacks: if accepted >= rejected { 0 } else { part.setbacks },
-                    ..part.with(retry)
-                },
+                None => Part { failures, setbacks, ..part.with(retry) },
             };
             self.again_unless_comparing(now, slot_id, retry, halve, &last);
         }
@@ -433,15 +454,11 @@ impl Flow {
         &mut self,
         now: Time,
         part: &Part,
-        reply: &crate::reply::ItemReply,
+        reply: &ItemReply,
         items: Segment,
         sorted: &mut Sorted,
     ) -> Option<String> {
-        let context = ItemContext {
-            uncertain: part.uncertain,
-            versioned: self.config.versioned,
-            on_conflict: self.config.on_conflict,
-        };
+        let context = self.context(part);
         let error = reply.error.clone().unwrap_or_default();
         let last = || LastError::new(reply.status, &error);
         match item_verdict(reply, context) {
@@ -484,6 +501,36 @@ impl Flow {
             }
         }
         None
+    }
+
+    /// What an entry says of its request, whose item is not known. Returns why the run has to stop,
+    /// if it has to.
+    fn judge_unowned(&mut self, part: &Part, entry: &ItemReply, sorted: &mut Sorted) -> Option<String> {
+        let verdict = item_verdict(entry, self.context(part));
+        match verdict {
+            Verdict::Settle(_) | Verdict::DeadLetter | Verdict::Compare | Verdict::Smaller => {
+                sorted.unproven_worked = true;
+                return None;
+            }
+            Verdict::Retry | Verdict::RetrySmaller => {
+                sorted.halve |= verdict == Verdict::RetrySmaller;
+                sorted.rejected += 1;
+                self.tally.counts.rejected_items += 1;
+            }
+            Verdict::Pause(condition) => sorted.paused = Some(condition),
+            Verdict::Stop => {}
+        }
+        sorted.unproven_waits = true;
+        sorted.last = LastError::new(entry.status, &entry.error.clone().unwrap_or_default());
+        (verdict == Verdict::Stop).then(|| format!("the cluster refuses documents: {}", sorted.last))
+    }
+
+    fn context(&self, part: &Part) -> ItemContext {
+        ItemContext {
+            uncertain: part.uncertain,
+            versioned: self.config.versioned,
+            on_conflict: self.config.on_conflict,
+        }
     }
 
     fn refused(&mut self, now: Time, slot_id: u64, mut part: Part, verdict: RequestVerdict, last: &LastError) {
@@ -530,35 +577,19 @@ impl Flow {
         self.push_front(slot_id, part.with(a));
     }
 
-    /// Sends items again whose entries of the reply could not be told apart. None of them is in the index, so nothing is there twice. The
-    /// second time their ids are asked for; what has none is sent alone.
-    fn ask_again(&mut self, slot_id: u64, part: &Part, unproven: &Batch, had_ids: bool) {
-        if unproven.is_empty() {
-            return;
-        }
-        self.config.pipelines = true;
-        if !had_ids && unproven.has_ids() {
-            return self.push_front(slot_id, part.with(unproven.clone()));
+    /// Sends items again whose entries of the reply could not be told apart, asking for the ids of
+    /// the entries; where that was done before, each item alone. None of them is in the index, so
+    /// nothing is there twice.
+    fn tell_apart(&mut self, slot_id: u64, part: &Part, unproven: Batch) {
+        if !part.ids_asked && unproven.has_ids() {
+            return self.push_front(slot_id, part.with(unproven));
         }
         for segment in unproven.segments.iter().rev() {
             for at in (0..segment.len()).rev() {
                 let mut one = Batch { aside: part.batch.aside, shard: part.batch.shard, ..Batch::default() };
                 one.push(segment.part(at, at + 1));
-                self.push_front(slot_id, Part { alone: true, ..part.with(one) });
+                self.push_front(slot_id, part.with(one));
             }
-        }
-    }
-
-    /// Puts an item that was sent alone, and is to be sent again, together with others of its kind at the end of the slot: one wait for
-    /// all of them.
-    fn gather(&mut self, slot_id: u64, part: Part) {
-        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
-        match slot.parts.back_mut() {
-            Some(last) if last.gathered => {
-                part.batch.segments.into_iter().for_each(|segment| last.batch.push(segment));
-                last.body = None;
-            }
-            Some(_) | None => slot.parts.push_back(Part { alone: false, gathered: true, ..part }),
         }
     }
 

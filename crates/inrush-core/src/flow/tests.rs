@@ -169,7 +169,7 @@ fn config() -> FlowConfig {
         versioned: false,
         incremental_bulk: false,
         summary_replies: false,
-        pipelines: false,
+        pairing: Pairing::PlacesAtFirst,
         max_errors: MaxErrors::Percent(100.0),
         seed: 7,
     }

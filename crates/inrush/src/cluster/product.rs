@@ -95,6 +95,17 @@ impl ClusterInfo {
             (Product::Elasticsearch, None) | (Product::Unknown, _) => true,
         }
     }
+
+    /// Whether the entries of a bulk reply stand at the places of their items whatever ingest
+    /// pipelines dropped and refused (Elasticsearch 8.13 and later, elastic/elasticsearch#104289).
+    /// False where it is not known.
+    pub fn keeps_bulk_order(&self) -> bool {
+        match (self.product, self.version) {
+            (Product::Elasticsearch, Some(version)) => self.serverless || version >= Version::new(8, 13, 0),
+            (Product::Elasticsearch, None) => self.serverless,
+            (Product::OpenSearch | Product::Unknown, _) => false,
+        }
+    }
 }
 
 impl fmt::Display for ClusterInfo {
@@ -205,6 +216,7 @@ mod tests {
             .unwrap();
         assert_eq!(opensearch.to_string(), "OpenSearch 3.6.0");
         assert!(!opensearch.incremental_bulk());
+        assert!(!opensearch.keeps_bulk_order());
 
         let in_disguise = from_root(
             &json!({"version": {"number": "7.10.2"}, "tagline": "The OpenSearch Project: https://opensearch.org/"}),
@@ -222,7 +234,12 @@ mod tests {
         assert!(elastic("9.0.1", "default").incremental_bulk());
         assert!(elastic("8.11.0", "serverless").incremental_bulk());
 
+        let keeps_order = |number| elastic(number, "default").keeps_bulk_order();
+        assert_eq!(["7.17.29", "8.12.2", "8.13.0", "9.1.0"].map(keeps_order), [false, false, true, true]);
+        assert!(elastic("8.11.0", "serverless").keeps_bulk_order());
+
         assert!(from_root(&json!({"hello": "world"})).is_none());
         assert!(ClusterInfo::default().incremental_bulk());
+        assert!(!ClusterInfo::default().keeps_bulk_order());
     }
 }

@@ -17,6 +17,7 @@ pub use builder::LoaderBuilder;
 use end::End;
 pub(crate) use end::{NOTHING_READ, not_in};
 use inrush_core::encode::Encoder;
+use inrush_core::flow::Pairing;
 use inrush_core::report::Tally;
 use inrush_core::retry::RetryPolicy;
 use inrush_core::trace::Header;
@@ -166,7 +167,11 @@ impl Loader {
                 versioned: config.version.is_some() || source.has_versions(),
                 incremental_bulk: prepared.preflight.info.incremental_bulk(),
                 summary_replies: config.replies == Replies::Summary,
-                pipelines: prepared.preflight.pipelines,
+                pairing: match prepared.preflight.pipelines {
+                    _ if prepared.preflight.info.keeps_bulk_order() => Pairing::Places,
+                    true => Pairing::Ids,
+                    false => Pairing::PlacesAtFirst,
+                },
                 max_errors: config.max_errors,
                 seed: seed(),
             },
