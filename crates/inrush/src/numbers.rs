@@ -133,13 +133,15 @@ impl<'a> Parts<'a> {
         let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
         let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, ""));
         let (before, behind) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let limit = if exponent.starts_with('-') { i64::from(i32::MIN) } else { i64::from(i32::MAX) };
+        let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
+        let limit = if exponent.starts_with('-') { least } else { most };
+        let exponent = if exponent.is_empty() { 0 } else { exponent.parse().unwrap_or(limit) };
         Parts {
             is_negative,
             before: before.trim_start_matches('0'),
             behind: behind.trim_end_matches('0'),
-            // Longer than the limit is too long all the same.
-            exponent: if exponent.is_empty() { 0 } else { exponent.parse().unwrap_or(limit) },
+            // Beyond 32 bits it is too long all the same, and with any number of digits 64 bits hold the sum.
+            exponent: exponent.clamp(least, most),
             is_written_whole: mantissa.len() == digits.len() && !mantissa.contains('.'),
         }
     }
@@ -245,6 +247,13 @@ mod tests {
             (&["1e400"], Nothing),
             (&["1e-400"], Rounded),
             (&["0e99999999999999999999", "0.0"], Double),
+            // The longest powers of ten that 64 bits hold, and longer ones.
+            (&["1e9223372036854775807"], Nothing),
+            (&["12.5e9223372036854775807", "1"], Nothing),
+            (&["1e-9223372036854775808"], Rounded),
+            (&["-0.25e-9223372036854775808", "1"], Rounded),
+            (&["1e99999999999999999999"], Nothing),
+            (&["1e-99999999999999999999"], Rounded),
         ] {
             assert_eq!(holder(texts), expected, "{texts:?}");
         }

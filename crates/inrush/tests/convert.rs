@@ -131,6 +131,8 @@ fn parquet_and_back_has_the_same_values() {
     for (data, problem) in [
         ("{\"a\":1}\n{\"a\":\"x\"}\n", "field `a` has values of several types, and a Parquet column has one"),
         ("{\"a\":1e300}\n{\"a\":9007199254740993.5}\n", "row 2: field `a` is 9007199254740993.5, which"),
+        ("{\"a\":1e9223372036854775807}\n", "row 1: field `a` is 1e9223372036854775807, which"),
+        ("{\"a\":1}\n{\"a\":1e-9223372036854775808}\n", "row 2: field `a` is 1e-9223372036854775808, which"),
         ("{\"a\":[1]}\n", "row 1: field `a` is an array"),
         ("", "there are no fields"),
     ] {
