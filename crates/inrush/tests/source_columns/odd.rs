@@ -151,7 +151,12 @@ fn int96(days: i64, nanos: u64) -> Int96 {
     Int96::from(vec![nanos as u32, (nanos >> 32) as u32, julian])
 }
 
+/// One row group of these times.
 fn write_int96(path: &Path, values: &[Int96], key: Option<&str>) {
+    write_int96_groups(path, &[values], key);
+}
+
+fn write_int96_groups(path: &Path, groups: &[&[Int96]], key: Option<&str>) {
     let schema = parse_message_type(
         "message m { required int96 t; required group l (LIST) { repeated group list { required int96 element; } } }",
     );
@@ -159,15 +164,17 @@ fn write_int96(path: &Path, values: &[Int96], key: Option<&str>) {
     let properties = WriterProperties::builder().set_key_value_metadata(keys).build();
     let file = std::fs::File::create(path).unwrap();
     let mut writer = SerializedFileWriter::new(file, Arc::new(schema.unwrap()), Arc::new(properties)).unwrap();
-    let mut group = writer.next_row_group().unwrap();
-    let mut column = group.next_column().unwrap().unwrap();
-    column.typed::<Int96Type>().write_batch(values, None, None).unwrap();
-    column.close().unwrap();
-    let mut column = group.next_column().unwrap().unwrap();
-    let levels = vec![1; values.len()];
-    column.typed::<Int96Type>().write_batch(values, Some(&levels), Some(&vec![0; values.len()])).unwrap();
-    column.close().unwrap();
-    group.close().unwrap();
+    for values in groups {
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<Int96Type>().write_batch(values, None, None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let levels = vec![1; values.len()];
+        column.typed::<Int96Type>().write_batch(values, Some(&levels), Some(&vec![0; values.len()])).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+    }
     writer.close().unwrap();
 }
 
@@ -200,6 +207,23 @@ fn timestamps_of_96_bits_reach_beyond_what_nanoseconds_can() {
     // Beyond microseconds.
     write_int96(&path, &[int96(200_000_000, hour)], None);
     assert_eq!(times(&path).0, ["+549551-05-28T01:00:00"]);
+}
+
+#[test]
+fn timestamps_of_96_bits_that_cannot_all_be_looked_at_are_no_other_dates() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.parquet");
+    write_int96_groups(&path, &[&[int96(2_932_896, 0)], &[int96(0, 1)]], None);
+    // The second group's first page says nothing that could be read.
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&std::fs::File::open(&path).unwrap()).unwrap();
+    let (start, len) = footer.row_group(1).column(0).byte_range();
+    let mut data = std::fs::read(&path).unwrap();
+    data[start as usize..(start + len) as usize].fill(0xff);
+    std::fs::write(&path, data).unwrap();
+    let (outcome, _) = load(&path, FormatOptions::default(), 1 << 20);
+    assert!(outcome.records.is_empty(), "{:?}", outcome.texts());
+    let error = outcome.error.unwrap().to_string();
+    assert!(error.contains("timestamps of 96 bits") && error.contains("row group 2 of 2"), "{error}");
 }
 
 /// A stream of Arrow that is one message with this body.

@@ -13,7 +13,7 @@ use parquet::basic::Type;
 use parquet::file::metadata::ParquetMetaData;
 
 use super::parquet::Parts;
-use crate::source::guard::text;
+use crate::source::guard::{guarded, text};
 
 /// Rows of a batch while values are only looked at.
 const BATCH_ROWS: usize = 16 << 10;
@@ -24,7 +24,8 @@ fn places(metadata: &ParquetMetaData) -> Vec<usize> {
     columns.filter(|(_, column)| column.physical_type() == Type::INT96).map(|(at, _)| at).collect()
 }
 
-/// Reads the values of 96 bits once and, where nanoseconds do not reach them, says in which unit they all can be read.
+/// Reads the values of 96 bits once and, where nanoseconds do not reach them, says in which unit they all can be read. One that cannot be
+/// looked at is an error: read in too narrow a unit, the others would be other dates.
 pub(super) fn unit<F: Parts>(file: &F, metadata: &ArrowReaderMetadata) -> Result<Option<TimeUnit>, String> {
     let places = places(metadata.metadata());
     if places.is_empty() {
@@ -32,16 +33,16 @@ pub(super) fn unit<F: Parts>(file: &F, metadata: &ArrowReaderMetadata) -> Result
     }
     let by_second = in_unit(metadata, TimeUnit::Second)?;
     let mut most = 0;
-    for group in 0..metadata.metadata().num_row_groups() {
-        let file = file.again().map_err(text)?;
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, by_second.clone());
-        let mask = ProjectionMask::leaves(builder.parquet_schema(), places.iter().copied());
-        let rows = metadata.metadata().row_group(group).num_rows();
-        let builder = builder.with_limit(usize::try_from(rows).unwrap_or(0));
-        let reader = builder.with_row_groups(vec![group]).with_projection(mask).with_batch_size(BATCH_ROWS);
-        for batch in reader.build().map_err(text)? {
-            most = most.max(farthest(&batch.map_err(text)?));
-        }
+    let groups = metadata.metadata().num_row_groups();
+    for group in 0..groups {
+        let farthest = guarded(|| farthest_of_group(file, &by_second, &places, group)).map_err(|problem| {
+            format!(
+                "its timestamps of 96 bits, of which the farthest decides how all are read, cannot be read in row group {} of {groups}: \
+                 {problem}; no row was read",
+                group + 1
+            )
+        })?;
+        most = most.max(farthest);
     }
     // A second less, because the fraction is not known.
     let reach = |per_second: u64| i64::MAX.unsigned_abs() / per_second - 1;
@@ -51,6 +52,25 @@ pub(super) fn unit<F: Parts>(file: &F, metadata: &ArrowReaderMetadata) -> Result
         most if most <= reach(1_000) => Some(TimeUnit::Millisecond),
         _ => Some(TimeUnit::Second),
     })
+}
+
+/// The longest time from 1970 in the columns `places` of a row group, seconds.
+fn farthest_of_group<F: Parts>(
+    file: &F,
+    by_second: &ArrowReaderMetadata,
+    places: &[usize],
+    group: usize,
+) -> Result<u64, String> {
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.again().map_err(text)?, by_second.clone());
+    let mask = ProjectionMask::leaves(builder.parquet_schema(), places.iter().copied());
+    let rows = by_second.metadata().row_group(group).num_rows();
+    let builder = builder.with_limit(usize::try_from(rows).unwrap_or(0));
+    let reader = builder.with_row_groups(vec![group]).with_projection(mask).with_batch_size(BATCH_ROWS);
+    let mut most = 0;
+    for batch in reader.build().map_err(text)? {
+        most = most.max(farthest(&batch.map_err(text)?));
+    }
+    Ok(most)
 }
 
 /// The same columns with timestamps of 96 bits in this unit.

@@ -86,13 +86,14 @@ impl<F: Parts> ParquetFile<F> {
         warnings: &Warnings,
     ) -> Result<Self, SourceError> {
         let bytes = file.len();
-        let metadata = guarded(|| read_footer(&file, name, warnings));
-        let (metadata, by_rows) = metadata.map_err(|problem| {
-            SourceError::new(
-                name,
-                format!("the footer, without which no row can be found, cannot be read: {problem}; is the file complete, and Parquet?"),
-            )
-        })?;
+        let failed = |message| SourceError::new(name, message);
+        let metadata = guarded(|| read_footer(&file)).map_err(|problem| {
+            failed(format!(
+                "the footer, without which no row can be found, cannot be read: {problem}; is the file complete, and Parquet?"
+            ))
+        });
+        let (metadata, by_rows) = metadata?;
+        let metadata = guarded(|| in_reach(&file, metadata, name, warnings)).map_err(failed)?;
         let fields = metadata.schema().fields().iter().enumerate();
         let wanted =
             only.map(|only| fields.filter(|(_, field)| only.contains(field.name())).map(|(at, _)| at).collect());
@@ -194,14 +195,21 @@ impl<F: Parts> Batches for ParquetFile<F> {
 }
 
 /// The footer, with what its writer got wrong put right, and whether groups have to be read [`ParquetFile::by_rows`].
-fn read_footer<F: Parts>(file: &F, name: &str, warnings: &Warnings) -> Result<(ArrowReaderMetadata, bool), String> {
+fn read_footer<F: Parts>(file: &F) -> Result<(ArrowReaderMetadata, bool), String> {
     let said = ArrowReaderMetadata::load(file, ArrowReaderOptions::new()).map_err(text)?;
     let footer = Footer::new(said.metadata(), file.len())?;
     let metadata = ArrowReaderMetadata::try_new(Arc::new(footer.metadata), ArrowReaderOptions::new()).map_err(text)?;
-    // What cannot be looked at now is an error when it is read.
-    let Some(unit) = guarded(|| int96::unit(file, &metadata)).unwrap_or_default() else {
-        return Ok((metadata, footer.roomy));
-    };
+    Ok((metadata, footer.roomy))
+}
+
+/// The footer with timestamps of 96 bits in a unit that reaches all of them.
+fn in_reach<F: Parts>(
+    file: &F,
+    metadata: ArrowReaderMetadata,
+    name: &str,
+    warnings: &Warnings,
+) -> Result<ArrowReaderMetadata, String> {
+    let Some(unit) = int96::unit(file, &metadata)? else { return Ok(metadata) };
     // Spark has no nanoseconds, so nothing of its values is lost.
     let keys = metadata.metadata().file_metadata().key_value_metadata().into_iter().flatten();
     if !keys.map(|entry| &entry.key).any(|key| key.starts_with("org.apache.spark.")) {
@@ -210,7 +218,7 @@ fn read_footer<F: Parts>(file: &F, name: &str, warnings: &Warnings) -> Result<(A
             format!("a timestamp of 96 bits is before 1677 or after 2262, where nanoseconds do not reach: all such columns are read by the {unit}")
         });
     }
-    Ok((int96::in_unit(&metadata, unit)?, footer.roomy))
+    int96::in_unit(&metadata, unit)
 }
 
 fn rows_of(group: &RowGroupMetaData) -> u64 {
