@@ -7,7 +7,7 @@ mod source_support;
 #[path = "source_sheet/xls.rs"]
 mod xls;
 
-use std::io::{Cursor, Write};
+use std::io::{Cursor, Read, Write};
 
 use inrush::source::{CsvOptions, FormatOptions, Header, SheetOptions, Source, SourceSpec, Warnings, open};
 use source_support::{Outcome, drain, load, shared, write};
@@ -214,6 +214,20 @@ fn a_cell_that_is_there_twice_is_one_field_and_rows_out_of_order_are_one_row() {
     assert_eq!(outcome.texts(), [r#"{"n":2}"#, r#"{"n":3,"m":4}"#]);
 }
 
+/// The workbook with `name` in names of parts, and in what refers to them, exchanged for `other`.
+fn renamed(data: &[u8], name: &str, other: &str) -> Vec<u8> {
+    let mut archive = zip::ZipArchive::new(Cursor::new(data)).unwrap();
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for at in 0..archive.len() {
+        let mut part = archive.by_index(at).unwrap();
+        let mut text = String::new();
+        part.read_to_string(&mut text).unwrap();
+        zip.start_file(part.name().unwrap().replace(name, other), SimpleFileOptions::default()).unwrap();
+        zip.write_all(text.replace(name, other).as_bytes()).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
 #[test]
 fn a_workbook_that_unpacks_to_more_than_is_allowed_is_refused() {
     let long = "x".repeat(3 << 20);
@@ -230,6 +244,17 @@ fn a_workbook_that_unpacks_to_more_than_is_allowed_is_refused() {
         "{error}"
     );
     assert!(read(&data, options(4 << 20), 1 << 20).0.error.is_none());
+    // Names of parts are looked up whatever their case is, and any name can be that of a sheet.
+    for (name, other) in [
+        ("xl/worksheets/sheet2.xml", "xl/worksheets/sheet2.XML"),
+        ("worksheets/sheet2.xml", "worksheets/sheet2.dat"),
+        ("worksheets/sheet2.xml", "media/image1.png"),
+    ] {
+        let renamed = renamed(&data, name, other);
+        assert!(read(&renamed, options(4 << 20), 1 << 20).0.error.is_none());
+        let error = read(&renamed, options(1 << 20), 1 << 20).0.error.unwrap().to_string();
+        assert!(error.contains("unpacks to 4 MiB or more"), "{error}");
+    }
     // What the archive says of itself may be wrong.
     let mut data = data;
     let said = (3_u32 << 20..4 << 20).find_map(|len| {

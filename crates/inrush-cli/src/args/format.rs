@@ -51,8 +51,8 @@ pub(crate) struct FormatArgs {
     /// is not empty
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) header_row: Option<u32>,
-    /// Workbooks: the most that one may unpack to, because a sheet is held in memory; about two to three times as much is taken. Default
-    /// 512MiB
+    /// Workbooks: the most that one may unpack to, with its pictures, because a sheet is held in memory; about two to three times as much is
+    /// taken. Default 512MiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes_positive)]
     pub(crate) workbook_bytes: Option<u64>,
     /// CSV, workbooks: the first row is data. Columns are named by --columns, else c1, c2, …
