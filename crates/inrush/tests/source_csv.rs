@@ -434,6 +434,23 @@ fn contradictions_are_told_before_anything_is_read() {
     assert!(CsvOptions::parse_schema("a:int").unwrap_err().contains("unknown column type \"int\""));
     assert!(CsvOptions::parse_schema("a").unwrap_err().contains("has no type"));
     assert_eq!(CsvOptions::parse_schema("a:b:date"), Ok(vec![("a:b".to_owned(), ColumnType::Date)]));
+    let tab = read("sep=\ta\n", CsvOptions::default());
+    assert_eq!(tab.1.list()[0].kind, "separator_guessed", "a header of two names");
+    assert_eq!(documents(&read("sep=\t\na\tb\n1\t2\n", CsvOptions::default()).0), [json!({"a": 1, "b": 2})]);
+    // No separator: the name of a column.
+    for (first, options) in [
+        ("sep=x", CsvOptions::default()),
+        ("sep=1", CsvOptions::default()),
+        ("sep= ", CsvOptions::default()),
+        ("sep=\u{1}", CsvOptions::default()),
+        ("sep=\"", CsvOptions::default()),
+        ("sep='", CsvOptions { quote: Some(b'\''), ..CsvOptions::default() }),
+    ] {
+        let (outcome, _) = read(&format!("{first}\n1\n"), options);
+        assert_eq!(documents(&outcome), [json!({(first): 1})], "{first:?}");
+    }
+    let escaped = CsvOptions { escape: Some(b'\\'), ..CsvOptions::default() };
+    assert_eq!(documents(&read("sep=\\\n1\n2\n", escaped).0), [json!({"sep=\n1": 2})]);
     assert_eq!((CsvOptions::parse_byte("\\t"), CsvOptions::parse_byte("|")), (Ok(b'\t'), Ok(b'|')));
     assert!(CsvOptions::parse_byte("é").is_err());
 }
@@ -475,6 +492,12 @@ fn a_row_that_is_too_large_is_left_out() {
             [("", 2, 15), ("too_large", 3, 1024), ("", 10_004, 15), ("too_large", 10_005, 1024), ("", 10_006, 15)]
         );
         assert!(outcome.records[1].reject.as_ref().unwrap().1.contains("20004 bytes"));
+    // The separator that is taken where none is given, and the one that the first line suggests.
+    let commas = CsvOptions { quote: Some(b','), ..CsvOptions::default() };
+    let error = load(&path, csv(commas), 100).0.error.unwrap().message;
+    assert!(error.contains("separator and quote are the same character"), "{error}");
+    let bars = CsvOptions { quote: Some(b'|'), ..CsvOptions::default() };
+    assert_eq!(read("|a|\n|1|\n", bars).0.texts(), [r#"{"a":1}"#]);
     }
 }
 

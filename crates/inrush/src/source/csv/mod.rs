@@ -124,15 +124,10 @@ impl CsvOptions {
                 return Err(format!("the {what} must be one ASCII character that is no line end"));
             }
         }
-        if self.separator.is_some() && self.separator == self.quote {
-            return Err("separator and quote are the same character".to_owned());
-        }
         if self.escape.is_some() && self.escape == self.quote {
             return Err("escape and quote are the same character; a doubled quote is read without it".to_owned());
         }
-        if self.escape.is_some() && self.escape == self.separator {
-            return Err("separator and escape are the same character".to_owned());
-        }
+        self.separator.map_or(Ok(()), |separator| self.check_separator(separator))?;
         if let Header::Names(names) = &self.header {
             let mut seen = HashSet::new();
             if let Some(name) = names.iter().find(|name| name.is_empty() || !seen.insert(name.as_str())) {
@@ -140,6 +135,19 @@ impl CsvOptions {
             }
         }
         Ok(())
+    }
+
+    /// Whether cells may be separated by this.
+    fn check_separator(&self, separator: u8) -> Result<(), String> {
+        let same = |what| {
+            let separator = char::from(separator);
+            Err(format!("separator and {what} are the same character, {separator:?}; give another one of them"))
+        };
+        match Some(separator) {
+            separator if separator == self.quote => same("quote"),
+            separator if separator == self.escape => same("escape"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -184,6 +192,7 @@ pub(super) fn prepare(
     let options = context.options;
     let (dialect, mut data_start) = dialect(input, &context);
     let Dialect { separator, quote, escape } = dialect;
+    options.check_separator(separator)?;
     let boundary = Boundary::Csv { separator, quote, escape };
     let sample = sample(input, &context, boundary, data_start)?;
     let first = first_row(&sample[data_start..], dialect);
@@ -268,14 +277,17 @@ fn dialect(input: &mut Input, context: &Context<'_>) -> (Dialect, usize) {
     let CsvOptions { separator, quote, escape, .. } = *context.options;
     let of = |separator| Dialect { separator, quote, escape };
     let head = input.peek(4096, |head| head.contains(&b'\n'));
-    if let Some((named, len)) = named_separator(head) {
+    if let Some((named, len)) = named_separator(head, context.options) {
         return (of(separator.unwrap_or(named)), len);
     }
     if let Some(separator) = separator {
         return (of(separator), 0);
     }
     let line = head.trim_ascii_start().split(|&b| b == b'\n').next().unwrap_or_default();
-    let others: Vec<u8> = [b';', b'\t', b'|'].into_iter().filter(|b| line.contains(b)).collect();
+    let others: Vec<u8> = [b';', b'\t', b'|']
+        .into_iter()
+        .filter(|&b| line.contains(&b) && context.options.check_separator(b).is_ok())
+        .collect();
     if let (false, &[separator]) = (line.contains(&context.separator), &others[..]) {
         context.warnings.add(context.source, "separator_guessed", "", 1, || {
             let separator = char::from(separator);
@@ -291,14 +303,16 @@ fn dialect(input: &mut Input, context: &Context<'_>) -> (Dialect, usize) {
 }
 
 /// The separator that a first line `sep=;` names, as Excel writes and reads it, and the length of
-/// that line.
-fn named_separator(head: &[u8]) -> Option<(u8, usize)> {
+/// that line. A letter, or what has another meaning, makes it the name of a column.
+fn named_separator(head: &[u8], options: &CsvOptions) -> Option<(u8, usize)> {
     let end = head.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
     let line = &head[..end];
     let line = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
     let &[ref name @ .., separator] = line else { return None };
     let next = end + 1 + usize::from(head[end..].starts_with(b"\r\n"));
-    (name.eq_ignore_ascii_case(b"sep=") && separator.is_ascii()).then_some((separator, next))
+    let separates = separator.is_ascii_punctuation() || separator == b'\t';
+    let names = name.eq_ignore_ascii_case(b"sep=") && separates && options.check_separator(separator).is_ok();
+    names.then_some((separator, next))
 }
 
 /// Whole rows from the beginning, without taking them, of which the first begins at byte
