@@ -20,34 +20,33 @@ use crate::source::{Decode, RawChunk, beginning, too_large, too_large_head};
 /// A row with more lines is told of: a stray quote may have swallowed the rows after it.
 const LINES_MANY: u32 = 100;
 
-/// A column: its name, ready to be written, and its type.
+/// A column: its name, ready to be written, and the type of its cells.
 pub(super) struct Column {
     name: String,
     /// `"name":`
     prefix: Vec<u8>,
-    column_type: ColumnType,
     basis: Basis,
 }
 
-/// Why a column has its type, and so what becomes of a cell of another one.
+/// The type of a column and what it rests on, and so what becomes of a cell of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Basis {
     /// A user or a reading of all cells said so: the row is rejected.
-    Declared,
+    Declared(ColumnType),
     /// The first cells have it: another number or date stays what it is, everything else is sent as a string.
-    Shown,
-    /// Nothing, the first cells are all empty: all are strings.
+    Shown(ColumnType),
+    /// None, as the first cells are all empty: all are strings.
     Nothing,
     /// None for the column: each cell has its own.
     EachCell,
 }
 
 impl Column {
-    pub(super) fn new(name: String, column_type: ColumnType, basis: Basis) -> Self {
+    pub(super) fn new(name: String, basis: Basis) -> Self {
         let mut prefix = Vec::with_capacity(name.len() + 3);
         push_string(&mut prefix, name.as_bytes());
         prefix.push(b':');
-        Column { name, prefix, column_type, basis }
+        Column { name, prefix, basis }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -56,11 +55,11 @@ impl Column {
 
     /// Whether a cell is a whole number or its row is rejected: `007` is 7, as an id, too.
     pub(super) fn is_integer(&self) -> bool {
-        self.column_type == ColumnType::Integer && self.basis == Basis::Declared
+        self.basis == Basis::Declared(ColumnType::Integer)
     }
 
-    pub(super) fn column_type(&self) -> ColumnType {
-        self.column_type
+    pub(super) fn basis(&self) -> Basis {
+        self.basis
     }
 }
 
@@ -98,13 +97,12 @@ impl Decode for CsvDecode {
         self.records.learn(chunk.data.len(), rows.records.len());
         let header_len = self.header_len(&chunk.data, chunk.origin.first_byte);
         let meta = match &self.texts {
-            Some(texts) if texts.always() || rows.noted.has_wider() => {
+            Some(texts) if texts.always() || rows.rewritten => {
                 texts.of_rows(&chunk.data[header_len..], self.dialect, &self.nulls)
             }
             _ => Vec::new(),
         };
         self.warn(chunk.origin.first_byte, chunk.data.len(), rows.lines, rows.noted);
-        self.warn_of(&rows.odd, chunk.origin.first_byte);
         let len = rows.out.len();
         DocBlock {
             origin: chunk.origin,
@@ -128,21 +126,9 @@ struct Rows {
     records: Vec<Record>,
     rejects: Vec<Reject>,
     noted: Noted,
-    odd: Odd,
+    /// A cell is another number or time in `out` than its text, although its column's type leaves cells as they are.
+    rewritten: bool,
     lines: u64,
-}
-
-/// Rows whose quotes may mean something else than was thought.
-#[derive(Default)]
-struct Odd {
-    /// Cells with text after their closing quote, and where the row of the first one begins in the
-    /// chunk.
-    tails: u64,
-    first_tail: usize,
-    /// Rows of more than [`LINES_MANY`] lines, and the first one: where it begins, and how many
-    /// lines it has.
-    long: u64,
-    first_long: (usize, u32),
 }
 
 impl CsvDecode {
@@ -171,13 +157,11 @@ impl CsvDecode {
             bad: None,
             row_noted: Vec::new(),
             noted: Noted::default(),
+            rewritten: false,
             tails: 0,
-            odd: Odd::default(),
         };
         let mut lines = scan_rows(data, self.dialect, &mut writer);
-        let Writer { out, mut records, rejects, mut noted, mut odd, .. } = writer;
-        odd.first_tail += header_len;
-        odd.first_long.0 += header_len;
+        let Writer { out, mut records, rejects, mut noted, rewritten, .. } = writer;
         if !header.is_empty() {
             let header_lines = scan_rows(header, self.dialect, &mut Ignore);
             lines += header_lines;
@@ -187,42 +171,21 @@ impl CsvDecode {
             }
             noted.below(header_lines);
         }
-        Rows { out, records, rejects, noted, odd, lines }
+        Rows { out, records, rejects, noted, rewritten, lines }
     }
 
-    fn warn_of(&self, odd: &Odd, first_byte: u64) {
-        if odd.tails > 0 {
-            self.warnings.add(&self.source, "text_after_quote", "", odd.tails, || {
-                format!(
-                    "in the row at byte {} text follows the quote that closes a cell, and was taken for a part of it; if quotes \
-                     are escaped, as in \"x\\\"y\", give --escape '\\'",
-                    first_byte + odd.first_tail as u64
-                )
-            });
-        }
-        if odd.long > 0 {
-            let (byte, lines) = odd.first_long;
-            self.warnings.add(&self.source, "long_row", "", odd.long, || {
-                format!(
-                    "the row at byte {} has {lines} lines, because of line ends inside of quotes; if these are rows of \
-                     their own, a quote is stray: correct it, or give --quote none",
-                    first_byte + byte as u64
-                )
-            });
-        }
-    }
-
-    /// Counts what was noted in a chunk, and says in which row it was first as soon as the chunks before it are known.
+    /// Counts what was noted in a chunk, and says in which line it was first as soon as the chunks before it are known.
     fn warn(&self, first_byte: u64, len: usize, lines: u64, noted: Noted) {
+        let column = |surprise: Surprise| surprise.column.map_or("", |at| &self.columns[at].name);
         for (surprise, first) in noted.iter() {
-            let column = &self.columns[surprise.column];
-            let message = || surprise.message(&column.name, column.column_type, None, first);
-            self.warnings.add(&self.source, surprise.what.kind(), &column.name, first.count, message);
+            let column = column(surprise);
+            let message = || surprise.message(column, None, first);
+            self.warnings.add(&self.source, surprise.what.kind(), column, first.count, message);
         }
-        for (surprise, first, row) in self.surprises.chunk(first_byte, len, lines, noted) {
-            let column = &self.columns[surprise.column];
-            let message = surprise.message(&column.name, column.column_type, Some(row), &first);
-            self.warnings.explain(&self.source, surprise.what.kind(), &column.name, message);
+        for (surprise, first, line) in self.surprises.chunk(first_byte, len, lines, noted) {
+            let column = column(surprise);
+            let message = surprise.message(column, Some(line), &first);
+            self.warnings.explain(&self.source, surprise.what.kind(), column, message);
         }
     }
 }
@@ -247,13 +210,13 @@ struct Writer<'a> {
     /// Where the document of the row under way begins in `out`.
     row_start: usize,
     /// The first cell of the row that does not fit its declared type.
-    bad: Option<(usize, String)>,
-    /// What is to be noted of the row under way if it becomes a document.
+    bad: Option<(usize, ColumnType, String)>,
+    /// What is to be noted of the row under way if it becomes a document, with the value where it is the first one.
     row_noted: Vec<(Surprise, String)>,
     noted: Noted,
+    rewritten: bool,
     /// Cells of the row under way with text after their closing quote.
     tails: u64,
-    odd: Odd,
 }
 
 impl RowSink for Writer<'_> {
@@ -272,13 +235,17 @@ impl RowSink for Writer<'_> {
         let Some(column) = columns.get(index).filter(|_| !is_null(nulls, contents)) else { return };
         let out = &mut self.out;
         out.extend_from_slice(&column.prefix);
-        if column.column_type == ColumnType::String {
-            out.push(b'"');
-            push_escaped(out, contents);
-            out.extend_from_slice(b"\",");
-            return;
-        }
-        if !push_value(out, column.column_type, column.basis == Basis::Declared, contents) {
+        let fits = match column.basis {
+            Basis::Declared(ColumnType::String) | Basis::Shown(ColumnType::String) => {
+                out.push(b'"');
+                push_escaped(out, contents);
+                out.extend_from_slice(b"\",");
+                return;
+            }
+            Basis::Declared(column_type) | Basis::Shown(column_type) => push_value(out, column_type, false, contents),
+            Basis::Nothing | Basis::EachCell => false,
+        };
+        if !fits {
             self.push_other(index, contents);
         }
         self.out.push(b',');
@@ -304,7 +271,9 @@ impl RowSink for Writer<'_> {
             self.out.push(b'}');
         }
         if !self.row_noted.is_empty() {
-            self.noted.row(u64::from(row.line), &mut self.row_noted);
+            for (surprise, value) in self.row_noted.drain(..) {
+                self.noted.add(u64::from(row.line), surprise, 1, value);
+            }
         }
         self.records.push(Record {
             start: from as u32,
@@ -317,49 +286,57 @@ impl RowSink for Writer<'_> {
 }
 
 impl Writer<'_> {
-    /// Appends a cell that does not have the type of its column.
+    /// Appends a cell that is not written as the type of its column is, or whose column has none.
     #[cold]
     fn push_other(&mut self, index: usize, contents: &[u8]) {
-        let Column { column_type, basis, .. } = self.decode.columns[index];
-        let what = match basis {
-            Basis::Declared => {
-                self.bad.get_or_insert_with(|| (index, beginning(contents)));
-                return push_string(&mut self.out, contents);
+        let what = match self.decode.columns[index].basis {
+            Basis::Declared(column_type) => {
+                if !push_value(&mut self.out, column_type, true, contents) {
+                    self.bad.get_or_insert_with(|| (index, column_type, beginning(contents)));
+                    push_string(&mut self.out, contents);
+                }
+                return;
             }
             Basis::EachCell => {
                 let pushed = push_value(&mut self.out, narrowest(contents), false, contents);
                 debug_assert!(pushed, "a cell has its narrowest type");
                 return;
             }
-            Basis::Shown if push_wider(&mut self.out, column_type, contents).is_some() => What::Wider,
-            Basis::Shown => {
+            Basis::Shown(column_type) if push_wider(&mut self.out, column_type, contents).is_some() => {
+                self.rewritten = true;
+                What::Wider(column_type)
+            }
+            Basis::Shown(column_type) => {
                 push_string(&mut self.out, contents);
-                What::Misfit
+                What::Misfit(column_type)
             }
             Basis::Nothing => {
                 push_string(&mut self.out, contents);
-                if narrowest(contents) == ColumnType::String {
+                // A date is written as the text that it is.
+                if matches!(narrowest(contents), ColumnType::String | ColumnType::Date) {
                     return;
                 }
                 What::Unseen
             }
         };
-        self.row_noted.push((Surprise { column: index, what }, beginning(contents)));
+        let surprise = Surprise { column: Some(index), what };
+        // Only the first one is shown, and there may be one in every row.
+        let value = if self.noted.has(surprise) { String::new() } else { beginning(contents) };
+        self.row_noted.push((surprise, value));
     }
 
     #[cold]
     fn note_odd(&mut self, row: Row) {
-        let Odd { tails, first_tail, long, first_long } = &mut self.odd;
-        if self.tails > 0 && *tails == 0 {
-            *first_tail = row.start;
+        let mut note = |what, count, value| {
+            self.noted.add(u64::from(row.line), Surprise { column: None, what }, count, value);
+        };
+        let tails = std::mem::take(&mut self.tails);
+        if tails > 0 {
+            note(What::Tail, tails, String::new());
         }
-        *tails += std::mem::take(&mut self.tails);
         // One whose quote is never closed is a reject, which tells its lines.
         if row.lines > LINES_MANY && !row.unclosed {
-            if *long == 0 {
-                *first_long = (row.start, row.lines);
-            }
-            *long += 1;
+            note(What::Long, 1, row.lines.to_string());
         }
     }
 
@@ -392,12 +369,10 @@ impl Writer<'_> {
             let reason = format!("row has {} cells, expected {columns}, one for each column", row.cells);
             return Some(Reject { record, kind: "ragged_row", reason });
         }
-        let (index, value) = self.bad.as_ref()?;
-        let column = &self.decode.columns[*index];
-        let reason = format!(
-            "column {:?} holds {value:?}, expected {}; correct the value or the type in --schema",
-            column.name, column.column_type
-        );
+        let (index, expected, value) = self.bad.as_ref()?;
+        let name = &self.decode.columns[*index].name;
+        let reason =
+            format!("column {name:?} holds {value:?}, expected {expected}; correct the value or the type in --schema");
         Some(Reject { record, kind: "bad_value", reason })
     }
 }

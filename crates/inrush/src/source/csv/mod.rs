@@ -254,20 +254,18 @@ fn columns(
     let inferred = infer(data, dialect, names.len(), rows_max, &options.nulls);
     let column = |(name, inferred): (String, Option<ColumnType>)| {
         if let Some(declared) = declared.get(name.as_str()) {
-            return Column::new(name, *declared, Basis::Declared);
+            return Column::new(name, Basis::Declared(*declared));
         }
         if let Some(inferred) = inferred {
             types.entry(name.clone()).or_insert(inferred);
         }
-        match types.get(&name) {
-            _ if options.all_strings || text.contains(name.as_str()) => {
-                Column::new(name, ColumnType::String, Basis::Declared)
-            }
-            _ if options.each_cell => Column::new(name, ColumnType::Integer, Basis::EachCell),
-            Some(shown) => Column::new(name, *shown, Basis::Shown),
-            // A date is written as the text that it is.
-            None => Column::new(name, ColumnType::Date, Basis::Nothing),
-        }
+        let basis = match types.get(&name) {
+            _ if options.all_strings || text.contains(name.as_str()) => Basis::Declared(ColumnType::String),
+            _ if options.each_cell => Basis::EachCell,
+            Some(shown) => Basis::Shown(*shown),
+            None => Basis::Nothing,
+        };
+        Column::new(name, basis)
     };
     names.into_iter().zip(inferred).map(column).collect()
 }

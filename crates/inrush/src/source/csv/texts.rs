@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use inrush_core::DocMeta;
 
-use super::decode::Column;
+use super::decode::{Basis, Column};
 use super::is_null;
 use super::scan::{Dialect, Row, RowSink, scan_rows};
 
@@ -22,7 +22,11 @@ impl Texts {
     pub(super) fn new(fields: &[String], columns: &[Column]) -> Option<Self> {
         let wanted = |column: &Column| !column.is_integer() && fields.iter().any(|field| field == column.name());
         let kept = |column: &Column| wanted(column).then(|| Arc::from(column.name()));
-        let always = columns.iter().any(|column| wanted(column) && column.column_type().writes_otherwise());
+        let otherwise = |column: &Column| match column.basis() {
+            Basis::Declared(column_type) | Basis::Shown(column_type) => column_type.writes_otherwise(),
+            Basis::Nothing | Basis::EachCell => false,
+        };
+        let always = columns.iter().any(|column| wanted(column) && otherwise(column));
         let columns: Vec<Option<Arc<str>>> = columns.iter().map(kept).collect();
         columns.iter().any(Option::is_some).then_some(Texts { columns, always })
     }
