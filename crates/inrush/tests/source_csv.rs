@@ -376,24 +376,6 @@ fn text_after_a_closing_quote_is_told_of_and_escapes_can_be_given() {
 }
 
 #[test]
-fn a_first_line_that_names_the_separator_is_taken_at_its_word() {
-    let expected = [json!({"a": 1, "b": "x,y"}), json!({"a": 2, "b": "z|"})];
-    for first in ["sep=;\r\n", "SEP=;\n", "\"sep=;\"\r"] {
-        let (outcome, warnings) = read(&format!("{first}a;b\n1;x,y\n2;z|\n"), CsvOptions::default());
-        assert_eq!(documents(&outcome), expected, "{first:?}");
-        assert_eq!((outcome.records[0].at.line, warnings.list().len()), (3, 0));
-    }
-    let given = CsvOptions {
-        separator: Some(b';'),
-        header: Header::Names(vec!["a".into(), "b".into()]),
-        ..CsvOptions::default()
-    };
-    assert_eq!(documents(&read("sep=;\n1;x,y\n2;z|\n", given).0), expected);
-    let (outcome, _) = read("sep=,b\n1,2\n", CsvOptions::default());
-    assert_eq!(documents(&outcome), [json!({"sep=": 1, "b": 2})]);
-}
-
-#[test]
 fn odd_quotes_are_told_with_the_first_line_of_the_file_in_whatever_order_chunks_come() {
     let dir = tempfile::tempdir().unwrap();
     let long = format!("\"{}\",1\n", "x\n".repeat(150));
@@ -419,21 +401,21 @@ fn odd_quotes_are_told_with_the_first_line_of_the_file_in_whatever_order_chunks_
 }
 
 #[test]
-fn headers_can_be_missing_given_empty_or_repeated() {
-    let numbered = CsvOptions { header: Header::Numbered, ..CsvOptions::default() };
-    assert_eq!(read("1,x\n2,y", numbered).0.texts(), ["{\"c1\":1,\"c2\":\"x\"}", "{\"c1\":2,\"c2\":\"y\"}"]);
-    let named = CsvOptions { header: Header::Names(vec!["n".into(), "t\"".into()]), ..CsvOptions::default() };
-    assert_eq!(read("1,x", named).0.texts(), ["{\"n\":1,\"t\\\"\":\"x\"}"]);
-    let (outcome, warnings) = read("\n,a,a\n1,2,3\n", CsvOptions::default());
-    assert_eq!(outcome.texts(), ["{\"c1\":1,\"a\":2,\"a_2\":3}"]);
-    assert_eq!(outcome.records[0].at.line, 3);
-    assert_eq!(warnings.list()[0].kind, "duplicate_column");
-    assert!(read("", CsvOptions::default()).0.records.is_empty());
-    assert!(read("a,b", CsvOptions::default()).0.records.is_empty());
-}
-
-#[test]
-fn separators_and_quotes_can_be_others() {
+fn a_first_line_that_names_the_separator_is_taken_at_its_word() {
+    let expected = [json!({"a": 1, "b": "x,y"}), json!({"a": 2, "b": "z|"})];
+    for first in ["sep=;\r\n", "SEP=;\n", "\"sep=;\"\r"] {
+        let (outcome, warnings) = read(&format!("{first}a;b\n1;x,y\n2;z|\n"), CsvOptions::default());
+        assert_eq!(documents(&outcome), expected, "{first:?}");
+        assert_eq!((outcome.records[0].at.line, warnings.list().len()), (3, 0));
+    }
+    let given = CsvOptions {
+        separator: Some(b';'),
+        header: Header::Names(vec!["a".into(), "b".into()]),
+        ..CsvOptions::default()
+    };
+    assert_eq!(documents(&read("sep=;\n1;x,y\n2;z|\n", given).0), expected);
+    let (outcome, _) = read("sep=,b\n1,2\n", CsvOptions::default());
+    assert_eq!(documents(&outcome), [json!({"sep=": 1, "b": 2})]);
     let tab = read("sep=\ta\n", CsvOptions::default());
     assert_eq!(tab.1.list()[0].kind, "separator_guessed", "a header of two names");
     assert_eq!(documents(&read("sep=\t\na\tb\n1\t2\n", CsvOptions::default()).0), [json!({"a": 1, "b": 2})]);
@@ -451,6 +433,24 @@ fn separators_and_quotes_can_be_others() {
     }
     let escaped = CsvOptions { escape: Some(b'\\'), ..CsvOptions::default() };
     assert_eq!(documents(&read("sep=\\\n1\n2\n", escaped).0), [json!({"sep=\n1": 2})]);
+}
+
+#[test]
+fn headers_can_be_missing_given_empty_or_repeated() {
+    let numbered = CsvOptions { header: Header::Numbered, ..CsvOptions::default() };
+    assert_eq!(read("1,x\n2,y", numbered).0.texts(), ["{\"c1\":1,\"c2\":\"x\"}", "{\"c1\":2,\"c2\":\"y\"}"]);
+    let named = CsvOptions { header: Header::Names(vec!["n".into(), "t\"".into()]), ..CsvOptions::default() };
+    assert_eq!(read("1,x", named).0.texts(), ["{\"n\":1,\"t\\\"\":\"x\"}"]);
+    let (outcome, warnings) = read("\n,a,a\n1,2,3\n", CsvOptions::default());
+    assert_eq!(outcome.texts(), ["{\"c1\":1,\"a\":2,\"a_2\":3}"]);
+    assert_eq!(outcome.records[0].at.line, 3);
+    assert_eq!(warnings.list()[0].kind, "duplicate_column");
+    assert!(read("", CsvOptions::default()).0.records.is_empty());
+    assert!(read("a,b", CsvOptions::default()).0.records.is_empty());
+}
+
+#[test]
+fn separators_and_quotes_can_be_others() {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in
         [("a.tsv", "a\tb\n1\t\"x\ty\"\n"), ("a.psv", "a|b\n1|\"x\ty\"\n"), ("a.csv", "a;b\n1;\"x\ty\"\n")]
@@ -474,26 +474,15 @@ fn contradictions_are_told_before_anything_is_read() {
     assert!(outcome.error.unwrap().message.contains("column \"z\", which is not there; columns are a, b"));
     let same = CsvOptions { separator: Some(b'"'), ..CsvOptions::default() };
     assert!(open(&[SourceSpec::new(&path)], csv(same), &Warnings::default()).is_err());
+    // The separator that is taken where none is given, and the one that the first line suggests.
+    let commas = CsvOptions { quote: Some(b','), ..CsvOptions::default() };
+    let error = load(&path, csv(commas), 100).0.error.unwrap().message;
+    assert!(error.contains("separator and quote are the same character"), "{error}");
+    let bars = CsvOptions { quote: Some(b'|'), ..CsvOptions::default() };
+    assert_eq!(read("|a|\n|1|\n", bars).0.texts(), [r#"{"a":1}"#]);
     assert!(CsvOptions::parse_schema("a:int").unwrap_err().contains("unknown column type \"int\""));
     assert!(CsvOptions::parse_schema("a").unwrap_err().contains("has no type"));
     assert_eq!(CsvOptions::parse_schema("a:b:date"), Ok(vec![("a:b".to_owned(), ColumnType::Date)]));
-    let tab = read("sep=\ta\n", CsvOptions::default());
-    assert_eq!(tab.1.list()[0].kind, "separator_guessed", "a header of two names");
-    assert_eq!(documents(&read("sep=\t\na\tb\n1\t2\n", CsvOptions::default()).0), [json!({"a": 1, "b": 2})]);
-    // No separator: the name of a column.
-    for (first, options) in [
-        ("sep=x", CsvOptions::default()),
-        ("sep=1", CsvOptions::default()),
-        ("sep= ", CsvOptions::default()),
-        ("sep=\u{1}", CsvOptions::default()),
-        ("sep=\"", CsvOptions::default()),
-        ("sep='", CsvOptions { quote: Some(b'\''), ..CsvOptions::default() }),
-    ] {
-        let (outcome, _) = read(&format!("{first}\n1\n"), options);
-        assert_eq!(documents(&outcome), [json!({(first): 1})], "{first:?}");
-    }
-    let escaped = CsvOptions { escape: Some(b'\\'), ..CsvOptions::default() };
-    assert_eq!(documents(&read("sep=\\\n1\n2\n", escaped).0), [json!({"sep=\n1": 2})]);
     assert_eq!((CsvOptions::parse_byte("\\t"), CsvOptions::parse_byte("|")), (Ok(b'\t'), Ok(b'|')));
     assert!(CsvOptions::parse_byte("é").is_err());
 }
@@ -535,12 +524,6 @@ fn a_row_that_is_too_large_is_left_out() {
             [("", 2, 15), ("too_large", 3, 1024), ("", 10_004, 15), ("too_large", 10_005, 1024), ("", 10_006, 15)]
         );
         assert!(outcome.records[1].reject.as_ref().unwrap().1.contains("20004 bytes"));
-    // The separator that is taken where none is given, and the one that the first line suggests.
-    let commas = CsvOptions { quote: Some(b','), ..CsvOptions::default() };
-    let error = load(&path, csv(commas), 100).0.error.unwrap().message;
-    assert!(error.contains("separator and quote are the same character"), "{error}");
-    let bars = CsvOptions { quote: Some(b'|'), ..CsvOptions::default() };
-    assert_eq!(read("|a|\n|1|\n", bars).0.texts(), [r#"{"a":1}"#]);
     }
 }
 

@@ -61,7 +61,8 @@ pub(crate) struct FormatArgs {
     /// CSV, workbooks: names of the columns in order, for files without a header: the first row is data
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
-    /// CSV, --parse-regex, --fixed-width: types of columns instead of the ones that are found, as in id:string,price:float
+    /// CSV, --parse-regex, --fixed-width: types of columns instead of the ones that are found, as in id:string,price:float.
+    /// An integer 007 or +5 is 7 or 5, as an id, too
     #[arg(long, value_name = "COLUMN:TYPE,…", value_delimiter = ',')]
     pub(crate) schema: Vec<String>,
     /// CSV: every column is a string, but those that --schema names
