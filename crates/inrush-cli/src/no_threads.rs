@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::panic::{PanicHookInfo, set_hook, take_hook};
 
-use crate::failure::{self, ExitStatus};
+use crate::failure::{self, ExitStatus, Hint};
 
 /// How tokio's panic begins, of the runtime's own threads and of those that may block.
 const TOKIO: &str = "OS can't spawn worker thread: ";
@@ -15,15 +15,20 @@ pub(crate) fn tell_instead_of_panicking() {
     let before = take_hook();
     set_hook(Box::new(move |panic: &PanicHookInfo<'_>| match cause(panic.payload()) {
         Some(cause) => {
-            let error = anyhow::anyhow!("the system lets this process start no more threads: {cause}").context(failure::Hint(
-                "give it more memory and processes (ulimit -v, ulimit -u, the limits of its container), or fewer --workers"
-                    .to_owned(),
-            ));
+            let error = anyhow::anyhow!("the system lets this process start no more threads: {cause}").context(hint());
             failure::print(&error, &mut std::io::stderr());
             std::process::exit(i32::from(ExitStatus::Failed.code()));
         }
         None => before(panic),
     }));
+}
+
+/// What can be done about it.
+pub(crate) fn hint() -> Hint {
+    Hint(
+        "give it more memory and processes (ulimit -v, ulimit -u, the limits of its container), or fewer --workers"
+            .to_owned(),
+    )
 }
 
 fn cause(payload: &(dyn Any + Send)) -> Option<String> {

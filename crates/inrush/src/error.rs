@@ -27,6 +27,14 @@ pub enum LoadError {
     /// Another process loads the same now; says which, as far as that is known.
     #[error("{0}")]
     Busy(String),
+    /// The system lets this process start no more threads. Fewer of [`workers`](crate::config::Limits::workers) may do.
+    #[error("cannot start {workers} reading threads")]
+    Threads {
+        /// How many were wanted.
+        workers: usize,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// The dead-letter file cannot be used.
     #[error("dead-letter file {path}: {reason}")]
     DeadLetters {

@@ -24,7 +24,7 @@ use crate::logging::{self, Stderr};
 use crate::plain::inline;
 use crate::progress::{self, Display};
 use crate::sql::{self, Tables};
-use crate::{options, summary};
+use crate::{no_threads, options, summary};
 
 /// Loads, reports, and returns the exit status. `command_line` are the arguments after `inrush load`.
 pub(crate) async fn run(args: LoadArgs, command_line: &[OsString]) -> Result<u8> {
@@ -176,6 +176,7 @@ pub(super) fn usage(error: LoadError) -> anyhow::Error {
                 "check that the cluster runs and that --to names its address, with http:// or https:// as it speaks";
             anyhow::Error::new(error).context(Hint(hint.to_owned()))
         }
+        LoadError::Threads { .. } => anyhow::Error::new(error).context(no_threads::hint()),
         LoadError::Cluster(error) => error.into(),
         LoadError::Source(error) => error.into(),
     }

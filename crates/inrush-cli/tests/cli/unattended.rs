@@ -136,20 +136,41 @@ async fn a_forgotten_address_starts_nothing() {
     assert!(!folder.path().join("nodes").exists());
 }
 
+/// A thread that cannot be made is an error and no panic, whichever one it is. (What lacks the memory
+/// to begin at all is ended by the system.)
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn too_few_threads_are_an_error_and_no_panic() {
+    let fake = fake([]).await;
     let (folder, _) = folder_with("a.ndjson", &lines(1));
-    // Some of these are enough to load, and some too little to begin.
-    for kilobytes in [200_000, 300_000, 500_000] {
-        let line = format!(
-            "ulimit -v {kilobytes}; exec {} load a.ndjson --index docs --to http://127.0.0.1:1",
-            env!("CARGO_BIN_EXE_inrush")
-        );
-        let output = Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().await.unwrap();
-        let text = stderr(&output);
-        assert_ne!(output.status.code(), Some(101), "{kilobytes}: {text}");
-        assert!(!text.contains("panicked"), "{kilobytes}: {text}");
+    let load = format!("load a.ndjson --index docs --id id --to {}", fake.url());
+    let mut commands = vec![load.clone()];
+    if cfg!(feature = "sql") {
+        commands.push(format!("{load} --sql 'SELECT id FROM input'"));
+        commands.push("mapping a.ndjson --sql 'SELECT id FROM input'".to_owned());
+    }
+    for command in commands {
+        let (mut gib, mut told) = (0, 0);
+        loop {
+            gib += 1;
+            // Each stack is 1 GiB, so one more of them is within each limit than within the last one.
+            let line =
+                format!("ulimit -v {}; exec {} {command}", (gib << 20) - (1 << 19), env!("CARGO_BIN_EXE_inrush"));
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &line]).current_dir(folder.path()).env("RUST_MIN_STACK", "1073741824");
+            let output = shell.env("XDG_STATE_HOME", folder.path().join("state")).output().await.unwrap();
+            if output.status.success() {
+                break;
+            }
+            check(&output, 1);
+            let text = format!("{}{}", stdout(&output), stderr(&output));
+            assert!(!text.contains("panicked"), "{gib} GiB: {text}");
+            if stderr(&output).starts_with("error: the system lets this process start no more threads: ") {
+                assert!(text.contains("hint: ") && text.contains("ulimit -v"), "{text}");
+                told += 1;
+            }
+        }
+        assert!(told > 0, "{command}: {gib} GiB were enough at once");
     }
 }
 

@@ -229,7 +229,7 @@ impl Loader {
         let dropped = encoder.dropped();
         let encode = Encode { encoder, ids, smile: Arc::clone(&smile) };
         reader::start(source, encode, Arc::clone(&gate), workers, chunk_bytes, sender.clone())
-            .map_err(|e| LoadError::Usage(format!("cannot start {workers} reading threads: {e}; lower --workers")))?;
+            .map_err(|source| LoadError::Threads { workers, source })?;
         let endpoint = BulkEndpoint::new(config.index.fixed(), config.pipeline.as_deref(), &run_id, workers)
             .with_alias_only(prepared.must_stay_an_alias());
         let run = Run {

@@ -40,7 +40,9 @@ fn copy(table: &Table, work: &Work, threads: usize) -> Result<TempPath, String> 
         Ok(())
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (1..threads.max(1)).map(|_| scope.spawn(run)).collect();
+        // Where the system starts no more threads, those that there are do the work.
+        let more = |_| std::thread::Builder::new().spawn_scoped(scope, run).ok();
+        let threads: Vec<_> = (1..threads.max(1)).map_while(more).collect();
         let mut result = run();
         for thread in threads {
             match thread.join() {

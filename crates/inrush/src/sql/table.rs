@@ -289,7 +289,9 @@ fn look(files: Files, workers: usize) -> Result<Object, SourceError> {
     };
     let mut shape = Object::default();
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (1..workers.max(1)).map(|_| scope.spawn(work)).collect();
+        // Where the system starts no more threads, those that there are do the work.
+        let more = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let threads: Vec<_> = (1..workers.max(1)).map_while(more).collect();
         shape = work();
         for thread in threads {
             match thread.join() {
