@@ -148,7 +148,7 @@ fn outcome(attempt: &Attempt) -> String {
 /// The largest reply to so many items in a body of so many bytes. An error names fields and values of its document, and its causes do so,
 /// too.
 fn reply_bytes_max(items: u32, body_bytes: u64) -> usize {
-    let bytes = (64 << 10) + u64::from(items) * (4 << 10) + body_bytes.saturating_mul(4);
+    let bytes = body_bytes.saturating_mul(4).saturating_add((64 << 10) + u64::from(items) * (4 << 10));
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
@@ -180,5 +180,20 @@ fn attempt(result: Result<transport::Response, transport::HttpError>, request: &
         }
         Ok(reply) => Attempt::Garbled { reason: format!("the reply has {} entries for {items} items", reply.items()) },
         Err(e) => Attempt::Garbled { reason: e.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::HttpOptions;
+
+    #[test]
+    fn a_reply_has_room_for_an_error_of_each_item() {
+        assert_eq!(reply_bytes_max(1, 100), (64 << 10) + (4 << 10) + 400);
+        // Four times as much as a usual request, and less than what any reply may have.
+        let most = reply_bytes_max(5000, 15 << 20);
+        assert!((60 << 20..HttpOptions::default().reply_bytes_max).contains(&most), "{most}");
+        assert_eq!(reply_bytes_max(u32::MAX, u64::MAX), usize::MAX);
     }
 }

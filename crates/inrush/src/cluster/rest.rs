@@ -214,4 +214,16 @@ mod tests {
         assert_eq!(retries.pause(1, Some(Duration::from_secs(2))), Duration::from_secs(2));
         assert_eq!(retries.pause(1, Some(Duration::from_secs(3600))), PAUSE_MAX);
     }
+
+    #[test]
+    fn only_replies_with_documents_may_be_very_large() {
+        for (path, most) in [
+            ("/", Some(64 << 10)),
+            ("/_cluster/health?local=true", Some(64 << 20)),
+            ("/docs/_search?size=1000", None),
+            ("/docs/_mget", None),
+        ] {
+            assert_eq!(reply_bytes_max(path), most, "{path}");
+        }
+    }
 }
