@@ -87,6 +87,8 @@ async fn without_ids_duplicates_are_possible_and_counted() {
     let there = fake.documents("docs").len() as u64;
     let extra = there - 1000;
     assert!(extra > 0 && extra <= report.counts.possible_duplicates, "{extra}: {report:?}");
+    // What nothing but copies explains.
+    assert_eq!(report.verified.duplicates, extra, "{report:?}");
     assert_eq!(report.verified.state, VerifiedState::Yes, "{:?}", report.verified);
     assert_eq!(report.status, Status::Complete);
 }

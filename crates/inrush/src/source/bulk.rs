@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn items_are_the_same_however_the_file_is_cut() {
-        let text = "{\"index\":{\"_id\":7}}\n{\"a\":1}\n\n{ \"delete\" : {\"_id\":\"x\",\"_index\":\"i\"}}\n\
+        let text = "{\"index\":{\"_id\":7,\"_type\":\"_doc\"}}\n{\"a\":1}\n\n{ \"delete\" : {\"_id\":\"x\",\"_index\":\"i\"}}\n\
                     {\"update\":{\"_id\":\"u\"}}\r\n{\"doc\": {\"b\":2} }\r\n{\"create\":{\"routing\":\"r\"}}\n{}\n\
                     {\"update\":{\"_id\":\"v\"}}\n{\"doc_as_upsert\":true,\"doc\":{}}\n\
                     {\"index\":{\"version\":3,\"version_type\":\"external\"}}\n{\"c\":3}";

@@ -63,8 +63,12 @@ fn is_number(cell: &str) -> bool {
     !code && normal(cell).is_some() && cell.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
+fn is_fraction(cell: &str) -> bool {
+    cell.contains(['.', 'e', 'E'])
+}
+
 fn is_long(cell: &str) -> bool {
-    is_number(cell) && !cell.contains(['.', 'e', 'E']) && cell.parse::<i64>().is_err() && cell.parse::<u64>().is_err()
+    is_number(cell) && !is_fraction(cell) && cell.parse::<i64>().is_err() && cell.parse::<u64>().is_err()
 }
 
 type Document = BTreeMap<String, Box<RawValue>>;
@@ -102,8 +106,8 @@ pub fn check(infer_rows: usize, columns: usize, cells: &[(u8, u64, u8)]) {
         .expect("it is read")
         .advice;
     for (at, name) in header.iter().enumerate() {
-        let filled = rows.iter().map(|row| row[at].as_str()).filter(|cell| !cell.is_empty());
-        check_mapping(&advice.mapping["properties"][name], &filled.collect::<Vec<_>>());
+        let column: Vec<&str> = rows.iter().map(|row| row[at].as_str()).collect();
+        check_mapping(&advice.mapping["properties"][name], &column, infer_rows);
     }
     check_parquet(folder.path(), &documents, source);
 }
@@ -113,9 +117,13 @@ fn parse(ndjson: &[u8]) -> Vec<Document> {
     lines.map(|line| serde_json::from_slice(line).expect("a line is a JSON object")).collect()
 }
 
+/// Whether a cell of the sample says what the column is. One that is empty so far is text.
+fn seen(column: &[&str], infer_rows: usize) -> bool {
+    column.iter().take(infer_rows).any(|cell| !cell.is_empty())
+}
+
 fn check_documents(name: &str, column: &[&str], documents: &[Document], infer_rows: usize) {
-    let sample = &column[..infer_rows.min(column.len())];
-    let seen = sample.iter().any(|cell| !cell.is_empty());
+    let seen = seen(column, infer_rows);
     let numbers = column.iter().all(|cell| cell.is_empty() || is_number(cell));
     // Ids that are longer than an integer are text, unless there are fractions beside them.
     let long = column.iter().any(|cell| is_long(cell));
@@ -141,9 +149,10 @@ fn check_documents(name: &str, column: &[&str], documents: &[Document], infer_ro
     }
 }
 
-fn check_mapping(property: &Value, filled: &[&str]) {
+fn check_mapping(property: &Value, column: &[&str], infer_rows: usize) {
+    let filled: Vec<&str> = column.iter().copied().filter(|cell| !cell.is_empty()).collect();
     let all = |fits: &dyn Fn(&str) -> bool| {
-        for cell in filled {
+        for cell in &filled {
             assert!(fits(cell), "{property} for {cell:?} in {filled:?}");
         }
     };
@@ -158,6 +167,12 @@ fn check_mapping(property: &Value, filled: &[&str]) {
         Some("double") => all(&is_number),
         Some("boolean") => all(&|cell| cell.eq_ignore_ascii_case("true") || cell.eq_ignore_ascii_case("false")),
         Some("date") => all(&|cell| cell.starts_with("2024-")),
+        // Numbers are text for the sake of one that a long cannot hold.
+        Some("keyword") => assert!(
+            filled.iter().any(|cell| !is_number(cell) || !is_fraction(cell) && cell.parse::<i64>().is_err())
+                || !seen(column, infer_rows),
+            "{property} for numbers: {filled:?}"
+        ),
         Some(_) => {}
     }
 }
