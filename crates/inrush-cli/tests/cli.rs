@@ -11,6 +11,8 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
+#[path = "cli/documents.rs"]
+mod documents;
 #[path = "cli/everywhere.rs"]
 mod everywhere;
 mod exit_statuses;
@@ -594,6 +596,25 @@ async fn secrets_come_from_files_and_the_environment_and_are_never_printed() {
         let text = stdout(output) + &stderr(output);
         // Also not as the header has it: base64 of u:hunter.
         assert!(!text.contains("hunter") && !text.contains("dTpodW50ZX"), "{text}");
+    }
+}
+
+/// `-v` tells of the load, `-vv` of each request as well, and neither shows what is in a document.
+#[tokio::test]
+async fn requests_are_shown_with_two_v() {
+    let fake = fake([]).await;
+    let (folder, _) = folder_with("a.ndjson", &lines(10));
+    let to = fake.url();
+    let load = ["load", "a.ndjson", "--index", "docs", "--to", &to, "--batch-docs", "2"];
+    for (flag, shown) in [("--quiet", false), ("-v", false), ("-vv", true)] {
+        let before = fake.bulk_requests().len();
+        let output = run(folder.path(), &[&load[..], &[flag]].concat()).await;
+        check(&output, 0);
+        let text = stderr(&output);
+        let requests = text.lines().filter(|line| line.contains("bulk request")).count();
+        assert_eq!(requests, if shown { fake.bulk_requests().len() - before } else { 0 }, "{flag}: {text}");
+        assert_eq!(text.contains("GET /"), shown, "{flag}: {text}");
+        assert!(!text.contains("\"i3\""), "{flag}: {text}");
     }
 }
 

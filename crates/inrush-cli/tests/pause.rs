@@ -44,6 +44,7 @@ fn arguments(fake: &FakeCluster, path: &Path) -> Vec<String> {
 fn command(program: &str, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).env("XDG_STATE_HOME", folder.join("state")).env("TERM", "xterm");
+    command.env("INRUSH_NODE_ROOT", folder.join("nodes"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     command
 }
@@ -263,4 +264,19 @@ async fn a_source_that_is_typed_is_asked_for() {
     terminal.press(b"{\"n\":1}\n\x04");
     assert_eq!(child.wait().await.unwrap().code(), Some(0));
     assert_eq!(fake.documents("docs").len(), 1);
+}
+
+/// Where no cluster is named, a person is asked before a node is started.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_is_started_for_a_yes_only() {
+    let (folder, path) = source();
+    for answer in [&b"n\n"[..], b"\n", b"\x04"] {
+        let terminal = Terminal::new();
+        let arguments = ["load", &path.display().to_string(), "--index", "docs"].map(str::to_owned);
+        let mut child = terminal.start(folder.path(), &arguments);
+        terminal.shows("Start an OpenSearch node on this machine").await;
+        terminal.press(answer);
+        assert_eq!(child.wait().await.unwrap().code(), Some(2));
+        assert!(!folder.path().join("nodes").exists());
+    }
 }

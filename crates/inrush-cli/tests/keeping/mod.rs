@@ -88,12 +88,15 @@ async fn documents_that_are_tolerated_do_not_keep_an_alias_from_being_moved() {
     assert_eq!(stands_for(&fake), ["shop-1"]);
 
     fake.set_faults(bad());
-    let output = run(folder.path(), &[&load[..], &["--tolerate", "10%", "--delete-old"]].concat()).await;
+    let output =
+        run(folder.path(), &[&load[..], &["--tolerate", "10%", "--delete-old", "--force-merge", "1"]].concat()).await;
     check(&output, 0);
     let text = stdout(&output);
     assert!(text.contains("all documents are in but 2 of 20, which --tolerate 10% allows"), "{text}");
     assert!(text.contains("2 x 400") && text.contains("--from-dead-letters"), "the reasons are told: {text}");
     assert_eq!(fake.documents("shop").len(), 18);
+    let merges = fake.requests().iter().filter(|request| request.path.contains("_forcemerge")).count();
+    assert_eq!(merges, 1);
     assert!(!fake.cluster().indices.contains_key("shop-1"));
 
     // A job file says the same.
