@@ -81,7 +81,8 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether all documents are in (left out as configured, or missing as `tolerate` allows), verified, and settings put back."""
+        """Whether all documents are in (left out as configured, or missing as `tolerate` allows),
+        settings are put back, and no check failed; `verified` says what the count proves."""
         return self.status == "complete"
 
     @property

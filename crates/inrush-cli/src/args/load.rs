@@ -20,7 +20,8 @@ Sizes are whole numbers with a unit: 64MiB, 2MB, 1g (1g = 1GiB) or plain bytes. 
 While it runs, p or space on its terminal, or SIGUSR1, pauses it, and lets it go on.
 
 Exit status:
-  0    all documents are in (or left out as configured, or missing as --tolerate allows), and verified
+  0    all documents are in (or left out as configured, or missing as --tolerate allows), and the
+       count agrees where it can be proven (the report says whether)
   1    the run failed
   2    refused before it began: a flag, the job file or what they name cannot be used; nothing was done
   3    the run ended, and some documents are not in (dead letters, conflicts, redirected, unknown)
