@@ -13,7 +13,8 @@ pub(crate) fn no_json(what: &str, reply: &[u8]) -> Option<ClusterError> {
 
 /// The id of the document whose `_source` makes a reply no JSON, and what is wrong with it.
 fn culprit(reply: &[u8]) -> Option<(String, String)> {
-    let error = serde_json::from_slice::<IgnoredAny>(reply).err()?;
+    // A reply that ends too early was cut: no document is to blame.
+    let error = serde_json::from_slice::<IgnoredAny>(reply).err().filter(|error| !error.is_eof())?;
     let line = memchr_iter(b'\n', reply).nth(error.line().checked_sub(2).unwrap_or(usize::MAX)).map_or(0, |at| at + 1);
     let before = reply.get(..line + error.column())?;
     let source = memmem::rfind(before, b"\"_source\":")?;
@@ -36,6 +37,8 @@ mod tests {
             (format!("{{\"docs\":[{good}]}}"), None),
             ("<html>".to_owned(), None),
             ("{\"docs\":[{\"_id\":\"1\",".to_owned(), None),
+            ("{\"docs\":[{\"_id\":\"1\",\"_source\":{\"a\":".to_owned(), None),
+            ("{\"docs\":[{\"_id\":\"1\",\"_source\":{\"a\":\"b".to_owned(), None),
         ] {
             assert_eq!(culprit(reply.as_bytes()).map(|(id, _)| id).as_deref(), expected, "{reply}");
         }
