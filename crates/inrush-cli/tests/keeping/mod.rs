@@ -177,6 +177,22 @@ async fn an_index_is_kept_that_could_not_be_made_anew() {
 }
 
 #[tokio::test]
+async fn the_index_of_the_trial_is_under_no_alias() {
+    let (fake, folder) = shop(&lines(3)).await;
+    let client = Client::new(&fake.url()).unwrap();
+    let template = json!({"index_patterns": ["shop-*"], "template": {"aliases": {"all": {}}}});
+    assert_eq!(client.json("PUT", "/_index_template/shops", template).await.unwrap().status, 200);
+    let to = fake.url();
+    let load = ["load", "a.ndjson", "--index", "shop-1", "--recreate", "--yes", "--to", &to];
+    check(&run(folder.path(), &load).await, 0);
+    assert_eq!(fake.documents("shop-1").len(), 3);
+    let requests = fake.requests();
+    let made = requests.iter().filter(|request| request.method == "PUT" && request.path.contains("inrush-trial-"));
+    let made: Vec<&str> = made.map(|request| request.path.as_str()).collect();
+    assert!(matches!(made[..], [path] if path.starts_with("/inrush-trial-")), "{made:?}");
+}
+
+#[tokio::test]
 async fn an_index_whose_name_became_that_of_data_streams_is_kept() {
     let (fake, folder) = shop(&lines(3)).await;
     let client = Client::new(&fake.url()).unwrap();

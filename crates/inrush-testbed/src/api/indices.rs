@@ -383,8 +383,11 @@ pub(super) fn simulate_index(cluster: &Cluster, name: &str, request: &ApiRequest
     }
     let template =
         given.or_else(|| cluster.template_for(name).and_then(|(_, template)| template.get("template").cloned()));
-    let settings = Settings::parse(template.unwrap_or_default().get("settings").unwrap_or(&json!({})));
-    Ok(ApiReply::ok(json!({"template": {"settings": nest(settings.iter())}, "overlapping": []})))
+    let template = template.unwrap_or_default();
+    let part = |key: &str| template.get(key).cloned().unwrap_or(json!({}));
+    let settings = nest(Settings::parse(&part("settings")).iter());
+    let simulated = json!({"settings": settings, "aliases": part("aliases")});
+    Ok(ApiReply::ok(json!({"template": simulated, "overlapping": []})))
 }
 
 /// What the servers check of a template: its settings and its mapping, each by itself.

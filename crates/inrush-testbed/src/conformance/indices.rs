@@ -22,7 +22,7 @@ case_table! {
     meta_is_replaced "_meta of a mapping survives, is replaced as a whole, and leaves properties alone";
     field_type_stays "a field's type cannot be changed";
     template_is_simulated "_simulate_index tells the settings that a new index takes from its template";
-    a_new_index_is_simulated "_simulate_index with a template in its body refuses a mapping, a setting or a number of shards that no index takes with 400 and a type, and makes nothing";
+    a_new_index_is_simulated "_simulate_index with a template in its body tells its aliases, refuses a mapping, a setting or a number of shards that no index takes with 400 and a type, and makes nothing";
     data_stream "a data stream takes create only, and writes to a backing index" modules [super::DATA_STREAMS];
 }
 
@@ -286,8 +286,10 @@ async fn a_new_index_is_simulated(t: &Target) -> Check {
         let body = json!({"index_patterns": [name], "priority": 2_147_483_646, "template": template});
         t.json("POST", &path, body).await
     };
-    let fine = json!({"settings": {"index.number_of_shards": 2}, "mappings": {"properties": {"n": {"type": "long"}}}});
-    expect_status(&ask(fine).await?, 200)?;
+    let fine = json!({"settings": {"index.number_of_shards": 2}, "mappings": {"properties": {"n": {"type": "long"}}}, "aliases": {"al": {}}});
+    let simulated = ask(fine).await?;
+    expect_status(&simulated, 200)?;
+    equal("aliases", &simulated.json()["template"]["aliases"], json!({"al": {}}))?;
     for wrong in [
         json!({"mappings": {"properties": {"n": {"type": "lnog"}}}}),
         json!({"settings": {"index.no_such_setting": 1}}),

@@ -47,7 +47,7 @@ pub(crate) async fn simulate(transport: &Transport, name: &str, how: &CreateInde
 }
 
 /// Makes an index of another name in the same way, and deletes it: the cluster checks all that it
-/// will check of `name`. Where the user may not make that one, the cluster is only asked.
+/// will check of `name`. Where what it says would be of that other index only, it is asked instead.
 ///
 /// # Errors
 /// [`ClusterError::Target`] where `name` could not be made.
@@ -57,49 +57,80 @@ pub(crate) async fn make(
     how: &CreateIndex,
     run_id: &str,
 ) -> Result<(), ClusterError> {
-    let refuse = |why: String| {
-        let problem = format!("it is kept, because the cluster would not make it anew: {why}");
-        Err(ClusterError::Target { name: name.to_owned(), problem })
+    let Some(trial) = trial_name(transport, name, run_id).await else {
+        return only_ask(transport, name, how, "every index gets an alias from a template").await;
     };
-    let trial = trial_name(name, run_id);
     let body = with_templates(transport, name, how).await;
     let part = |key: &str| body.get(key).cloned();
     let like_it = CreateIndex { settings: part("settings"), mappings: part("mappings"), ..CreateIndex::default() };
     match index::create_with(transport, &trial, &like_it, WAIT_FOR_NO_SHARD).await {
         Ok(_) => match index::delete(transport, &trial).await {
             Ok(_) => Ok(()),
-            Err(error) => refuse(format!("{error}; delete {trial} by hand, which was made to try this out")),
-        },
-        Err(error) if is_of_the_name(&error) => match simulate(transport, name, how).await {
-            Verdict::Taken => Ok(()),
-            Verdict::Refused(why) => refuse(why),
-            Verdict::NotAsked(why) => {
-                tracing::warn!("whether {name} can be made anew was not checked before it is deleted: {error}; {why}");
-                Ok(())
+            Err(error) => {
+                let why = format!("{error}; delete {trial} by hand, which was made to try this out");
+                refuse(name, &why)
             }
         },
+        Err(error) if is_of_the_trial(&error) => only_ask(transport, name, how, &error.to_string()).await,
         Err(error) => {
             if error.status().is_none() {
                 // Its answer was lost, so it may be there.
                 let _ = index::delete(transport, &trial).await;
             }
-            refuse(error.to_string().replace(&trial, name))
+            refuse(name, &format!("{error} (it was tried with {trial}, beside {name})"))
         }
     }
 }
 
-/// Whether an index was refused because of its name, so that this says nothing of another one.
-fn is_of_the_name(error: &ClusterError) -> bool {
+fn refuse(name: &str, why: &str) -> Result<(), ClusterError> {
+    let problem = format!("it is kept, because the cluster would not make it anew: {why}");
+    Err(ClusterError::Target { name: name.to_owned(), problem })
+}
+
+/// Asks whether `name` could be made, where that cannot be tried, and why not.
+async fn only_ask(transport: &Transport, name: &str, how: &CreateIndex, why_not: &str) -> Result<(), ClusterError> {
+    match simulate(transport, name, how).await {
+        Verdict::Taken => Ok(()),
+        Verdict::Refused(why) => refuse(name, &why),
+        Verdict::NotAsked(why) => {
+            tracing::warn!("whether {name} can be made anew was not checked before it is deleted: {why_not}; {why}");
+            Ok(())
+        }
+    }
+}
+
+/// Whether an index was refused for its name, or because it would be there beside another one: this
+/// says nothing of an index that takes the other one's name and place.
+fn is_of_the_trial(error: &ClusterError) -> bool {
     match error {
         ClusterError::Forbidden { .. } => true,
-        ClusterError::Refused { reason, .. } => reason.contains("creates data streams only"),
+        ClusterError::Refused { reason, .. } => {
+            reason.contains("creates data streams only")
+                || reason.contains("more than one write index")
+                || (reason.contains("maximum") && reason.contains("shards open"))
+        }
         _ => false,
     }
 }
 
-fn trial_name(name: &str, run_id: &str) -> String {
-    let trial = format!("{name}-inrush-trial-{run_id}");
-    if trial.len() > NAME_BYTES_MAX { format!("inrush-trial-{run_id}") } else { trial }
+/// A name that no template puts under an alias, whose searches would meet the trial. None where every
+/// name gets one.
+async fn trial_name(transport: &Transport, name: &str, run_id: &str) -> Option<String> {
+    for trial in trial_names(name, run_id) {
+        // A user who may not look at templates may make indices all the same.
+        let given = templates::given(transport, &trial).await.unwrap_or_default();
+        if given.aliases.is_empty() {
+            return Some(trial);
+        }
+    }
+    None
+}
+
+/// First the one that a user may make who may make `name`.
+fn trial_names(name: &str, run_id: &str) -> Vec<String> {
+    let mut names = vec![format!("{name}-inrush-trial-{run_id}"), format!("inrush-trial-{run_id}")];
+    names.retain(|trial| trial.len() <= NAME_BYTES_MAX);
+    names
 }
 
 /// The body that makes the index, laid over what templates give to its name: a mapping may name an
@@ -130,7 +161,23 @@ mod tests {
 
     #[test]
     fn a_trial_has_a_name_that_servers_take() {
-        assert_eq!(trial_name("docs", "0a"), "docs-inrush-trial-0a");
-        assert_eq!(trial_name(&"x".repeat(250), "0a"), "inrush-trial-0a");
+        assert_eq!(trial_names("docs", "0a"), ["docs-inrush-trial-0a", "inrush-trial-0a"]);
+        assert_eq!(trial_names(&"x".repeat(250), "0a"), ["inrush-trial-0a"]);
+    }
+
+    #[test]
+    fn what_is_only_true_of_the_trial_refuses_nothing() {
+        let refused = |reason: &str| {
+            let what = "creating the index docs-inrush-trial-0a".to_owned();
+            is_of_the_trial(&ClusterError::Refused { what, status: 400, reason: format!(": {reason}") })
+        };
+        for reason in [
+            "validation_exception: Validation Failed: 1: this action would add [2] shards, but this cluster currently has [1000]/[1000] maximum normal shards open;",
+            "validation_exception: Validation Failed: 1: this action would add [2] total shards, but this cluster currently has [1000]/[1000] maximum shards open;",
+            "illegal_state_exception: alias [docs] has more than one write index [docs-1,docs-inrush-trial-0a]",
+        ] {
+            assert!(refused(reason), "{reason}");
+        }
+        assert!(!refused("mapper_parsing_exception: No handler for type [lnog] declared on field [n]"));
     }
 }
