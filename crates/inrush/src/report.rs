@@ -165,6 +165,13 @@ pub struct Verified {
     pub duplicates: u64,
 }
 
+impl Verified {
+    /// Without copies.
+    pub(crate) fn new(state: VerifiedState, detail: String) -> Self {
+        Verified { state, detail, duplicates: 0 }
+    }
+}
+
 // The signature is serde's.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u64) -> bool {

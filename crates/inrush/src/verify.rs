@@ -87,6 +87,8 @@ pub(crate) struct Fixed<'a> {
 pub(crate) struct Expectation<'a> {
     /// `None` where every document names its index.
     pub(crate) fixed: Option<Fixed<'a>>,
+    /// The indices that documents of earlier runs of the same load were to go to.
+    pub(crate) earlier: &'a [String],
     /// Documents before the load where they could be counted, by index that a placeholder named.
     pub(crate) before: &'a BTreeMap<String, Option<u64>>,
     pub(crate) counts: &'a Counts,
@@ -95,16 +97,16 @@ pub(crate) struct Expectation<'a> {
 
 /// What a person who asked for no verification gets.
 pub(crate) fn off() -> Verified {
-    Verified { state: VerifiedState::Off, detail: "not asked for".to_owned(), duplicates: 0 }
+    Verified::new(VerifiedState::Off, "not asked for".to_owned())
 }
 
 /// Refreshes, counts and compares.
 pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>) -> Verified {
-    let Expectation { fixed, before, counts, indices } = expectation;
+    let Expectation { fixed, earlier, before, counts, indices } = expectation;
     match fixed {
         Some(Fixed { target, before, share, loads }) => {
-            if let Some(why) = moved(transport, target, indices).await {
-                return Verified { state: VerifiedState::No, detail: why, duplicates: 0 };
+            if let Some(why) = moved(transport, target, earlier, indices).await {
+                return Verified::new(VerifiedState::No, why);
             }
             if let Some(why) = unprovable(target, indices) {
                 return not_provable(why);
@@ -157,18 +159,25 @@ async fn each(
 
 /// A verification that cannot be made, and why.
 pub(crate) fn not_provable(detail: String) -> Verified {
-    Verified { state: VerifiedState::NotProvable, detail, duplicates: 0 }
+    Verified::new(VerifiedState::NotProvable, detail)
 }
 
-/// Why documents are not where the alias leads now: it was moved, or taken away, while they were sent.
-async fn moved(transport: &Transport, target: &Target, indices: &BTreeMap<String, IndexCounts>) -> Option<String> {
+/// Why documents are not where the alias leads now: it was moved, or taken away, while they were sent,
+/// or between a run that was cut off and this one.
+async fn moved(
+    transport: &Transport,
+    target: &Target,
+    earlier: &[String],
+    indices: &BTreeMap<String, IndexCounts>,
+) -> Option<String> {
     let TargetKind::Alias { indices: first, .. } = &target.kind else { return None };
     let alias = &target.name;
     let now = index::uuids(transport, alias).await.ok()?;
     let elsewhere: Vec<String> = indices
         .iter()
         // Where a pipeline sent documents is another matter.
-        .filter(|(name, _)| (first.contains(name) || *name == alias) && !now.contains_key(*name))
+        .filter(|(name, _)| first.contains(name) || earlier.contains(name) || *name == alias)
+        .filter(|(name, _)| !now.contains_key(*name))
         .map(|(name, counts)| format!("{} in {name}", counts.created + counts.updated + counts.deleted))
         .collect();
     let stands_for = match now.is_empty() {
@@ -222,7 +231,7 @@ fn judge(name: &str, counted: Result<u64, String>, before: u64, share: &Share) -
     let sum = format!("{before} before + {created} created - {deleted} deleted");
     if counted == exact {
         let detail = format!("{name} holds {counted} documents = {sum}");
-        return Verified { state: VerifiedState::Yes, detail, duplicates: 0 };
+        return Verified::new(VerifiedState::Yes, detail);
     }
     if expected.contains(&counted) {
         let detail = format!(
@@ -246,7 +255,7 @@ fn judge(name: &str, counted: Result<u64, String>, before: u64, share: &Share) -
             counted - exact
         )
     };
-    Verified { state: VerifiedState::No, detail, duplicates: 0 }
+    Verified::new(VerifiedState::No, detail)
 }
 
 #[cfg(test)]

@@ -40,6 +40,26 @@ async fn with_ids_a_crash_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_alias_that_was_moved_before_the_load_went_on() {
+    let fake = fake([]).await;
+    let mut job = Job::new(fake.urls(), "docs", &documents(DOCS, DOCS));
+    job.config.id = Some("id".parse().unwrap());
+    fake.cluster().create_index("one", &serde_json::json!({"aliases": {"docs": {}}})).unwrap();
+    fake.cluster().create_index("two", &serde_json::json!({})).unwrap();
+    job.crash(job.config.clone(), 400).await;
+    {
+        let mut cluster = fake.cluster();
+        let options = cluster.indices.get_mut("one").unwrap().aliases.remove("docs").unwrap();
+        cluster.indices.get_mut("two").unwrap().aliases.insert("docs".to_owned(), options);
+    }
+    let report = job.load(job.resumed()).await;
+    assert_eq!((report.status, report.verified.state), (Status::CheckFailed, VerifiedState::No), "{report:?}");
+    for words in ["the alias docs was moved", "it stands for two", " in one)"] {
+        assert!(report.verified.detail.contains(words), "{words}: {:?}", report.verified);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_ids_nothing_is_missing_and_what_may_be_twice_is_counted() {
     for cut in [0, 700, 2000] {
         let fake = fake([Rule::new(Fault::ResetAfterApplying).probability(0.05)]).await;

@@ -51,11 +51,8 @@ pub(super) fn merge(reports: Vec<Report>, index: &str) -> Option<Report> {
     all.this_run = None;
     if verified.0 as usize == count {
         let docs: u64 = all.indices.values().map(|index| index.created - index.deleted.min(index.created)).sum();
-        all.verified = Verified {
-            state: VerifiedState::Yes,
-            detail: format!("the {count} parts of {index} hold {docs} documents"),
-            duplicates: 0,
-        };
+        let detail = format!("the {count} parts of {index} hold {docs} documents");
+        all.verified = Verified::new(VerifiedState::Yes, detail);
     }
     Some(all)
 }

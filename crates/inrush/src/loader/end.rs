@@ -301,7 +301,7 @@ impl End {
             Err(why) => return verify::not_provable(format!("the index could not be counted before the load: {why}")),
         };
         let fixed = self.prepared.target.as_ref().map(|target| Fixed { target, before, share, loads });
-        let (counts, indices) = (&tally.counts, &tally.indices);
-        verify::verify(&self.transport, &Expectation { fixed, before: before_each, counts, indices }).await
+        let (counts, indices, earlier) = (&tally.counts, &tally.indices, &self.prepared.earlier_indices);
+        verify::verify(&self.transport, &Expectation { fixed, earlier, before: before_each, counts, indices }).await
     }
 }

@@ -138,6 +138,7 @@ impl Loader {
         };
         let mut prepared = prepare(&transport, &config, coming, swapping.as_ref()).await?;
         if let Some(earlier) = &earlier {
+            prepared.earlier_indices = earlier.indices.keys().cloned().collect();
             prepared.before =
                 earlier.before.ok_or_else(|| "the run that was cut off could not count the index".to_owned());
         }

@@ -72,6 +72,8 @@ pub(super) struct Prepared {
     pub(super) life: Option<Life>,
     /// How large the index was, by its own name, where that may be asked.
     pub(super) sizes_before: BTreeMap<String, IndexStats>,
+    /// The indices that the documents of earlier runs of the same load were to go to.
+    pub(super) earlier_indices: Vec<String>,
     /// What tells the index that takes the documents first from another one of its name.
     pub(super) uuids: BTreeMap<String, String>,
 }
@@ -209,6 +211,7 @@ pub(super) async fn prepare(
         guard,
         life: None,
         sizes_before: BTreeMap::new(),
+        earlier_indices: Vec::new(),
         uuids: BTreeMap::new(),
     };
     if config.durability == Durability::Async {
