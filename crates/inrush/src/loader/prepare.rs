@@ -105,7 +105,9 @@ impl Prepared {
         tracing::info!("{}; target {}: {stands_for}{pipelines}", self.preflight.info, config.index);
     }
 
-    /// Whether requests can insist on it that the target is an alias: the servers know that since Elasticsearch 7.10.
+    /// Whether requests can insist on it that the target is an alias. The servers know that since
+    /// Elasticsearch 7.10. They look at the name that a pipeline has left, which may be that of an
+    /// index.
     pub(super) fn must_stay_an_alias(&self) -> bool {
         let info = &self.preflight.info;
         let known = match info.product {
@@ -113,7 +115,10 @@ impl Prepared {
             Product::Elasticsearch => info.serverless || info.version >= Some(Version::new(7, 10, 0)),
             Product::Unknown => false,
         };
-        known && self.target.as_ref().is_some_and(|target| matches!(target.kind, TargetKind::Alias { .. }))
+        let sent_elsewhere = self.preflight.pipelines;
+        known
+            && !sent_elsewhere
+            && self.target.as_ref().is_some_and(|target| matches!(target.kind, TargetKind::Alias { .. }))
     }
 
     /// The first index that is not any more what it was: another one has its name.
