@@ -45,7 +45,8 @@ pub struct Preflight {
     pub target: Option<Target>,
     /// The largest request that the cluster takes, bytes, where it says so.
     pub body_bytes_max: Option<u64>,
-    /// Whether an ingest pipeline is in force, or may be as far as can be seen.
+    /// Whether an ingest pipeline is in force, or may be because the target cannot be looked at. False
+    /// where documents name their index: then nobody looked.
     pub pipelines: bool,
     /// What a person should know, one sentence each.
     pub warnings: Vec<String>,
@@ -112,8 +113,8 @@ fn check_action(target: &Target, needs: &Needs) -> Result<(), ClusterError> {
     }
 }
 
-/// What is asked about the index itself: closed, blocked, its pipelines, room for fields. Returns whether it has pipelines, or may
-/// have some.
+/// What is asked about the index itself: closed, blocked, its pipelines, room for fields. Returns
+/// whether it has pipelines, or may have some.
 async fn check_target(
     transport: &Transport,
     info: &ClusterInfo,

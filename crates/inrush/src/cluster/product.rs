@@ -136,7 +136,8 @@ pub async fn detect(transport: &Transport) -> Result<ClusterInfo, ClusterError> 
         status @ 403..=405 => {
             let info = from_nodes(transport, answer.response.elastic_product).await?;
             match &body {
-                // Gateways hide the product behind JSON or nothing; a page of a web server hides no cluster.
+                // Gateways hide the product behind JSON or nothing; a page of a web server hides no
+                // cluster.
                 Value::String(page) if status == 404 && info.product == Product::Unknown => Err(ClusterError::Reply {
                     what: what.to_owned(),
                     problem: format!("404: {page}; is a path prefix missing in the address, as in https://host/prefix"),

@@ -177,7 +177,8 @@ fn is_read(path: &str) -> bool {
     path.ends_with("/_mget") || path.ends_with("/_search")
 }
 
-/// The largest reply that a question can have: who answers to `GET /` says a few lines, and only documents can be very large.
+/// The largest reply that a question can have: who answers to `GET /` says a few lines, and only
+/// documents can be very large.
 fn reply_bytes_max(path: &str) -> Option<usize> {
     match path {
         "/" => Some(64 << 10),
