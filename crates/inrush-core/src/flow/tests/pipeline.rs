@@ -88,23 +88,25 @@ struct Loaded {
     there: u64,
 }
 
-/// Loads one document a word, a request at a time. The first requests meet the faults.
+/// Loads one document a word. The first requests meet the faults; answers come in an order that
+/// `order` decides.
 fn load_through(
-    config: FlowConfig,
+    mut flow: Flow,
     words: &[&str],
     operations: Operations,
     faults: &[Fault],
     mut piped: Piped,
+    mut order: u64,
 ) -> Loaded {
     let ids = vec![None; words.len()];
     let encoder = Encoder::new(operations);
-    let mut flow = flow(FlowConfig { memory: 1 << 20, ..config }, 1 << 20, 1);
     for block in blocks(&ids, words, 3) {
         flow.handle_block(Time::START, encoder.encode(block)).unwrap();
     }
     flow.handle_source_end();
     let mut faults = faults.iter().copied();
     let (mut now, mut letters, mut requests) = (Time::START, Vec::new(), Vec::new());
+    let mut under_way: Vec<(Request, Attempt)> = Vec::new();
     while !flow.is_done() {
         match flow.poll(now) {
             Some(Command::Send(request)) => {
@@ -115,7 +117,6 @@ fn load_through(
                         piped.sent_back.get(document).is_none_or(|&at| now.since(at) >= Duration::from_millis(50));
                     assert!(alone || back, "{document} was sent again without a wait");
                 }
-                now = now + Duration::from_millis(1);
                 let attempt = match faults.next().unwrap_or(Fault::None) {
                     fault @ (Fault::NotSent | Fault::ResetBeforeApplying | Fault::Refused(_)) => {
                         Cluster::default().bulk(&request, fault)
@@ -128,6 +129,16 @@ fn load_through(
                         }
                     }
                 };
+                under_way.push((request, attempt));
+            }
+            Some(Command::AwaitGone { request }) => flow.handle_gone(now, request),
+            Some(Command::DeadLetter(letter)) => letters.push(*letter),
+            Some(_) => {}
+            None if under_way.is_empty() => now = flow.poll_timeout().unwrap(),
+            None => {
+                order = order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let (request, attempt) = under_way.swap_remove((order >> 33) as usize % under_way.len());
+                now = now + Duration::from_millis(1);
                 if let Attempt::Replied(reply) = &attempt
                     && reply.runs.iter().any(|run| run.item.status >= 429)
                 {
@@ -138,12 +149,8 @@ fn load_through(
                 }
                 flow.handle_attempt(now, request.id, Duration::ZERO, 0, attempt);
             }
-            Some(Command::AwaitGone { request }) => flow.handle_gone(now, request),
-            Some(Command::DeadLetter(letter)) => letters.push(*letter),
-            Some(_) => {}
-            None => now = flow.poll_timeout().unwrap(),
         }
-        assert!(requests.len() < 2000, "requests without end");
+        assert!(requests.len() < 5000, "requests without end");
     }
     flow.close().unwrap();
     letters.sort_by_key(|letter| letter.position.doc);
@@ -159,7 +166,12 @@ fn load_through(
 }
 
 fn load(config: FlowConfig, words: &[&str], with_ids: bool) -> Loaded {
-    load_through(config, words, operations(Action::Index, with_ids), &[], Piped::default())
+    load_through(in_one(config), words, operations(Action::Index, with_ids), &[], Piped::default(), 0)
+}
+
+/// One request at a time, with all documents.
+fn in_one(config: FlowConfig) -> Flow {
+    flow(FlowConfig { memory: 1 << 20, ..config }, 1 << 20, 1)
 }
 
 fn few_retries() -> FlowConfig {
@@ -234,7 +246,7 @@ fn a_create_whose_answer_was_lost_stays_uncertain() {
     let piped = Piped { hides_ids: true, ..Piped::default() };
     let faults = [Fault::None, Fault::ResetAfterApplying];
     let words = ["fickle", "drop", "good"];
-    let loaded = load_through(config(), &words, operations(Action::Create, true), &faults, piped);
+    let loaded = load_through(in_one(config()), &words, operations(Action::Create, true), &faults, piped, 0);
     let counts = loaded.flow.counts();
     assert_eq!((counts.docs_already_there, counts.docs_dropped, counts.docs_dead_lettered), (1, 1, 0), "{counts:?}");
 }
@@ -296,17 +308,21 @@ proptest! {
             1 => Just(Fault::ResetAfterApplying),
             1 => Just(Fault::Refused(429)),
         ], 0..8),
+        batch_bytes in prop_oneof![Just(1u64 << 20), 200u64..800],
+        in_flight in 1u32..5,
+        order in any::<u64>(),
     ) {
         let kinds: Vec<&str> = kinds.into_iter()
             .map(|kind| ["good", "good", "drop", "fail", "busy", "brief", "fickle", "full", "poison"][kind]).collect();
-        // Something that gets in, so that a cluster that takes nothing is not what ends the run.
-        let words = [vec!["good"], kinds].concat();
+        // In each request something that gets in, so that no cluster that takes nothing ends the run.
+        let words: Vec<&str> = kinds.into_iter().chain(["drop"]).flat_map(|word| [word, "good"]).collect();
         let pairing = if known { Pairing::Ids } else { Pairing::PlacesAtFirst };
         let action = if create { Action::Create } else { Action::Index };
         let retry = RetryPolicy { retries: 12, retry_for: Duration::from_secs(3600), ..RetryPolicy::default() };
         let piped = Piped { hides_ids, ..Piped::default() };
-        let config = FlowConfig { pairing, retry, ..config() };
-        let loaded = load_through(config, &words, operations(action, with_ids), &faults, piped);
+        let config = FlowConfig { pairing, retry, memory: 1 << 20, ..config() };
+        let flow = flow(config, batch_bytes, in_flight);
+        let loaded = load_through(flow, &words, operations(action, with_ids), &faults, piped, order);
         let counts = loaded.flow.counts();
         prop_assert_eq!(loaded.flow.stopped(), None);
         let number = |of: &[&str]| words.iter().filter(|word| of.contains(word)).count() as u64;
@@ -320,8 +336,11 @@ proptest! {
         if with_ids {
             prop_assert_eq!(counts.possible_duplicates, 0);
         }
-        // Each document alone once or twice, and each batch as often as repetitions are allowed.
-        let most = 2 * words.len() + 13 * (2 + number(&["brief", "fickle", "full"]) as usize) + 2 * faults.len();
+        // Each document alone once or twice, and each request as often as repetitions are allowed, anew
+        // where one got something in.
+        let progresses = number(&["brief", "fickle", "full"]) as usize;
+        let batches = if batch_bytes < 1 << 20 { words.len() / 2 } else { 1 };
+        let most = 2 * words.len() + 13 * (batches + 1 + progresses) + 2 * faults.len();
         prop_assert!(loaded.requests.len() <= most, "{:?}", loaded.requests);
     }
 }
