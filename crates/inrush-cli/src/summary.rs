@@ -512,14 +512,14 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
         report.sizes = [("a".to_owned(), sizes)].into();
         let later = IndexSizes { before: None, after: Some(stats(3, 1 << 20)) };
         report.sizes.insert("b".to_owned(), later);
-        let text = text(&report);
+        let shown = text(&report);
         for line in [
             "paused             12.0 s: by hand",
             "paused             1 min 02 s in 3 pauses: a is red: a primary shard is not assigned",
             "store size         1.0 MiB before, 4.0 MiB now, 8.0 MiB with replicas",
             "deleted documents  0 before, 1,203 now, until merges remove them",
         ] {
-            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+            assert!(shown.lines().any(|found| found == line), "{line}: {shown}");
         }
         let same = IndexSizes { before: Some(stats(0, 208)), after: Some(stats(0, 208)) };
         report.sizes = [("a".to_owned(), same)].into();
