@@ -5,9 +5,10 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base64::Engine as _;
 use http::Method;
 use inrush::transport::{Credentials, HttpError, HttpErrorKind, HttpOptions, Request, Response, TlsOptions, Transport};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, PublicKeyData};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
@@ -142,4 +143,45 @@ async fn https_to_a_plain_port_says_so() {
     assert_eq!(error.kind, HttpErrorKind::NotSent, "{error}");
     assert!(error.to_string().contains("try http://"), "{error}");
     server.join().unwrap();
+}
+
+/// A certificate as `openssl x509 -req` makes it without extensions. Nobody comes as far as its
+/// signature, so it has none.
+fn of_version_1(key: &KeyPair) -> String {
+    let der = |tag: u8, parts: &[&[u8]]| -> Vec<u8> {
+        let content = parts.concat();
+        let length: &[u8] = match content.len() {
+            short @ 0..0x80 => &[short as u8],
+            long @ 0x80..0x100 => &[0x81, long as u8],
+            long => &[0x82, (long >> 8) as u8, long as u8],
+        };
+        [&[tag], length, &content].concat()
+    };
+    let algorithm = der(0x30, &[&der(0x06, &[&[0x2A, 0x86, 0x48, 0xCE, 0x3D, 4, 3, 2]])]);
+    let common_name = der(0x30, &[&der(0x06, &[&[0x55, 4, 3]]), &der(0x0C, &[b"client"])]);
+    let name = der(0x30, &[&der(0x31, &[&common_name])]);
+    let validity = der(0x30, &[&der(0x17, &[b"200101000000Z"]), &der(0x17, &[b"400101000000Z"])]);
+    let number = der(0x02, &[&[1]]);
+    let body = der(0x30, &[&number, &algorithm, &name, &validity, &name, &key.subject_public_key_info()]);
+    let certificate = der(0x30, &[&body, &algorithm, &der(0x03, &[&[0], &der(0x30, &[&number, &number])])]);
+    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+    format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+}
+
+#[test]
+fn a_client_certificate_of_version_1_is_called_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = KeyPair::generate().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("client.pem"), of_version_1(&key)).unwrap();
+    std::fs::write(path("client.key"), key.serialize_pem()).unwrap();
+    let tls = TlsOptions {
+        insecure: true,
+        client_cert_file: Some(path("client.pem")),
+        client_key_file: Some(path("client.key")),
+        ..TlsOptions::default()
+    };
+    let options = HttpOptions { tls, ..HttpOptions::default() };
+    let error = Transport::new(&["https://127.0.0.1:1"], Credentials::None, &options).unwrap_err().to_string();
+    assert!(error.contains("client.pem is an X.509 certificate of version 1"), "{error}");
 }
