@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use inrush::bake::{BakeConfig, BakeError, Baker, BuilderConfig, Layout, OpenSource, Place};
-use inrush::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig};
+use inrush::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig, Tolerance};
 use inrush::node::{Distribution, NodeSpec, OwnedNode, Product, make_writable};
 use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush::{Loader, OldIndex, Report, Status, VerifiedState};
@@ -280,6 +280,40 @@ impl Target {
         }
     }
 
+    /// What may be missing is judged of all parts together, and decides on the alias.
+    async fn tolerates(&self) {
+        let title = &self.title;
+        self.send("PUT", "/shop-1", json!({"aliases": {"shop": {}}})).await;
+        // Documents that do not fit the mapping, some in each builder's part.
+        let data = self.folder.join("bad.ndjson");
+        let lines = (0..400).map(|n| match n % 20 {
+            7 => format!("{{\"id\":\"i{n}\",\"n\":\"many\"}}\n"),
+            _ => format!("{{\"id\":\"i{n}\",\"n\":{n}}}\n"),
+        });
+        std::fs::write(&data, lines.collect::<String>()).unwrap();
+        for (name, tolerance, complete) in [("shop-2", 19, false), ("shop-3", 20, true)] {
+            let mut load = self.load(name);
+            load.create.shards = None;
+            load.tolerate = Some(Tolerance::Count(tolerance));
+            load.finish.swap = Some(SwapConfig::new("shop"));
+            let mut config = self.bake(load);
+            (config.builders, config.layout) = (2, Layout::Stitched);
+            config.builder.heap_mib = 450;
+            let path = data.clone();
+            let source: OpenSource = Arc::new(move || -> Result<Box<dyn Source>, _> {
+                Ok(Box::new(open(&[SourceSpec::Path(path.clone())], FormatOptions::default(), &Warnings::default())?))
+            });
+            let report = Baker::new(config, source).unwrap().run().await.unwrap();
+            assert_eq!(report.counts.docs_dead_lettered, 20, "{title}");
+            let expected = if complete { Status::Complete } else { Status::Incomplete };
+            assert_eq!(report.status, expected, "{title}: {report:#?}");
+            let alias = self.send("GET", "/_alias/shop", Value::Null).await;
+            let behind = if complete { name } else { "shop-1" };
+            assert!(alias.get(behind).is_some(), "{title}: {alias}");
+        }
+        println!("{title}: what may be missing is judged of all parts of a bake together");
+    }
+
     /// An index of shards that were built apart is an index like any other.
     async fn is_one_index(&self, name: &str, shards: u32) {
         let title = &self.title;
@@ -405,6 +439,7 @@ async fn one(distribution: Distribution) {
 
 async fn several(distribution: Distribution) {
     let target = Target::start(distribution).await;
+    target.tolerates().await;
     for (layout, builders) in [(Layout::Stitched, 2), (Layout::Cluster, 2), (Layout::Alias, 2)] {
         target.bakes_with_several(layout, builders).await;
     }
