@@ -175,7 +175,7 @@ impl Records {
         match place.write().await {
             Err(error) if error.status() == Some(403) => {
                 place.records.forbid(&error);
-                Ok(Claim::Forbidden(place.records.find_here()?, place.keep(|| {})))
+                Ok(Claim::Forbidden(place.records.find_here()?.map(Box::new), place.keep(|| {})))
             }
             Ok(false) => Ok(Claim::Taken),
             written => {
@@ -251,7 +251,7 @@ pub(super) enum Claim {
     /// Another run was faster.
     Taken,
     /// The cluster keeps no records of this user; what is written down in the state folder.
-    Forbidden(Option<Found>, Kept),
+    Forbidden(Option<Box<Found>>, Kept),
 }
 
 /// The record of a run that goes on. No other run has changed it.

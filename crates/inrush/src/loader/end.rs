@@ -195,7 +195,7 @@ impl End {
             SourceReport { name, docs_settled }
         });
         warnings.extend(finishing.warnings());
-        let go_on = resumable.then(|| GoOn { once: self.once });
+        let go_on = resumable.then_some(GoOn { once: self.once });
         let (finish, swap) = finishing.reports(status, go_on);
         let report = Report {
             status,
