@@ -190,14 +190,10 @@ async fn an_alias_that_is_moved() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_alias_whose_pipeline_sends_documents_elsewhere() {
     let job = behind_an_alias().await;
-    {
-        let mut cluster = job.fake.cluster();
-        let pipeline = json!({"processors": [{"set": {"field": "_index", "value": "two"}}]});
-        let client = inrush_testbed::client::Client::new(&job.fake.url()).unwrap();
-        cluster.indices.get_mut("one").unwrap().settings.set("index.default_pipeline", "p");
-        drop(cluster);
-        assert_eq!(client.json("PUT", "/_ingest/pipeline/p", pipeline).await.unwrap().status, 200);
-    }
+    job.fake.cluster().indices.get_mut("one").unwrap().settings.set("index.default_pipeline", "p");
+    let pipeline = json!({"processors": [{"set": {"field": "_index", "value": "two"}}]});
+    let client = inrush_testbed::client::Client::new(&job.fake.url()).unwrap();
+    assert_eq!(client.json("PUT", "/_ingest/pipeline/p", pipeline).await.unwrap().status, 200);
     let report = job.start(job.config.clone()).await.finish().await;
     assert_eq!(report.status, Status::Complete, "{report:?}");
     assert_eq!(job.fake.documents("two").len() as u64, DOCS);
