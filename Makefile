@@ -27,7 +27,7 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 	$(MAKE) build
 	scripts/demo.sh
 
-test: tools check instructions servers python python-spark python-hadoop python-ray ## everything
+test: tools check instructions servers odd-files python python-spark python-hadoop python-ray ## everything
 
 check: fmt lint docs purity unit ## what needs no server
 
