@@ -3,6 +3,7 @@
 mod bake;
 mod finish;
 
+use inrush::bake::{BakeReport, HandOver};
 use inrush::cluster::stats::IndexStats;
 use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, ToleranceReport, VerifiedState};
 
@@ -15,10 +16,20 @@ const ERRORS_MAX: usize = 3;
 /// What is printed at the end. Rows that are zero are left out, except what was read and indexed.
 /// `once`: the load is to be made once.
 pub(crate) fn text(report: &Report, once: bool) -> String {
+    told(report, None, once)
+}
+
+/// The same of a bake.
+pub(crate) fn text_of_bake(report: &BakeReport) -> String {
+    told(&report.load, Some(&report.hand_over), false)
+}
+
+fn told(report: &Report, hand_over: Option<&HandOver>, once: bool) -> String {
     let mut rows = Rows::default();
     outcome(report, &mut rows);
     documents(report, &mut rows);
     work(report, &mut rows);
+    hand_over.into_iter().for_each(|hand_over| bake::rows(hand_over, &mut rows));
     problems(report, &mut rows);
     for (at, next) in what_next(report, once).into_iter().enumerate() {
         rows.add(if at == 0 { "what next" } else { "" }, next);
@@ -197,7 +208,6 @@ fn work(report: &Report, rows: &mut Rows) {
     sizes(report, rows);
     settings(report, rows);
     finish::rows(report, rows);
-    bake::rows(report, rows);
 }
 
 /// Of all indices together.
@@ -370,7 +380,6 @@ mod tests {
             pauses: Vec::new(),
             finish: FinishReport::default(),
             swap: None,
-            bake: None,
             ended_before: None,
             indices: [("a".to_owned(), IndexCounts { created: 1_500, ..IndexCounts::default() })].into(),
             errors: Vec::new(),

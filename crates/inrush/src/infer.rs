@@ -5,9 +5,8 @@ use std::collections::HashMap;
 pub use inrush_core::infer::{Advice, Mixed, Note, NoteKind};
 use inrush_core::infer::{Place, Schema};
 use inrush_core::{DocBlock, SourceId};
-
-use crate::reader::CHUNK_BYTES;
-use crate::source::{Source, SourceError};
+use inrush_sources::CHUNK_BYTES;
+use inrush_sources::{Source, SourceError};
 
 /// What was looked at, and what came of it.
 #[derive(Clone, Debug)]
@@ -80,8 +79,9 @@ impl Looking {
 
 #[cfg(test)]
 mod tests {
+    use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
+
     use super::*;
-    use crate::source::{FormatOptions, SourceSpec, Warnings, open};
 
     fn infer_files(files: &[(&str, &str)], docs_max: Option<u64>) -> Inference {
         let folder = tempfile::tempdir().unwrap();

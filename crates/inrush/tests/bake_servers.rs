@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inrush::bake::{BakeConfig, BakeError, Baker, BuilderConfig, Layout, OpenSource, Place};
+use inrush::bake::{BakeConfig, BakeError, BakeReport, Baker, BuilderConfig, Layout, OpenSource, Place};
 use inrush::config::{DeadLetters, LoadConfig, StateFolder, SwapConfig, Tolerance};
 use inrush::node::{Distribution, NodeSpec, OwnedNode, Product, make_writable};
 use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
@@ -80,14 +80,14 @@ impl Target {
     }
 
     async fn baked(&self, config: BakeConfig) -> Report {
-        let report = Baker::new(config, self.source()).unwrap().run().await.unwrap();
+        let BakeReport { load: report, hand_over: bake, .. } =
+            Baker::new(config, self.source()).unwrap().run().await.unwrap();
         assert_eq!(
             (report.status, report.verified.state),
             (Status::Complete, VerifiedState::Yes),
             "{}: {report:#?}",
             self.title
         );
-        let bake = report.bake.as_ref().unwrap();
         assert!(bake.handed_over && bake.left.is_empty(), "{}: {bake:?}", self.title);
         for step in &bake.steps {
             println!("{}: {} {:.2} s: {}", self.title, step.step.name(), step.seconds, step.detail);
@@ -217,9 +217,9 @@ impl Target {
         assert!(error.contains(expected), "{title}: {error}");
         assert_eq!(self.state().await, before, "{title}");
         if can {
-            let report = run(config).await.unwrap();
+            let BakeReport { load: report, hand_over, .. } = run(config).await.unwrap();
             assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 1000), "{title}: {report:#?}");
-            let detail = report.bake.unwrap().steps.into_iter().map(|step| step.detail).collect::<Vec<_>>();
+            let detail = hand_over.steps.into_iter().map(|step| step.detail).collect::<Vec<_>>();
             assert!(detail.contains(&"slice-2024-01, in the data stream stream-a".to_owned()), "{title}: {detail:?}");
             assert_eq!(self.send("GET", "/stream-a/_count", Value::Null).await["count"], 1001, "{title}");
             self.send("POST", "/stream-a/_doc?refresh=true", json!({"@timestamp": "2024-05-02T00:00:00Z"})).await;
@@ -303,7 +303,7 @@ impl Target {
             let source: OpenSource = Arc::new(move || -> Result<Box<dyn Source>, _> {
                 Ok(Box::new(open(&[SourceSpec::Path(path.clone())], FormatOptions::default(), &Warnings::default())?))
             });
-            let report = Baker::new(config, source).unwrap().run().await.unwrap();
+            let report = Baker::new(config, source).unwrap().run().await.unwrap().load;
             assert_eq!(report.counts.docs_dead_lettered, 20, "{title}");
             let expected = if complete { Status::Complete } else { Status::Incomplete };
             assert_eq!(report.status, expected, "{title}: {report:#?}");

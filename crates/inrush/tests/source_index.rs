@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use common::config;
+use inrush::cluster::ConnectError;
 use inrush::config::{LoadConfig, Rate, StateFolder};
 use inrush::source::index::{IndexAddress, IndexOptions, IndexSource};
 use inrush::source::{Source, Warnings};
-use inrush::{LoadError, Loader, Report, Status, VerifiedState};
+use inrush::{Loader, Report, Status, VerifiedState};
 use inrush_testbed::client::Client;
 use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 use serde_json::{Value, json};
@@ -88,7 +89,7 @@ impl Bench {
         IndexOptions { memory: 8 * 2500, retry_for: Duration::from_secs(20), ..IndexOptions::new(address) }
     }
 
-    async fn open(&self, options: IndexOptions) -> Result<IndexSource, LoadError> {
+    async fn open(&self, options: IndexOptions) -> Result<IndexSource, ConnectError> {
         IndexSource::open(options, &Warnings::default()).await
     }
 

@@ -5,9 +5,9 @@ use std::io::Write;
 use inrush_core::encode::smile::{NotSmile, SEPARATOR, SmileEncoder, SmileOptions};
 use inrush_core::encode::{Encoder, SmileWeaver};
 use inrush_core::{IndexTemplate, Operations};
+use inrush_sources::Source;
 
 use super::{BulkLines, ConvertError, Converted, for_each_block};
-use crate::source::Source;
 
 /// What to do about a document that SMILE cannot say.
 const AS_JSON: &str = "SMILE would change it; convert to NDJSON instead, which says everything";
