@@ -65,7 +65,7 @@ done < <(awk '
   /^```console/ { console = 1; next }
   /^```/ { sh = console = 0; next }
   console && sub(/^\$ /, "") { print }
-  sh { sub(/ +#.*/, ""); if (length) print }
+  sh { sub(/(^| +)#.*/, ""); if (length) print }
 ' "$readme")
 # This is a plain build: what it has not it says.
 says() { # words, arguments of inrush…
