@@ -68,7 +68,7 @@ def of_tsv(data):
     return of_csv(data, '\t')
 
 
-# What the servers of the reader take for blanks at the ends of a line.
+# A line of nothing but these characters is blank, and no document.
 BLANKS = ' \t\n\x0c\r'
 
 
