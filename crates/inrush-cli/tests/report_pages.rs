@@ -201,7 +201,7 @@ fn put(report: &mut Value, key: &str, value: Value) {
         let (name, list) = part.strip_suffix("[]").map_or((part, false), |name| (name, true));
         place = place.as_object_mut().unwrap().entry(name).or_insert_with(|| json!({}));
         if list {
-            if !place.as_array().is_some_and(|entries| !entries.is_empty()) {
+            if place.as_array().is_none_or(Vec::is_empty) {
                 *place = json!([{}]);
             }
             place = &mut place[0];
