@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# The long versions of the tests with crashes. Usage: scripts/chaos.sh [PART…], all parts by default:
-#   loader  the binary is killed INRUSH_KILLS times (100) at random moments of loads of INRUSH_KILL_DOCS (200,000) real documents into a
-#           real OpenSearch, each time followed by --resume; INRUSH_KILL_DURABILITY=async for loads that settle by flushes
-#   node    the only OpenSearch node is killed INRUSH_NODE_KILLS times (20) under such a load, with durability request and then async
-#   bake    bakes onto three servers, with each kind of kill: of the binary after each step, of the builder, of the target; and bakes with several
-#           builders on each of the servers
-#   fake    the binary is killed as often against the fake cluster with its faults, and the core is cut off 20,000 times in simulation
+# The long versions of the tests with crashes. Usage: scripts/chaos.sh [PART…], default all parts:
+#   loader  kills the binary INRUSH_KILLS times (100) at random moments of loads of
+#           INRUSH_KILL_DOCS (200,000) real documents into a real OpenSearch, each time followed by
+#           --resume; INRUSH_KILL_DURABILITY=async for loads that settle by flushes
+#   node    kills the only OpenSearch node INRUSH_NODE_KILLS times (20) during such a load, with
+#           durability request and then async
+#   bake    bakes onto three servers, with each kind of kill: of the binary after each step, of the
+#           builder, of the target; and bakes with several builders on each of the servers
+#   fake    kills the binary as often against the fake cluster with its faults, and cuts the core
+#           off 20,000 times in simulation
 # A part can be run in slices: smaller numbers, several times.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Holds our SMILE against Jackson's own, of the version in OpenSearch 3.6: fetches its jars with Maven (kept in the cache) and runs the tests that
-# compare bytes in both directions. Needs Java 21 or newer (older ones write some doubles with more digits).
+# Compares inrush's SMILE with that of Jackson, in the version of OpenSearch 3.6. Fetches its jars
+# with Maven (kept in the cache) and runs the tests that compare bytes in both directions. Needs
+# Java 21 or newer, because older ones write some doubles with more digits.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jars=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/jackson

@@ -1,4 +1,5 @@
-//! SMILE: any bytes are a document or an error, and what was decoded is text that can be encoded and says the same.
+//! SMILE: any bytes are a document or an error. A decoded document is text, which encodes to the
+//! same document.
 #![no_main]
 
 use inrush_core::encode::smile::{Decimals, NotSmile, SmileDecoder, SmileEncoder, SmileOptions};
@@ -30,7 +31,7 @@ fn round_trip(shared_values: bool, smile: &[u8]) {
             assert_eq!(json, back);
         }
         Err(NotSmile::Invalid { at, reason }) => panic!("what was decoded is no JSON at byte {at}: {reason}"),
-        // Decimals that only a BigDecimal says, and names that a foreign document has twice.
+        // Decimals that need a BigDecimal, and names that a foreign document has twice.
         Err(_) => {}
     }
 }

@@ -1,5 +1,6 @@
-//! Columns of CSV that change their type at any row: no value is changed on its way into documents and Parquet, and no type of the mapping
-//! says what the values contradict. What a query makes of documents is checked below DataFusion, by a property test of `sql/decode.rs`.
+//! Columns of CSV that change their type at any row. No value changes on its way into documents and
+//! Parquet, and no type of the mapping contradicts the values. A property test of `sql/decode.rs`
+//! checks the documents of queries below DataFusion.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
