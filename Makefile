@@ -3,16 +3,15 @@ CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/inrush
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 SHELL := bash
 
-# Tests of the engine that start servers.
-SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers source_index_servers
-# What is no part of a plain build, and its tests with servers.
+# What is no part of a plain build.
 MORE := sql,cloud,databases
-MORE_SERVER_TESTS := sql_servers database_postgres database_mysql s3 bake_s3
+# Tests with servers that take long: `make chaos` runs them.
+LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_kill::
 # All tests are of one selection of crates and features, so that dependencies are compiled once. scripts/readme.sh and the Python package are
 # plain builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check odd-files unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers bench-tools
+.PHONY: build release demo test check odd-files unit fmt lint docs purity servers jackson readme python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers bench-tools
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -27,7 +26,7 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 	$(MAKE) build
 	scripts/demo.sh
 
-test: tools check instructions servers odd-files python python-spark python-hadoop python-ray ## everything
+test: tools check instructions servers jackson readme odd-files python python-spark python-hadoop python-ray ## everything
 
 check: fmt lint docs purity unit ## what needs no server
 
@@ -36,6 +35,7 @@ fmt:
 
 lint:
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+	cargo clippy --locked --workspace --test servers --all-features -- -D warnings
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --all-features --no-deps --quiet
@@ -49,11 +49,14 @@ unit: ## units, properties, the engine and the command line against the fake clu
 odd-files: ## odd files of every format, made and fetched: the documents against what reference readers say
 	scripts/odd-files.sh
 
-servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
-	cargo test $(FULL),real-servers $(addprefix --test ,$(SERVER_TESTS) $(MORE_SERVER_TESTS)) -- --nocapture --test-threads 1
-	cargo test $(FULL),real-servers --test kill -- --nocapture real
-	cargo test $(FULL),real-servers --test bake_servers -- --nocapture --test-threads 1 one several::opensearch_3_6
+servers: tools ## against real OpenSearch, Elasticsearch, databases and S3, which the tests start themselves
+# How many run at once the tests decide themselves; the other threads wait for their turn.
+	cargo test $(FULL) --test servers -- --nocapture --test-threads 8 $(addprefix --skip ,$(LONG))
+
+jackson: tools ## our SMILE against Jackson's
 	scripts/jackson.sh
+
+readme: tools ## the commands of README.md, against a node of their own
 	scripts/readme.sh
 
 python: tools ## the Python package, against the fake cluster and a real OpenSearch; its environment is kept in the cache

@@ -48,7 +48,7 @@ while IFS= read -r command; do
       bash -euo pipefail -c "$command" >output 2>&1 </dev/null || {
         status=$?
         # Findings are an answer: a small machine has a few. And the local node has no folder for snapshots (path.repo), which a bake finds
-        # out when it hands over its probe; tests/bake_servers.rs goes further.
+        # out when it hands over its probe; tests/servers/bake.rs goes further.
         if [[ $command == "inrush doctor"* && $status = 4 ]] || { [[ $command == "inrush bake"* ]] && grep -q path.repo output; }; then
           ran=$((ran + 1))
           continue
