@@ -73,8 +73,11 @@ impl Job {
         self.fake.wait_for_held(1).await;
         stop.send(()).unwrap();
         tokio::task::spawn_blocking(move || crashed.join().unwrap()).await.unwrap();
+        // The request ends with its connection: one that was let go before the fake saw that would be carried out.
+        while self.fake.held() > 0 {
+            tokio::task::yield_now().await;
+        }
         self.fake.set_faults(Faults::default());
-        self.fake.release_held();
     }
 
     fn indices(&self) -> Vec<String> {
