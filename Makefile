@@ -26,9 +26,12 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 	$(MAKE) build
 	scripts/demo.sh
 
-test: tools check instructions servers jackson readme odd-files python python-spark python-hadoop python-ray ## everything
+CHECK := fmt lint docs purity unit
+test: ## everything, and the seconds of each part at the end; INRUSH_SECONDS=FILE writes them there, too, as CSV
+	scripts/parts.sh tools $(CHECK) instructions servers jackson readme odd-files python python-spark python-hadoop python-ray
 
-check: fmt lint docs purity unit ## what needs no server
+check: ## what needs no server, and the seconds of each part
+	scripts/parts.sh $(CHECK)
 
 fmt:
 	cargo fmt --all --check
