@@ -3,16 +3,15 @@ CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/inrush
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 SHELL := bash
 
-# Tests of the engine that start servers.
-SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers source_index_servers
-# Features that a plain build lacks, and their tests with servers.
+# Features that a plain build lacks.
 MORE := sql,cloud,databases
-MORE_SERVER_TESTS := sql_servers database_postgres database_mysql s3 bake_s3
+# Tests with servers that take long: `make chaos` runs them.
+LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_kill::
 # All tests use one selection of crates and features, so dependencies are compiled once.
 # scripts/readme.sh and the Python package are plain builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check odd-files unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers bench-tools
+.PHONY: build release demo test check odd-files unit fmt lint docs purity servers jackson readme python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers bench-tools
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -27,15 +26,19 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 	$(MAKE) build
 	scripts/demo.sh
 
-test: tools check instructions servers odd-files python python-spark python-hadoop python-ray ## everything
+CHECK := fmt lint docs purity unit
+test: ## everything, and the seconds of each part at the end; INRUSH_SECONDS=FILE writes them there, too, as CSV
+	scripts/parts.sh tools $(CHECK) instructions servers jackson readme odd-files python python-spark python-hadoop python-ray
 
-check: fmt lint docs purity unit ## all checks that need no server
+check: ## all checks that need no server, and the seconds of each part
+	scripts/parts.sh $(CHECK)
 
 fmt:
 	cargo fmt --all --check
 
 lint:
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+	cargo clippy --locked --workspace --test servers --all-features -- -D warnings
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --all-features --no-deps --quiet
@@ -49,11 +52,14 @@ unit: ## units, properties, the engine and the command line against the fake clu
 odd-files: ## odd files of every format: documents compared with those of reference readers
 	scripts/odd-files.sh
 
-servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
-	cargo test $(FULL),real-servers $(addprefix --test ,$(SERVER_TESTS) $(MORE_SERVER_TESTS)) -- --nocapture --test-threads 1
-	cargo test $(FULL),real-servers --test kill -- --nocapture real
-	cargo test $(FULL),real-servers --test bake_servers -- --nocapture --test-threads 1 one several::opensearch_3_6
+servers: tools ## against real OpenSearch, Elasticsearch, databases and S3, which the tests start themselves
+# How many run at once the tests decide themselves; the other threads wait for their turn.
+	cargo test $(FULL) --test servers -- --nocapture --test-threads 8 $(addprefix --skip ,$(LONG))
+
+jackson: tools ## our SMILE against Jackson's
 	scripts/jackson.sh
+
+readme: tools ## the commands of README.md, against a node of their own
 	scripts/readme.sh
 
 python: tools ## the Python package, against the fake cluster and a real OpenSearch

@@ -13,25 +13,22 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # The selection of `make servers`, so that nothing is compiled twice.
-full=(--locked --workspace --features sql,cloud,databases,real-servers)
+full=(--locked --workspace --features sql,cloud,databases)
 data=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/data
 scripts/flights.sh "$data"
 export INRUSH_KILLS=${INRUSH_KILLS:-100} INRUSH_NODE_KILLS=${INRUSH_NODE_KILLS:-20}
 export INRUSH_KILL_CSV=$data/flights.csv INRUSH_KILL_DOCS=${INRUSH_KILL_DOCS:-200000}
-kill_test() {
-  cargo test "${full[@]}" --test kill -- --nocapture --test-threads 1 "$@"
+server_tests() {
+  cargo test "${full[@]}" --test servers -- --nocapture --test-threads 1 "$@"
 }
 [ $# -gt 0 ] || set -- loader node bake fake
 for part in "$@"; do
   case $part in
-    loader) kill_test killed_at_random_moments_of_a_load_into_opensearch ;;
-    node) kill_test the_only_node_is_killed ;;
-    bake)
-      cargo test "${full[@]}" --test bake_kill -- --nocapture --test-threads 1
-      cargo test "${full[@]}" --test bake_servers -- --nocapture --test-threads 1 several
-      ;;
+    loader) server_tests kill::killed_at_random_moments_of_a_load_into_opensearch ;;
+    node) server_tests kill::the_only_node_is_killed ;;
+    bake) server_tests bake_kill:: bake::several:: ;;
     fake)
-      kill_test --exact killed_at_random_moments
+      cargo test "${full[@]}" --test it -- --nocapture --exact kill::killed_at_random_moments
       PROPTEST_CASES=20000 cargo test --locked -p inrush-core --lib -- --nocapture flow::tests::resume flow::tests::durable
       ;;
     *) echo "no such part: $part (loader, node, bake, fake)" >&2; exit 2 ;;

@@ -15,4 +15,4 @@ for artifact in core:jackson-core dataformat:jackson-dataformat-smile; do
 done
 . scripts/newest-java.sh
 [ "$newest_java" -ge 19 ] || { echo "no Java 19 or newer is here; run scripts/install-tools.sh" >&2; exit 1; }
-INRUSH_JACKSON=$class_path cargo test --locked -p inrush-core --features jackson --test jackson -- "$@"
+INRUSH_JACKSON=$class_path cargo test --locked -p inrush-core --features jackson --test it -- "$@"

@@ -49,7 +49,7 @@ while IFS= read -r command; do
         status=$?
         # Two failures are expected. `inrush doctor` has findings on a small machine. The local node
         # has no folder for snapshots (path.repo), so a bake ends when it hands over its probe;
-        # tests/bake_servers.rs has complete bakes.
+        # tests/servers/bake.rs has complete bakes.
         if [[ $command == "inrush doctor"* && $status = 4 ]] || { [[ $command == "inrush bake"* ]] && grep -q path.repo output; }; then
           ran=$((ran + 1))
           continue

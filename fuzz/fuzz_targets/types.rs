@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/inrush/tests/source_support/types.rs"]
+#[path = "../../crates/inrush/tests/it/convert/types.rs"]
 mod types;
 
 fuzz_target!(|data: (u8, u8, Vec<(u8, u64, u8)>)| {
