@@ -3,7 +3,7 @@
 # is an error, unless somebody decides otherwise with --write, which writes the new counts there. Counts and not times: callgrind gives the same
 # number whatever else the machine does. Another compiler makes another program: its counts are printed, and no error.
 # Usage: scripts/instructions.sh [dev|release] [--write]
-#   dev      the build of the tests, in which only inrush-core is optimized: nothing has to be compiled for it, so CI counts this one (default)
+#   dev      the build of the tests, in which only inrush-core and inrush-smile are optimized: nothing has to be compiled for it, so CI counts this one (default)
 #   release  what users run
 set -euo pipefail
 cd "$(dirname "$0")/.."

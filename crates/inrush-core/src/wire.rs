@@ -14,7 +14,7 @@ pub enum Encoding {
     /// NDJSON.
     #[default]
     Json,
-    /// Binary JSON, [`crate::encode::smile`].
+    /// Binary JSON: [`inrush_smile`].
     Smile,
 }
 

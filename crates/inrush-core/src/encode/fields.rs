@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use inrush_smile::DEPTH_MAX;
 use sonic_rs::{JsonType, JsonValueTrait};
 
-use super::smile::DEPTH_MAX;
 use crate::operation::FieldPath;
 
 /// Fields that are left out of documents, and which of them were met. Clones share it.

@@ -1,10 +1,10 @@
 //! JSON documents woven into an NDJSON bulk body: an action line before each of them.
 
 use bytes::Bytes;
+use inrush_smile::DEPTH_MAX;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::fields::{self, Dropped, NoScalar, Shallow, write_string};
-use super::smile::DEPTH_MAX;
 use crate::block::{DocBlock, DocMeta, Reject};
 use crate::items::{ItemBlock, NO_SHARD, RejectedRecord};
 use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, check_index_name};

@@ -2,7 +2,6 @@
 
 mod fields;
 mod json;
-pub mod smile;
 mod transcode;
 
 use std::borrow::Cow;

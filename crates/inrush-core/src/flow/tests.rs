@@ -7,11 +7,11 @@ mod resume;
 
 use std::collections::BTreeMap;
 
+use inrush_smile::SmileDecoder;
 use proptest::prelude::*;
 
 use super::*;
 use crate::block::{DocBlock, Record, Reject};
-use crate::encode::smile::SmileDecoder;
 use crate::encode::{Encoder, SmileWeaver};
 use crate::operation::{Action, Operations};
 use crate::outcome::{Attempt, Condition};

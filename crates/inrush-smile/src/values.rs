@@ -1,17 +1,20 @@
 //! String values that a document has more than once.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::token::{self, can_refer};
+use crate::token::{self, can_refer};
 
-/// Twice as many as there can be values, so that a free one is always near.
+/// Twice the number of values, so that a free slot is always near.
 const SLOTS: usize = 2 * token::SHARED_MAX as usize;
 
-/// The short string values of this document: where they were written, by their hash.
+/// The short string values of this document by hash, with their offsets in the output.
 #[derive(Debug)]
-pub(super) struct Values {
+pub(crate) struct Values {
     slots: Vec<Slot>,
-    /// Tells the table of this document, since it was emptied last, from all others.
+    /// Identifies the table of this document since the table was last cleared.
     epoch: u64,
     count: u32,
 }
@@ -20,26 +23,26 @@ pub(super) struct Values {
 struct Slot {
     epoch: u64,
     hash: u32,
-    /// Where its bytes begin in the output.
+    /// The offset of the value in the output.
     start: u32,
     reference: u16,
     len: u8,
 }
 
 impl Values {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Values { slots: vec![Slot::default(); SLOTS], epoch: 0, count: 0 }
     }
 
     /// Begins a document.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.epoch += 1;
         self.count = 0;
     }
 
-    /// What refers to the value that was written from `start` on, if the document had it before. If not, it can be referred to from now on.
-    /// At most 64 bytes.
-    pub(super) fn share(&mut self, written: &[u8], start: usize) -> Option<u32> {
+    /// Returns the reference of the value that was written from `start` on, if the document had it
+    /// before. Otherwise the value can be referred to from now on. At most 64 bytes.
+    pub(crate) fn share(&mut self, written: &[u8], start: usize) -> Option<u32> {
         let value = &written[start..];
         let hash = xxh3_64(value);
         let home = hash as usize % SLOTS;

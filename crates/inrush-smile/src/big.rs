@@ -1,9 +1,13 @@
-//! Whole numbers of any length: decimal digits to the bytes of the format and back. The work grows with the square of the length, which
-//! whoever calls has bounded.
+//! Whole numbers of any length: decimal digits to the bytes of the format, and back. The work grows
+//! with the square of the length, so the callers bound it.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 /// The shortest big-endian two's complement of a number. `digits` are ASCII digits.
-pub(super) fn to_bytes(negative: bool, digits: &[u8]) -> Vec<u8> {
-    // Little-endian.
+pub(crate) fn to_bytes(negative: bool, digits: &[u8]) -> Vec<u8> {
+    // The least significant limb comes first.
     let mut limbs: Vec<u32> = Vec::new();
     for chunk in digits.chunks(9) {
         let mut carry = 0_u64;
@@ -20,7 +24,7 @@ pub(super) fn to_bytes(negative: bool, digits: &[u8]) -> Vec<u8> {
             limbs.push(carry as u32);
         }
     }
-    // A limb more has room for the sign.
+    // One more limb holds the sign.
     limbs.push(0);
     if negative {
         negate(&mut limbs);
@@ -31,8 +35,8 @@ pub(super) fn to_bytes(negative: bool, digits: &[u8]) -> Vec<u8> {
     bytes[spare..].to_vec()
 }
 
-/// Whether the number is negative, and its decimal digits without leading zeros.
-pub(super) fn to_digits(bytes: &[u8]) -> (bool, String) {
+/// Returns whether the number is negative, and its decimal digits without leading zeros.
+pub(crate) fn to_digits(bytes: &[u8]) -> (bool, String) {
     let negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
     let sign = if negative { 0xFF } else { 0 };
     let mut limbs: Vec<u32> = bytes

@@ -1,36 +1,42 @@
-//! Field names: found again without being read, and written as references where the document has had them.
+//! Field names: recognized by one comparison, and written as references where the document has had
+//! them.
+
+use alloc::vec::Vec;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::output::Output;
-use super::text;
-use super::token::{self, can_refer};
-use super::{NAME_LEN_MAX, NotSmile};
+use crate::output::Output;
+use crate::text;
+use crate::token::{self, can_refer};
+use crate::{EncodeError, NAME_LEN_MAX};
 
-/// Beyond this the names of earlier documents are forgotten before the next one.
+/// Above these bounds the names of earlier documents are dropped before the next document.
 const KEPT_MAX: usize = 4096;
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// The empty name, which is never shared and stands for "none yet".
+/// The empty name. It is never shared, and also stands for "no name yet".
 const EMPTY: u32 = 0;
 
-/// The names of this and earlier documents. Which name follows which is remembered, because the next document most often has
-/// the same fields in the same order: then one comparison tells the name.
+/// The names of this and earlier documents.
+///
+/// Each name remembers its successors, because the next document usually has the same fields in the
+/// same order. Then one comparison recognizes a name.
 #[derive(Debug)]
-pub(super) struct Names {
-    /// Of each name its token, its bytes and a quote: what is written, and what stands in the document.
+pub(crate) struct Names {
+    /// For each name its token, its bytes and a quote. Token and bytes are written to the output;
+    /// bytes and quote are compared with the document.
     texts: Vec<u8>,
     names: Vec<Name>,
-    /// Open addressing; 0 is free, because the empty name needs no entry.
+    /// A hash table with open addressing. 0 marks a free slot, because the empty name has no entry.
     slots: Vec<u32>,
     previous: u32,
-    /// Tells the table of shared names of this document, since it was emptied last, from all others.
+    /// Identifies the reference table of this document since the table was last cleared.
     epoch: u64,
     count: u32,
-    /// The object that is being written, a new number for each.
+    /// The number of the object being written. Each object has its own.
     object: u64,
     objects: u64,
-    /// Which names the open objects have taken from which outer ones.
+    /// Names that open objects have taken from outer objects, with the outer object of each.
     taken: Vec<(u32, u64)>,
 }
 
@@ -39,20 +45,20 @@ struct Name {
     start: u32,
     /// Bytes of the name alone.
     len: u32,
-    /// The names that followed it, the last one first.
+    /// The names that followed this one, the most recent first.
     next: [u32; 2],
     /// The epoch in which `reference` is valid.
     epoch: u64,
     reference: u32,
-    /// The object that has it.
+    /// The innermost object that has the name.
     object: u64,
-    /// Whether it stands in the document as it is: without an escape.
+    /// Whether the document spells the name without an escape.
     plain: bool,
 }
 
 /// What an outer object gets back when an inner one ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outer {
+pub(crate) struct Outer {
     object: u64,
     taken: usize,
 }
@@ -76,6 +82,7 @@ impl Default for Names {
 }
 
 impl Names {
+    /// Drops all names.
     fn forget(&mut self) {
         self.texts.clear();
         self.texts.extend([token::NAME_EMPTY, b'"']);
@@ -87,7 +94,7 @@ impl Names {
     }
 
     /// Begins a document.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         if self.names.len() > KEPT_MAX || self.texts.len() > KEPT_BYTES_MAX {
             self.forget();
         }
@@ -96,23 +103,26 @@ impl Names {
         self.taken.clear();
     }
 
-    pub(super) fn open(&mut self) -> Outer {
+    /// Starts an object inside the current one.
+    pub(crate) fn open(&mut self) -> Outer {
         let outer = Outer { object: self.object, taken: self.taken.len() };
         self.objects += 1;
         self.object = self.objects;
         outer
     }
 
-    pub(super) fn close(&mut self, outer: Outer) {
+    /// Ends the current object and gives its names back to the outer one.
+    pub(crate) fn close(&mut self, outer: Outer) {
         self.object = outer.object;
         for (name, object) in self.taken.drain(outer.taken..) {
             self.names[name as usize].object = object;
         }
     }
 
-    /// Reads the name whose first byte after the opening quote is `at`, and writes it. Returns the byte after the closing quote.
+    /// Reads the name whose first byte after the opening quote is `at`, and writes it. Returns the
+    /// offset after the closing quote.
     #[inline]
-    pub(super) fn transcode(&mut self, json: &[u8], at: usize, out: &mut Output) -> Result<usize, NotSmile> {
+    pub(crate) fn transcode(&mut self, json: &[u8], at: usize, out: &mut Output) -> Result<usize, EncodeError> {
         let [first, second] = self.names[self.previous as usize].next;
         let (name, after) = if self.stands(first, &json[at..]) {
             (first, at + self.names[first as usize].len as usize + 1)
@@ -128,7 +138,7 @@ impl Names {
         self.previous = name;
         let entry = &mut self.names[name as usize];
         if entry.object == self.object {
-            return Err(NotSmile::DuplicateName { at });
+            return Err(EncodeError::DuplicateName { at });
         }
         self.taken.push((name, entry.object));
         entry.object = self.object;
@@ -136,12 +146,7 @@ impl Names {
         Ok(after)
     }
 
-    /// Writes a name that is not in the document's text.
-    pub(super) fn insert(&mut self, name: &str, out: &mut Output) {
-        let name = self.find(name.as_bytes());
-        self.write(name, out);
-    }
-
+    /// Whether `json` starts with this name and a quote.
     #[inline]
     fn stands(&self, name: u32, json: &[u8]) -> bool {
         let name = &self.names[name as usize];
@@ -149,17 +154,18 @@ impl Names {
         name.plain && json.starts_with(&self.texts[start..start + name.len as usize + 1])
     }
 
-    fn read(&mut self, json: &[u8], at: usize, out: &mut Output) -> Result<(u32, usize), NotSmile> {
+    fn read(&mut self, json: &[u8], at: usize, out: &mut Output) -> Result<(u32, usize), EncodeError> {
         let start = out.len();
         let after = text::copy(json, at, out)?.after;
         if out.len() - start > NAME_LEN_MAX {
-            return Err(NotSmile::NameTooLong { at });
+            return Err(EncodeError::NameTooLong { at });
         }
         let name = self.find(&out.written()[start..]);
         out.truncate(start);
         Ok((name, after))
     }
 
+    /// The number of this name, new or known.
     fn find(&mut self, name: &[u8]) -> u32 {
         if name.is_empty() {
             return EMPTY;

@@ -1,16 +1,19 @@
+//! Encoder and decoder together: documents, streams, limits and properties.
+
 use proptest::prelude::*;
 
-use super::*;
+use crate::output::Output;
+use crate::*;
 
 const BY_VALUE: SmileOptions = SmileOptions { shared_values: false, decimals: Decimals::ByValue };
 const SHARED: SmileOptions = SmileOptions { shared_values: true, decimals: Decimals::ByValue };
 
-fn encode(options: SmileOptions, json: &str) -> Result<Vec<u8>, NotSmile> {
+fn encode(options: SmileOptions, json: &str) -> Result<Vec<u8>, EncodeError> {
     let mut out = Vec::new();
     SmileEncoder::new(options).encode(json.as_bytes(), &mut out).map(|()| out)
 }
 
-fn decode(smile: &[u8]) -> Result<String, BadSmile> {
+fn decode(smile: &[u8]) -> Result<String, DecodeError> {
     let mut out = Vec::new();
     let read = SmileDecoder::default().decode(smile, &mut out)?;
     assert_eq!(read, smile.len());
@@ -21,7 +24,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// `expected`: what Jackson's generator wrote, in hexadecimal, after the header.
+/// `expected`: the output of Jackson's generator after the header, in hexadecimal.
 fn check(options: SmileOptions, json: &str, expected: &str) {
     let smile = encode(options, json).unwrap();
     let header = if options.shared_values { "3a290a03" } else { "3a290a01" };
@@ -133,7 +136,7 @@ fn what_is_no_json_is_refused() {
         "[\"\\ud800\"]",
         "[\"\u{1}\"]",
     ] {
-        assert!(matches!(encode(BY_VALUE, json), Err(NotSmile::Invalid { .. })), "{json}");
+        assert!(matches!(encode(BY_VALUE, json), Err(EncodeError::Invalid { .. })), "{json}");
     }
     let mut out = b"kept".to_vec();
     let error = SmileEncoder::new(BY_VALUE).encode(b"[\"\xff\"]", &mut out).unwrap_err();
@@ -151,7 +154,7 @@ fn a_name_twice_in_one_object_is_refused() {
         r#"{"":1,"":2}"#,
         r#"[{"a":1},{"b":{"a":{"b":1,"a":2}},"b":1}]"#,
     ] {
-        assert!(matches!(encode(BY_VALUE, json), Err(NotSmile::DuplicateName { .. })), "{json}");
+        assert!(matches!(encode(BY_VALUE, json), Err(EncodeError::DuplicateName { .. })), "{json}");
     }
     for json in
         [r#"{"a":{"a":{"a":1}},"b":{"a":1,"b":2}}"#, r#"[{"a":1},{"a":1}]"#, r#"{"a":[{"a":1},{"a":1}],"b":{"a":1}}"#]
@@ -164,7 +167,7 @@ fn a_name_twice_in_one_object_is_refused() {
 fn depth_is_bounded() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     assert_eq!(decode(&encode(BY_VALUE, &nested(DEPTH_MAX)).unwrap()).unwrap(), nested(DEPTH_MAX));
-    assert_eq!(encode(BY_VALUE, &nested(DEPTH_MAX + 1)), Err(NotSmile::TooDeep { at: DEPTH_MAX }));
+    assert_eq!(encode(BY_VALUE, &nested(DEPTH_MAX + 1)), Err(EncodeError::TooDeep { at: DEPTH_MAX }));
     let smile = [&b":)\n\x01"[..], &[token::START_ARRAY; DEPTH_MAX + 1]].concat();
     assert!(decode(&smile).unwrap_err().reason.contains("1000"));
 }
@@ -173,24 +176,14 @@ fn depth_is_bounded() {
 fn names_are_bounded() {
     let name = |len: usize| format!("{{\"{0}\":1,\"b\":{{\"{0}\":2}}}}", "a".repeat(len));
     assert_eq!(decode(&encode(BY_VALUE, &name(NAME_LEN_MAX)).unwrap()).unwrap(), name(NAME_LEN_MAX));
-    assert_eq!(encode(BY_VALUE, &name(NAME_LEN_MAX + 1)), Err(NotSmile::NameTooLong { at: 2 }));
+    assert_eq!(encode(BY_VALUE, &name(NAME_LEN_MAX + 1)), Err(EncodeError::NameTooLong { at: 2 }));
     let smile = [&b":)\n\x01\xFA\x34"[..], &[b'a'; 3 * NAME_LEN_MAX + 1], b"\xFC\xC2\xFB"].concat();
     assert!(decode(&smile).unwrap_err().reason.contains("50,000"));
 }
 
 #[test]
-fn updates_wrap_the_document() {
-    for (upsert, json) in [(false, r#"{"doc":{"doc":1}}"#), (true, r#"{"doc":{"doc":1},"doc_as_upsert":true}"#)] {
-        let mut out = Vec::new();
-        SmileEncoder::new(BY_VALUE).encode_update(br#"{"doc":1}"#, upsert, &mut out).unwrap();
-        assert_eq!(out, encode(BY_VALUE, json).unwrap());
-    }
-    assert!(SmileEncoder::new(BY_VALUE).encode_update(br#"{"doc":1},"#, false, &mut Vec::new()).is_err());
-}
-
-#[test]
 fn a_stream_of_documents_is_read_one_by_one() {
-    // The second has a header of its own, the third goes on with the names of the second.
+    // The second document has a header of its own; the third refers to names of the second.
     let mut stream = encode(BY_VALUE, r#"{"a":1}"#).unwrap();
     stream.push(SEPARATOR);
     stream.extend(encode(BY_VALUE, r#"{"b":2}"#).unwrap());
@@ -204,7 +197,7 @@ fn a_stream_of_documents_is_read_one_by_one() {
     assert_eq!(SmileDecoder::default().decode(&[0xC0], &mut Vec::new()).unwrap_err().reason, "no header");
 }
 
-/// Any JSON value whose text is the one that the decoder writes.
+/// Any JSON value whose text equals the text that the decoder writes.
 fn any_json() -> impl Strategy<Value = serde_json::Value> {
     let text = "[a-c\\\\\"é€😀\u{0}-\u{20}]{0,12}|[a-z]{60,70}|.*";
     let leaf = prop_oneof![
@@ -212,7 +205,7 @@ fn any_json() -> impl Strategy<Value = serde_json::Value> {
         any::<bool>().prop_map(Into::into),
         any::<i64>().prop_map(Into::into),
         (-40..40_i64).prop_map(Into::into),
-        // serde_json reads these exactly; all others are tested where numbers are.
+        // serde_json reads these exactly. number.rs tests all others.
         any::<i32>().prop_map(|n| (f64::from(n) / 16.0).into()),
         text.prop_map(Into::into),
     ];
@@ -236,7 +229,7 @@ proptest! {
             prop_assert!(!smile.contains(&0xFE) && !smile.contains(&0xFF));
             let back = decode(&smile).unwrap();
             prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&back).unwrap(), document);
-            // Text that was decoded is spelled as the server would.
+            // Decoded text is spelled as a server would spell it.
             let mut again = Vec::new();
             let options = SmileOptions { shared_values, decimals: Decimals::ByText };
             SmileEncoder::new(options).encode(back.as_bytes(), &mut again).unwrap();
@@ -249,7 +242,7 @@ proptest! {
         let smile = [&b":)\n"[..], &[options], &bytes].concat();
         let mut out = b"kept".to_vec();
         match SmileDecoder::default().decode(&smile, &mut out) {
-            // An exponent may be larger than what a number of serde_json takes.
+            // serde_json limits exponents, so the value is not built.
             Ok(read) => {
                 prop_assert!(read <= smile.len());
                 prop_assert!(serde_json::from_slice::<serde::de::IgnoredAny>(&out[4..]).is_ok());

@@ -1,25 +1,33 @@
 //! SMILE documents to JSON text.
 
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{DEPTH_MAX, NAME_LEN_MAX, big, decimal, token};
+use crate::{DEPTH_MAX, NAME_LEN_MAX, big, decimal, token};
 
-/// Bytes of the longest whole number, about 10,000 digits: what makes them takes time with the square of their length.
+/// Bytes of the longest whole number, about 10,000 digits. Decoding takes time with the square of
+/// the length.
 const BIG_LEN_MAX: usize = 4096;
 
 /// Why bytes are not a SMILE document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a SMILE document at byte {at}: {reason}")]
-pub struct BadSmile {
-    /// The offset in the bytes that were given.
+pub struct DecodeError {
+    /// The offset in the given bytes.
     pub at: usize,
-    /// What was found.
+    /// What was expected or found.
     pub reason: &'static str,
 }
 
-/// Turns SMILE documents into JSON text, as Jackson would: binary values become base64, numbers that JSON lacks become strings. It keeps the
-/// shared names and values from one document to the next only where the next has no header.
+/// Turns SMILE documents into the JSON text that Jackson would write: binary values become base64
+/// strings, and numbers that JSON lacks (NaN, infinities) become strings.
+///
+/// A document without a header may refer to names and values of the document before it; a header
+/// clears both.
 #[derive(Debug, Default)]
 pub struct SmileDecoder {
     /// The options of the last header.
@@ -36,21 +44,24 @@ enum Open {
 }
 
 impl SmileDecoder {
-    /// Appends the document at the start of `smile` as JSON text, without white space. Returns how many bytes it took, its end mark included if it
-    /// has one: the next document begins there. On an error nothing is appended.
+    /// Appends the document at the start of `smile` to `out` as JSON text without white space.
+    /// Returns the number of bytes read, including the end-of-content marker if there is one: the
+    /// next document starts there.
     ///
-    /// Refused beyond 1000 objects and arrays within each other, names of more than 50,000 characters, and whole numbers of about 10,000 digits: whoever made the bytes
-    /// decides neither about the stack nor, by references to a long name, much about the memory.
-    pub fn decode(&mut self, smile: &[u8], out: &mut Vec<u8>) -> Result<usize, BadSmile> {
+    /// # Errors
+    /// `smile` does not start with a SMILE document, or the document exceeds a limit of the
+    /// [crate](crate). `out` is unchanged then. The limits keep foreign input from exhausting the
+    /// stack, and from expanding a long name by references.
+    pub fn decode(&mut self, smile: &[u8], out: &mut Vec<u8>) -> Result<usize, DecodeError> {
         let before = out.len();
         let mut input = Input { bytes: smile, at: 0 };
         match self.document(&mut input, out) {
             Ok(()) => Ok(input.at),
             Err(reason) => {
                 out.truncate(before);
-                // What follows cannot refer to what was broken off.
+                // The next document cannot refer to one that was not decoded.
                 self.options = None;
-                Err(BadSmile { at: input.at, reason })
+                Err(DecodeError { at: input.at, reason })
             }
         }
     }
@@ -117,7 +128,7 @@ impl SmileDecoder {
             match input.byte()? {
                 token @ (token::START_ARRAY | token::START_OBJECT) => {
                     if self.open.len() == DEPTH_MAX {
-                        return Err("more than 1000 objects and arrays within each other");
+                        return Err("more than 1000 nested objects and arrays");
                     }
                     let object = token == token::START_OBJECT;
                     self.open.push(if object { Open::Object } else { Open::Array });
@@ -159,13 +170,14 @@ impl SmileDecoder {
                 return Ok(());
             }
             token::NAME_LONG => match input.until_end()? {
-                // Each reference to it writes it again. Others count characters, of up to three bytes.
+                // Each reference writes the name again. Other writers count characters, of up to
+                // three bytes.
                 name if name.len() <= 3 * NAME_LEN_MAX => utf8(name)?,
                 _ => return Err("a name of more than 50,000 characters"),
             },
             0x80..=0xBF => utf8(input.take(usize::from(token & 0x3F) + 1)?)?,
             0xC0..=0xF7 => utf8(input.take(usize::from(token & 0x3F) + 2)?)?,
-            _ => return Err("expected the name of a field"),
+            _ => return Err("expected a field name"),
         };
         write_string(text, out);
         if share {
@@ -175,7 +187,7 @@ impl SmileDecoder {
     }
 }
 
-/// Everything that has neither text nor parts.
+/// Writes a value that is neither a string with content nor a container.
 fn scalar(token: u8, input: &mut Input<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
     match token {
         token::EMPTY_STRING => out.extend_from_slice(b"\"\""),
@@ -232,7 +244,7 @@ fn write_base64(data: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// As Java's `BigDecimal.toString`.
+/// Writes a decimal as Java's `BigDecimal.toString` does.
 fn write_decimal(negative: bool, digits: &str, scale: i64, out: &mut Vec<u8>) {
     if negative {
         out.push(b'-');
@@ -243,7 +255,8 @@ fn write_decimal(negative: bool, digits: &str, scale: i64, out: &mut Vec<u8>) {
     } else if scale > 0 && power >= -6 {
         let zeros = (-power).max(0) as usize;
         out.extend((0..zeros).map(|_| b'0'));
-        // Either zeros come first, and the point after the first of them, or the digits reach before the point.
+        // Either leading zeros stand first and the point follows the first of them, or the digits
+        // reach before the point.
         let at = out.len() - zeros;
         out.extend_from_slice(digits.as_bytes());
         out.insert(at + (power.max(0) as usize) + 1, b'.');
@@ -281,10 +294,10 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, &'static str> {
-    std::str::from_utf8(bytes).map_err(|_| "a string that is not UTF-8")
+    core::str::from_utf8(bytes).map_err(|_| "a string that is not UTF-8")
 }
 
-/// Names or values that can be referred to.
+/// Names or values that references can point to.
 #[derive(Debug, Default)]
 struct Shared {
     texts: String,
@@ -306,7 +319,7 @@ impl Shared {
     }
 
     fn get(&self, reference: usize) -> Result<&str, &'static str> {
-        let end = *self.ends.get(reference).ok_or("a reference to nothing")?;
+        let end = *self.ends.get(reference).ok_or("a reference to an unknown name or value")?;
         let start = if reference == 0 { 0 } else { self.ends[reference - 1] };
         Ok(&self.texts[start..end])
     }
@@ -319,26 +332,27 @@ struct Input<'a> {
 
 impl<'a> Input<'a> {
     fn byte(&mut self) -> Result<u8, &'static str> {
-        let byte = *self.bytes.get(self.at).ok_or("it ends too early")?;
+        let byte = *self.bytes.get(self.at).ok_or("the bytes end too early")?;
         self.at += 1;
         Ok(byte)
     }
 
     fn take(&mut self, len: usize) -> Result<&'a [u8], &'static str> {
-        let taken = self.bytes[self.at..].get(..len).ok_or("it ends too early")?;
+        let taken = self.bytes[self.at..].get(..len).ok_or("the bytes end too early")?;
         self.at += len;
         Ok(taken)
     }
 
-    /// A long string, without its end mark.
+    /// Reads a long string without its end marker.
     fn until_end(&mut self) -> Result<&'a [u8], &'static str> {
-        let len = memchr::memchr(token::END_OF_STRING, &self.bytes[self.at..]).ok_or("a string without an end")?;
+        let len =
+            memchr::memchr(token::END_OF_STRING, &self.bytes[self.at..]).ok_or("a string without an end marker")?;
         let taken = self.take(len)?;
         self.at += 1;
         Ok(taken)
     }
 
-    /// A number with seven bits a byte and six in the last.
+    /// Reads a number with seven bits a byte and six bits in the last byte.
     fn variable(&mut self) -> Result<u64, &'static str> {
         let mut value = 0_u64;
         loop {
@@ -355,10 +369,10 @@ impl<'a> Input<'a> {
     }
 
     fn length(&mut self) -> Result<usize, &'static str> {
-        usize::try_from(self.variable()?).map_err(|_| "a length beyond all memory")
+        usize::try_from(self.variable()?).map_err(|_| "a length beyond the address space")
     }
 
-    /// So many groups of seven bits as one number.
+    /// Reads `count` groups of seven bits as one number.
     fn groups(&mut self, count: usize) -> Result<u64, &'static str> {
         self.take(count)?.iter().try_fold(0, |bits, &byte| match byte {
             0..0x80 => Ok(bits << 7 | u64::from(byte)),
@@ -366,23 +380,23 @@ impl<'a> Input<'a> {
         })
     }
 
-    /// The bytes of a whole number.
+    /// Reads the bytes of a whole number.
     fn big(&mut self) -> Result<Vec<u8>, &'static str> {
         match self.length()? {
             len @ 0..=BIG_LEN_MAX => self.seven_bit(len),
-            _ => Err("a number with more digits than are read"),
+            _ => Err("a whole number of more than 4096 bytes"),
         }
     }
 
-    /// Binary data of `len` bytes, of which each took eight bits of groups of seven.
+    /// Reads `len` bytes of binary data, stored as groups of seven bits.
     fn seven_bit(&mut self, len: usize) -> Result<Vec<u8>, &'static str> {
         let (whole, rest) = (len / 7, len % 7);
         let groups = whole.checked_mul(8).and_then(|groups| groups.checked_add(if rest > 0 { rest + 1 } else { 0 }));
-        let groups = self.take(groups.ok_or("a length beyond all memory")?)?;
+        let groups = self.take(groups.ok_or("a length beyond the address space")?)?;
         let mut data = Vec::with_capacity(len);
         for chunk in groups.chunks(8) {
             let count = chunk.len() - 1;
-            // The last byte has as many bits as are left, which are its low ones.
+            // The last group holds the remaining bits, in its low bits.
             let (last, first) = (u64::from(chunk[count]), &chunk[..count]);
             let bits = first.iter().fold(0, |bits, &byte| bits << 7 | u64::from(byte & 0x7F));
             let bits = bits << count | last & ((1 << count) - 1);

@@ -1,11 +1,14 @@
-//! Decimal text of floating point numbers, as Java writes it, which is what a server makes of them.
+//! Decimal text of floating-point numbers as Java writes it. Servers print numbers that way.
 
-use std::fmt::{LowerExp, Write};
-use std::str::FromStr;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt::{LowerExp, Write};
+use core::str::FromStr;
 
-/// Whether `whole.places` times ten to the `exponent` (ASCII digits) is the number that the double is read as again: its shortest decimal
-/// that no other double is nearer to. Of numbers below the normal range Java writes other decimals, so these are never exact.
-pub(super) fn is_exact(whole: &[u8], places: &[u8], exponent: i64, double: f64) -> bool {
+/// Whether the decimal `whole.places` x 10^`exponent` (ASCII digits) is the shortest decimal that
+/// is read as `double`. Java writes other decimals for subnormal numbers, so these are never exact.
+pub(crate) fn is_exact(whole: &[u8], places: &[u8], exponent: i64, double: f64) -> bool {
     let digits = || whole.iter().chain(places).copied();
     let leading = digits().take_while(|&digit| digit == b'0').count();
     let count = whole.len() + places.len();
@@ -17,22 +20,22 @@ pub(super) fn is_exact(whole: &[u8], places: &[u8], exponent: i64, double: f64) 
     }
     let trailing = digits().rev().take_while(|&digit| digit == b'0').count();
     let shortest = Shortest::of(double.abs(), false);
-    // Both as one digit before the point.
+    // Both decimals with one digit before the point.
     let power = exponent + whole.len() as i64 - 1 - leading as i64;
     power == i64::from(shortest.power) && digits().take(count - trailing).skip(leading).eq(shortest.digits())
 }
 
-/// Writes a double as Java's `Double.toString` does (since its version 19), in quotes where it is no number.
-pub(super) fn write_double(value: f64, out: &mut Vec<u8>) {
+/// Writes a double as Java's `Double.toString` does since Java 19. NaN and infinities are quoted.
+pub(crate) fn write_double(value: f64, out: &mut Vec<u8>) {
     write(value, value.is_subnormal(), value, out);
 }
 
-/// Writes a float as Java's `Float.toString` does (since its version 19), in quotes where it is no number.
-pub(super) fn write_float(value: f32, out: &mut Vec<u8>) {
+/// Writes a float as Java's `Float.toString` does since Java 19. NaN and infinities are quoted.
+pub(crate) fn write_float(value: f32, out: &mut Vec<u8>) {
     write(value, value.is_subnormal(), f64::from(value), out);
 }
 
-/// `wide` has the same value, to look at.
+/// `wide` is the same value as a double, for the checks.
 fn write<T: Float>(value: T, subnormal: bool, wide: f64, out: &mut Vec<u8>) {
     if wide.is_nan() {
         return out.extend_from_slice(b"\"NaN\"");
@@ -72,9 +75,10 @@ fn write<T: Float>(value: T, subnormal: bool, wide: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// A floating point number that can be written and read.
+/// A floating-point type that can be printed and parsed.
 trait Float: LowerExp + FromStr + PartialEq + Copy {
-    /// Of decimals with so many digits, at most one is read as any given number of the normal range.
+    /// Any decimal with at most this many digits survives a round trip through the type, in the
+    /// normal range.
     const SURE_DIGITS: usize;
 }
 
@@ -86,7 +90,8 @@ impl Float for f32 {
     const SURE_DIGITS: usize = f32::DIGITS as usize;
 }
 
-/// The fewest digits that tell a number from its neighbours: `d.ddd` times ten to the `power`, without a sign.
+/// The fewest digits that distinguish a number from its neighbours: `d.ddd` x 10^`power`, without a
+/// sign.
 struct Shortest {
     text: [u8; 24],
     len: usize,
@@ -97,12 +102,13 @@ impl Shortest {
     fn of<T: Float>(value: T, subnormal: bool) -> Self {
         let mut shortest = Self::read(format_args!("{value:e}"));
         if subnormal && shortest.len == 1 {
-            // Java takes the nearest of all with two digits.
+            // Java takes the nearest of all decimals with two digits.
             shortest = Self::read(format_args!("{value:.1e}"));
             shortest.len -= usize::from(shortest.len == 2 && shortest.text[1] == b'0');
         } else if subnormal || shortest.len > T::SURE_DIGITS {
-            // Of two that are equally near, Java takes the even one, and the standard library the upper one when it looks for the shortest. Where
-            // the neighbour below is nearer than the one above, the nearest can be none that is read back.
+            // Java rounds a tie to the even digit; the standard library rounds it up when it looks
+            // for the shortest decimal. Where the lower neighbour is nearer than the upper one, the
+            // nearest decimal may not be read back as the number.
             let nearest = format!("{value:.*e}", shortest.len - 1);
             if nearest.parse().is_ok_and(|back: T| back == value) {
                 shortest = Self::read(format_args!("{nearest}"));
@@ -111,10 +117,10 @@ impl Shortest {
         shortest
     }
 
-    fn read(text: std::fmt::Arguments<'_>) -> Self {
+    fn read(text: core::fmt::Arguments<'_>) -> Self {
         let mut shortest = Shortest { text: [0; 24], len: 0, power: 0 };
         let mut parts = Parts { shortest: &mut shortest, in_power: false, negative_power: false };
-        // Longer than the buffer is no such text: 17 digits at most.
+        // The text has at most 17 digits and fits into the buffer.
         let written = parts.write_fmt(text);
         debug_assert!(written.is_ok());
         if parts.negative_power {
@@ -128,7 +134,7 @@ impl Shortest {
     }
 }
 
-/// Takes a text such as `-1.25e-7` apart.
+/// Splits text such as `-1.25e-7` into digits and power.
 struct Parts<'a> {
     shortest: &'a mut Shortest,
     in_power: bool,
@@ -136,14 +142,14 @@ struct Parts<'a> {
 }
 
 impl Write for Parts<'_> {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
         for byte in text.bytes() {
             match byte {
                 b'e' => self.in_power = true,
                 b'-' => self.negative_power = self.in_power,
                 b'0'..=b'9' if self.in_power => self.shortest.power = self.shortest.power * 10 + i32::from(byte - b'0'),
                 b'0'..=b'9' => {
-                    *self.shortest.text.get_mut(self.shortest.len).ok_or(std::fmt::Error)? = byte;
+                    *self.shortest.text.get_mut(self.shortest.len).ok_or(core::fmt::Error)? = byte;
                     self.shortest.len += 1;
                 }
                 _ => {}

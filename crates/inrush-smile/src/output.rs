@@ -1,34 +1,36 @@
-//! The document that is being written.
+//! The output buffer of the document being written.
 
-use super::token;
+use alloc::vec::Vec;
 
-/// A buffer that is longer than what was written, so that eight bytes can be stored where fewer are meant.
+use crate::token;
+
+/// A buffer longer than its content, so that a store of eight bytes is allowed where fewer count.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(crate) struct Output {
     bytes: Vec<u8>,
     len: usize,
 }
 
 impl Output {
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.len = 0;
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn written(&self) -> &[u8] {
+    pub(crate) fn written(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// Takes back what was written after the first `len` bytes.
-    pub(super) fn truncate(&mut self, len: usize) {
+    /// Removes everything after the first `len` bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
         debug_assert!(len <= self.len);
         self.len = len;
     }
 
-    pub(super) fn set(&mut self, at: usize, byte: u8) {
+    pub(crate) fn set(&mut self, at: usize, byte: u8) {
         self.bytes[at] = byte;
     }
 
@@ -45,30 +47,30 @@ impl Output {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, byte: u8) {
+    pub(crate) fn push(&mut self, byte: u8) {
         self.room(1);
         self.bytes[self.len] = byte;
         self.len += 1;
     }
 
     #[inline]
-    pub(super) fn extend(&mut self, bytes: &[u8]) {
+    pub(crate) fn extend(&mut self, bytes: &[u8]) {
         self.room(bytes.len());
         self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
     }
 
-    /// The first `len` of eight bytes.
+    /// Appends the first `len` of eight bytes.
     #[inline]
-    pub(super) fn extend_word(&mut self, word: [u8; 8], len: usize) {
+    pub(crate) fn extend_word(&mut self, word: [u8; 8], len: usize) {
         self.room(8);
         self.bytes[self.len..self.len + 8].copy_from_slice(&word);
         self.len += len;
     }
 
-    /// A whole number below 2^63 in magnitude, in the shortest of the three forms.
+    /// Appends a whole number of at most 64 bits in the shortest of the three forms.
     #[inline]
-    pub(super) fn integer(&mut self, value: i64) {
+    pub(crate) fn integer(&mut self, value: i64) {
         let zigzag = ((value << 1) ^ (value >> 63)) as u64;
         if zigzag < 32 {
             return self.push(token::SMALL_INT + zigzag as u8);
@@ -77,8 +79,9 @@ impl Output {
         self.variable(zigzag);
     }
 
-    /// Seven bits a byte, the high ones first, and six in the last, which is marked by its high bit.
-    pub(super) fn variable(&mut self, value: u64) {
+    /// Appends a number with seven bits a byte, high bits first. The last byte has six bits and a
+    /// set high bit.
+    pub(crate) fn variable(&mut self, value: u64) {
         let mut bytes = [0; 10];
         let mut first = bytes.len() - 1;
         bytes[first] = 0x80 | (value & 0x3F) as u8;
@@ -92,7 +95,7 @@ impl Output {
     }
 
     #[inline]
-    pub(super) fn double(&mut self, value: f64) {
+    pub(crate) fn double(&mut self, value: f64) {
         let bits = value.to_bits();
         let mut bytes = [token::FLOAT_64; 11];
         for (n, byte) in bytes[1..].iter_mut().enumerate() {
@@ -101,8 +104,9 @@ impl Output {
         self.extend(&bytes);
     }
 
-    /// The length, then seven bits a byte. The bits of the last byte are its low ones, however many are left.
-    pub(super) fn binary(&mut self, data: &[u8]) {
+    /// Appends the length, then the data with seven bits a byte. The last byte holds the remaining
+    /// bits in its low bits.
+    pub(crate) fn binary(&mut self, data: &[u8]) {
         self.variable(data.len() as u64);
         for chunk in data.chunks(7) {
             let mut bits = 0_u64;
@@ -117,22 +121,6 @@ impl Output {
             }
             if left > 0 {
                 self.push(bits as u8 & ((1 << left) - 1));
-            }
-        }
-    }
-
-    /// A string value that is already at hand.
-    pub(super) fn string(&mut self, text: &str) {
-        match (text.len(), text.is_ascii()) {
-            (0, _) => self.push(token::EMPTY_STRING),
-            (len @ 1..=token::SHORT_VALUE_LEN_MAX, ascii) => {
-                self.push(if ascii { token::ASCII } else { token::UNICODE } + len as u8);
-                self.extend(text.as_bytes());
-            }
-            (_, ascii) => {
-                self.push(if ascii { token::LONG_ASCII } else { token::LONG_UNICODE });
-                self.extend(text.as_bytes());
-                self.push(token::END_OF_STRING);
             }
         }
     }

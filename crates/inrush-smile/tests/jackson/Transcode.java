@@ -15,9 +15,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Jackson's side of the comparison. Parts come in and go out as four bytes of length, the high ones first, and that many bytes; a length of -1 is
- * a part that could not be transcoded. Modes: encode (JSON to SMILE), encode-shared (with shared string values), encode-exact (decimals as
- * BigDecimal), decode (SMILE to JSON), forms (no input; SMILE documents of what no JSON becomes).
+ * Jackson's side of the comparison. Each part on standard input and output is a length of four bytes,
+ * high bytes first, and that many bytes. A length of -1 is a part that Jackson could not transcode.
+ *
+ * Modes: encode (JSON to SMILE), encode-shared (with shared string values), encode-exact (decimals as
+ * BigDecimal), decode (SMILE to JSON), forms (no input; SMILE documents that no JSON becomes).
  */
 public class Transcode {
     public static void main(String[] arguments) throws IOException {

@@ -1,22 +1,22 @@
-//! Strings: from the inside of a JSON string to plain UTF-8, eight bytes at a time.
+//! Strings: the inside of a JSON string to plain UTF-8, eight bytes at a time.
 
-use super::NotSmile;
-use super::output::Output;
+use crate::EncodeError;
+use crate::output::Output;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Where a string ended.
-pub(super) struct Text {
-    /// The byte after the closing quote.
-    pub(super) after: usize,
-    pub(super) ascii: bool,
+/// Where a string ended, and whether it is ASCII.
+pub(crate) struct Text {
+    /// The offset after the closing quote.
+    pub(crate) after: usize,
+    pub(crate) ascii: bool,
 }
 
-/// Appends the content of the string whose first byte after the opening quote is `at`. The input is UTF-8, which was checked for
-/// the document as a whole.
+/// Appends the content of the string whose first byte after the opening quote is `at`. The input is
+/// UTF-8: the encoder checked the document as a whole.
 #[inline]
-pub(super) fn copy(json: &[u8], mut at: usize, out: &mut Output) -> Result<Text, NotSmile> {
+pub(crate) fn copy(json: &[u8], mut at: usize, out: &mut Output) -> Result<Text, EncodeError> {
     let mut seen = 0;
     loop {
         let stop = match json[at..].first_chunk::<8>() {
@@ -45,29 +45,31 @@ pub(super) fn copy(json: &[u8], mut at: usize, out: &mut Output) -> Result<Text,
                     continue;
                 }
                 Some(&byte) => byte,
-                None => return Err(NotSmile::invalid(at, "the document ends inside of a string")),
+                None => return Err(EncodeError::invalid(at, "the document ends inside a string")),
             },
         };
         match stop {
             b'"' => return Ok(Text { after: at + 1, ascii: seen & HIGHS == 0 }),
             b'\\' => at = escape(json, at, out, &mut seen)?,
-            _ => return Err(NotSmile::invalid(at, "a control character inside of a string")),
+            _ => return Err(EncodeError::invalid(at, "a control character inside a string")),
         }
     }
 }
 
-/// How many bytes of the word come before the first quote, backslash or control character; 8 if it has none.
+/// The number of bytes before the first quote, backslash or control character in the word; 8 if
+/// there is none.
 #[inline]
 fn first_special(word: u64) -> usize {
-    // A byte with the high bit set is part of a character. A borrow can only spoil what comes after the first hit.
+    // A byte with its high bit set belongs to a multi-byte character. A borrow can only spoil bytes
+    // after the first hit.
     let zero = |x: u64| x.wrapping_sub(ONES) & !x;
     let control = word.wrapping_sub(ONES * 0x20) & !word;
     let special = zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5C)) | control;
     (special & HIGHS).trailing_zeros() as usize / 8
 }
 
-/// Appends the character that the escape at `at` stands for. Returns the byte after it.
-fn escape(json: &[u8], at: usize, out: &mut Output, seen: &mut u64) -> Result<usize, NotSmile> {
+/// Appends the character of the escape at `at`. Returns the offset after the escape.
+fn escape(json: &[u8], at: usize, out: &mut Output, seen: &mut u64) -> Result<usize, EncodeError> {
     let byte = match json.get(at + 1) {
         Some(&byte @ (b'"' | b'\\' | b'/')) => byte,
         Some(b'b') => 0x08,
@@ -82,31 +84,31 @@ fn escape(json: &[u8], at: usize, out: &mut Output, seen: &mut u64) -> Result<us
             *seen |= if character.is_ascii() { 0 } else { 0x80 };
             return Ok(after);
         }
-        _ => return Err(NotSmile::invalid(at, "an unknown escape inside of a string")),
+        _ => return Err(EncodeError::invalid(at, "an unknown escape inside a string")),
     };
     out.push(byte);
     Ok(at + 2)
 }
 
-/// The character of `\uXXXX`, or of two of them that make a surrogate pair.
-fn unicode(json: &[u8], at: usize) -> Result<(char, usize), NotSmile> {
+/// Reads `\uXXXX`, or two of them that form a surrogate pair.
+fn unicode(json: &[u8], at: usize) -> Result<(char, usize), EncodeError> {
     let unit = |at: usize| match json.get(at..at + 6) {
         Some([b'\\', b'u', digits @ ..]) => {
             digits.iter().try_fold(0, |unit, &digit| Some(unit << 4 | char::from(digit).to_digit(16)?))
         }
         _ => None,
     };
-    let first = unit(at).ok_or_else(|| NotSmile::invalid(at, "\\u is not followed by four hexadecimal digits"))?;
+    let first = unit(at).ok_or_else(|| EncodeError::invalid(at, "\\u is not followed by four hexadecimal digits"))?;
     let (code, after) = match (first, unit(at + 6)) {
         (0xD800..=0xDBFF, Some(second @ 0xDC00..=0xDFFF)) => {
             (0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00), at + 12)
         }
         _ => (first, at + 6),
     };
-    // Only half of a surrogate pair is no character.
+    // Half a surrogate pair is not a character.
     char::from_u32(code)
         .map(|character| (character, after))
-        .ok_or_else(|| NotSmile::invalid(at, "half a surrogate pair"))
+        .ok_or_else(|| EncodeError::invalid(at, "half a surrogate pair"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Our SMILE held against Jackson's, byte by byte: `scripts/jackson.sh` fetches the jars and sets their class path.
+//! The output of this crate and of Jackson, byte by byte. `scripts/jackson.sh` fetches the jars and
+//! sets the class path.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::print_stdout, reason = "a test reads files")]
 
 use std::fmt::Write as _;
@@ -6,9 +7,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use inrush_core::encode::smile::{DEPTH_MAX, Decimals, NotSmile, SmileDecoder, SmileEncoder, SmileOptions};
+use inrush_smile::{DEPTH_MAX, Decimals, EncodeError, SmileDecoder, SmileEncoder, SmileOptions};
 
-/// Each part as Jackson makes it, `None` where it cannot.
+/// Each part as Jackson transcodes it; `None` where Jackson cannot.
 fn jackson(mode: &str, parts: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
     let class_path = std::env::var("INRUSH_JACKSON").expect("run scripts/jackson.sh");
     let mut java = Command::new("java")
@@ -18,7 +19,7 @@ fn jackson(mode: &str, parts: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // It answers when it has read all.
+    // Jackson answers when it has read all parts.
     let mut input = java.stdin.take().unwrap();
     for part in parts {
         input.write_all(&(part.len() as u32).to_be_bytes()).unwrap();
@@ -38,7 +39,7 @@ fn jackson(mode: &str, parts: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
     results
 }
 
-fn encode(encoder: &mut SmileEncoder, json: &[u8]) -> Result<Vec<u8>, NotSmile> {
+fn encode(encoder: &mut SmileEncoder, json: &[u8]) -> Result<Vec<u8>, EncodeError> {
     let mut out = Vec::new();
     encoder.encode(json, &mut out).map(|()| out)
 }
@@ -50,7 +51,7 @@ fn decode(smile: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Encodes and decodes with both. Returns how many documents could be encoded.
+/// Encodes and decodes with both. Returns how many documents were encoded.
 fn check(what: &str, documents: &[Vec<u8>]) -> usize {
     let mut done = 0;
     for (shared_values, mode) in [(false, "encode"), (true, "encode-shared")] {
@@ -58,11 +59,13 @@ fn check(what: &str, documents: &[Vec<u8>]) -> usize {
         assert_eq!(theirs.len(), documents.len());
         let back = jackson("decode", &theirs.iter().flatten().cloned().collect::<Vec<_>>());
         let mut back = back.into_iter();
-        let mut encoder = SmileEncoder::new(SmileOptions { shared_values, decimals: Decimals::ByValue });
+        let mut encoder = SmileEncoder::new(
+            SmileOptions::default().with_shared_values(shared_values).with_decimals(Decimals::ByValue),
+        );
         done = 0;
         for (document, theirs) in documents.iter().zip(theirs) {
             let text = || String::from_utf8_lossy(&document[..document.len().min(2000)]);
-            // Whatever Jackson wrote, we read as it does.
+            // The decoder reads whatever Jackson wrote, as Jackson does.
             if let Some(theirs) = &theirs {
                 let json = back.next().unwrap().unwrap();
                 assert_eq!(String::from_utf8_lossy(&decode(theirs)), String::from_utf8_lossy(&json), "{what}, {mode}");
@@ -107,7 +110,7 @@ fn real_documents() {
     assert_eq!(check("dvf", &dvf), dvf.len());
 }
 
-/// The rows of a table without quotes as JSON, with numbers where cells are some.
+/// The rows of a table without quotes as JSON. Numeric cells become numbers.
 fn rows(table: &str, separator: char) -> Vec<Vec<u8>> {
     let mut lines = table.lines();
     let names: Vec<&str> = lines.next().unwrap().split(separator).collect();
@@ -138,13 +141,13 @@ fn the_json_test_suite() {
         .filter(|(name, _)| name.ends_with(".json"))
         .collect();
     all.sort();
-    let mut encoder = SmileEncoder::new(SmileOptions { decimals: Decimals::ByValue, ..SmileOptions::default() });
+    let mut encoder = SmileEncoder::new(SmileOptions::default().with_decimals(Decimals::ByValue));
     for (name, document) in &all {
         let found = encode(&mut encoder, document);
         match (&name[..2], &found) {
             ("y_", Ok(_)) | ("n_", Err(_)) | ("i_", _) => {}
-            // What JSON leaves open, or SMILE cannot say.
-            ("y_", Err(NotSmile::DuplicateName { .. } | NotSmile::Inexact { .. })) => {
+            // Behaviour that JSON leaves open, or documents without an exact SMILE form.
+            ("y_", Err(EncodeError::DuplicateName { .. } | EncodeError::Inexact { .. })) => {
                 assert!(
                     name.contains("duplicated")
                         || name.contains("negative_zero")
@@ -175,7 +178,8 @@ fn generated_documents() {
             documents.push(format!("{{{name}:{text},\"x\":[{text},{text},\"\\u00e9\\ud83d\\ude00\"]}}"));
         }
     }
-    // Beyond what can be shared, so that the tables are emptied, and past the references that are left out.
+    // More names and values than can be shared, so that the tables are cleared and reserved
+    // references are skipped.
     for count in [30, 31, 32, 63, 64, 65, 253, 254, 255, 256, 257, 300, 511, 512, 1023, 1024, 1025, 1500, 3000] {
         let values = strings(count, &|n| format!("v{n}"));
         let again = strings(count, &|n| format!("v{}", n * 7 % count));
@@ -201,7 +205,7 @@ fn generated_documents() {
     }
     numbers.extend((-330..310).map(|power| format!("1.7e{power}")));
     numbers.push("8".repeat(1000));
-    // A generator of numbers that look random and are the same in every run.
+    // Pseudo-random numbers, the same in every run.
     let mut state = 1_u64;
     for _ in 0..20_000 {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -1,4 +1,5 @@
-//! How fast NDJSON becomes SMILE on one core, and how large: `smile_speed REPEAT FILE…` writes CSV, one line for each file, option and run.
+//! Measures how fast NDJSON becomes SMILE on one core, and how large it is. `speed REPEAT FILE…`
+//! writes CSV, one line for each file, option and run.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -8,11 +9,11 @@
 
 use std::time::Instant;
 
-use inrush_core::encode::smile::{Decimals, SmileDecoder, SmileEncoder, SmileOptions};
+use inrush_smile::{Decimals, SmileDecoder, SmileEncoder, SmileOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let repeat: u32 = arguments.next().ok_or("how often?")?.parse()?;
+    let repeat: u32 = arguments.next().ok_or("usage: speed REPEAT FILE…")?.parse()?;
     println!(
         "file,direction,shared_values,decimals,run,documents,not_smile,json_bytes,smile_bytes,wall_s,cpu_s,json_mb_per_cpu_s"
     );
@@ -23,13 +24,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             [(false, Decimals::ByText), (false, Decimals::ByValue), (true, Decimals::ByText)]
         {
             for run in 0..repeat {
-                let mut encoder = SmileEncoder::new(SmileOptions { shared_values, decimals });
+                let mut encoder = SmileEncoder::new(
+                    SmileOptions::default().with_shared_values(shared_values).with_decimals(decimals),
+                );
                 let (mut out, mut documents, mut refused, mut bytes) = (Vec::new(), 0_u64, 0_u64, 0);
                 let begin = Clock::start()?;
                 for line in memchr_lines(&json) {
                     documents += 1;
                     refused += u64::from(encoder.encode(line, &mut out).is_err());
-                    // As a loader's blocks, so that the output stays in the cache.
+                    // As in a loader, so that the output stays in the cache.
                     if out.len() > 1 << 19 {
                         bytes += out.len();
                         out.clear();
@@ -44,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 );
             }
         }
-        let mut encoder = SmileEncoder::new(SmileOptions { shared_values: false, decimals: Decimals::ByValue });
+        let mut encoder = SmileEncoder::new(SmileOptions::default().with_decimals(Decimals::ByValue));
         let mut smile = Vec::new();
         let mut documents = 0;
         for line in memchr_lines(&json) {
@@ -73,7 +76,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Wall time, and time on a processor, which others on the machine change less.
+/// Wall time and processor time. Other programs on the machine disturb the latter less.
 struct Clock {
     wall: Instant,
     cpu: f64,
@@ -89,7 +92,7 @@ impl Clock {
     }
 }
 
-/// What this thread has had of a processor (Linux).
+/// The processor time of this thread (Linux), seconds.
 fn cpu_seconds() -> Result<f64, Box<dyn std::error::Error>> {
     let nanoseconds = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     Ok(nanoseconds.split(' ').next().unwrap_or_default().parse::<f64>()? / 1e9)

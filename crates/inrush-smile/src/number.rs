@@ -1,53 +1,55 @@
-//! Numbers: JSON text to the shortest form that says the same.
+//! Numbers: JSON text to the shortest exact form.
 
-use super::decimal;
-use super::output::Output;
-use super::{Decimals, NotSmile, big, token};
+use alloc::vec::Vec;
 
-/// Digits of the longest whole number that is written. Servers refuse longer ones, in either format.
+use crate::decimal;
+use crate::output::Output;
+use crate::{Decimals, EncodeError, big, token};
+
+/// Digits of the longest whole number that is written. Servers refuse longer ones in either format.
 const DIGITS_MAX: usize = 1000;
 
-/// Powers of ten that a double holds exactly.
+/// Powers of ten that a double represents exactly.
 const TENS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
     1e21, 1e22,
 ];
 
-/// Writes the number that begins at `at`. Returns the byte after it.
+/// Writes the number at `at`. Returns the offset after it.
 #[inline]
-pub(super) fn transcode(json: &[u8], at: usize, decimals: Decimals, out: &mut Output) -> Result<usize, NotSmile> {
+pub(crate) fn transcode(json: &[u8], at: usize, decimals: Decimals, out: &mut Output) -> Result<usize, EncodeError> {
     let negative = json[at] == b'-';
     let first = at + usize::from(negative);
     let mut value = 0;
     let after = digits(json, first, &mut value);
     let count = after - first;
     if count == 0 || (count > 1 && json[first] == b'0') {
-        return Err(NotSmile::invalid(at, "a number that is none"));
+        return Err(EncodeError::invalid(at, "not a JSON number"));
     }
     if let Some(b'.' | b'e' | b'E') = json.get(after) {
         return fraction(json, at, after, value, decimals, out);
     }
     if negative && value == 0 && count == 1 {
-        return Err(NotSmile::Inexact { at });
+        return Err(EncodeError::Inexact { at });
     }
-    // 18 digits are always less than 2^63.
+    // Any 18 digits are less than 2^63.
     if count <= 18 {
         out.integer(if negative { -(value as i64) } else { value as i64 });
         return Ok(after);
     }
     let text = &json[at..after];
-    match std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()) {
+    match core::str::from_utf8(text).ok().and_then(|text| text.parse().ok()) {
         Some(value) => out.integer(value),
         None if count <= DIGITS_MAX => {
             out.push(token::BIG_INTEGER);
             out.binary(&big::to_bytes(negative, &json[first..after]));
         }
-        None => return Err(NotSmile::Inexact { at }),
+        None => return Err(EncodeError::Inexact { at }),
     }
     Ok(after)
 }
 
-/// The rest of a number whose whole part has been read up to `point`.
+/// Writes a number with a point or an exponent. `value` holds the digits up to `point`.
 fn fraction(
     json: &[u8],
     at: usize,
@@ -55,7 +57,7 @@ fn fraction(
     mut value: u64,
     decimals: Decimals,
     out: &mut Output,
-) -> Result<usize, NotSmile> {
+) -> Result<usize, EncodeError> {
     let first = at + usize::from(json[at] == b'-');
     let mut after = point;
     let mut places = 0;
@@ -63,7 +65,7 @@ fn fraction(
         after = digits(json, point + 1, &mut value);
         places = after - point - 1;
         if places == 0 {
-            return Err(NotSmile::invalid(at, "a number without digits after its point"));
+            return Err(EncodeError::invalid(at, "a number without digits after its point"));
         }
     }
     let mantissa = after;
@@ -74,9 +76,9 @@ fn fraction(
         let mut size = 0;
         after = digits(json, begin, &mut size);
         if after == begin {
-            return Err(NotSmile::invalid(at, "a number without digits in its exponent"));
+            return Err(EncodeError::invalid(at, "a number without digits in its exponent"));
         }
-        // Whatever is longer is out of reach.
+        // Longer exponents are out of range in any case.
         exponent = if after - begin > 9 { 1 << 40 } else { size as i64 };
         if json[begin - 1] == b'-' {
             exponent = -exponent;
@@ -86,15 +88,16 @@ fn fraction(
     let count = point - first + places;
     let quick = count <= 19 && value < 1_000_000_000_000_000 && (-22..=22).contains(&power);
     let double = if quick {
-        // Both operands are exact, so the one rounding is the right one, and 15 digits always come back from a double.
+        // Both operands are exact, so the single rounding is correct; 15 digits always survive a
+        // round trip through a double (Clinger 1990).
         let magnitude = match power {
             0.. => value as f64 * TENS[power as usize],
             _ => value as f64 / TENS[-power as usize],
         };
         Some(if json[at] == b'-' { -magnitude } else { magnitude })
     } else {
-        // The grammar was checked, and that of the library is wider.
-        let text = std::str::from_utf8(&json[at..after]).ok();
+        // The grammar was checked above; the library's is wider.
+        let text = core::str::from_utf8(&json[at..after]).ok();
         let (whole, places) = (&json[first..point], &json[mantissa - places..mantissa]);
         let double = text.and_then(|text| text.parse().ok());
         double.filter(|&double| decimal::is_exact(whole, places, exponent, double))
@@ -107,46 +110,48 @@ fn fraction(
         (Decimals::ByValue, Some(double)) => out.double(double),
         (Decimals::ByText, Some(double)) if as_java(double) => out.double(double),
         (Decimals::ByText, _) if after == mantissa => return big_decimal(json, at, point, after, out),
-        _ => return Err(NotSmile::Inexact { at }),
+        _ => return Err(EncodeError::Inexact { at }),
     }
     Ok(after)
 }
 
-/// Whether Java writes the double as it stands in the document.
+/// Whether Java prints the double as the document spells it.
 fn is_java(text: &[u8], double: f64) -> bool {
     let mut written = Vec::new();
     decimal::write_double(double, &mut written);
     written == text
 }
 
-/// Writes a number without an exponent as a BigDecimal, which has the same text unless it begins with many zeros.
-fn big_decimal(json: &[u8], at: usize, point: usize, after: usize, out: &mut Output) -> Result<usize, NotSmile> {
+/// Writes a number without an exponent as a BigDecimal, which prints the same digits unless the
+/// number has many leading zeros.
+fn big_decimal(json: &[u8], at: usize, point: usize, after: usize, out: &mut Output) -> Result<usize, EncodeError> {
     let negative = json[at] == b'-';
     let places = after - point - 1;
     let mut digits = json[at + usize::from(negative)..point].to_vec();
     digits.extend_from_slice(&json[point + 1..after]);
     let zeros = digits.iter().take(digits.len() - 1).take_while(|&&digit| digit == b'0').count();
     let digits = &digits[zeros..];
-    // Java writes what is below a millionth with an exponent, and has no BigDecimal that is -0.
+    // Java prints values below a millionth with an exponent, and BigDecimal has no -0.
     if digits.len() + 6 <= places || digits.len() > DIGITS_MAX || (negative && digits == b"0") {
-        return Err(NotSmile::Inexact { at });
+        return Err(EncodeError::Inexact { at });
     }
     out.push(token::BIG_DECIMAL);
-    // Zigzag, which is twice the number if that is positive.
+    // The scale in zigzag form, which is twice a positive number.
     out.variable(2 * places as u64);
     out.binary(&big::to_bytes(negative, digits));
     Ok(after)
 }
 
-/// Whether Java writes the double that `first..after`, with at most 15 digits and no exponent, is read as, in the same way: from 0.001 to 9,999,999
-/// without a superfluous zero, all others with an exponent.
+/// Whether Java prints the double of `first..after` (at most 15 digits, no exponent) as the
+/// document spells it. Java prints 0.001 to 9,999,999 without superfluous zeros, and all others
+/// with an exponent.
 fn plain(json: &[u8], first: usize, point: usize, after: usize) -> bool {
     let places = &json[point + 1..after];
     let at_least_a_thousandth = json[first] != b'0' || places.iter().take(3).any(|&digit| digit != b'0');
     point - first <= 7 && (places.len() == 1 || (at_least_a_thousandth && !places.ends_with(b"0")))
 }
 
-/// Reads digits into `value`, which wraps after the 19th. Returns the byte after them.
+/// Reads digits into `value`, which wraps after the 19th. Returns the offset after them.
 #[inline]
 fn digits(json: &[u8], mut at: usize, value: &mut u64) -> usize {
     while let Some(digit) = json.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10) {
@@ -160,15 +165,15 @@ fn digits(json: &[u8], mut at: usize, value: &mut u64) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::SmileDecoder;
     use super::*;
+    use crate::SmileDecoder;
 
     fn transcoded(text: &str, decimals: Decimals) -> Result<Vec<u8>, String> {
         let mut out = Output::default();
         match transcode(text.as_bytes(), 0, decimals, &mut out) {
             Ok(after) if after == text.len() => Ok(out.written().to_vec()),
             Ok(after) => Err(format!("only {after} bytes")),
-            Err(NotSmile::Inexact { .. }) => Err("inexact".into()),
+            Err(EncodeError::Inexact { .. }) => Err("inexact".into()),
             Err(e) => Err(e.to_string()),
         }
     }
@@ -233,7 +238,7 @@ mod tests {
         ] {
             assert!(transcoded(text, Decimals::ByText).is_ok(), "{text}");
         }
-        // 110 with two places.
+        // 1.10 is 110 with two places.
         assert_eq!(transcoded("1.10", Decimals::ByText).unwrap(), [token::BIG_DECIMAL, 0x84, 0x81, 0x37, 0]);
         let spelled = [
             "-1.10",
