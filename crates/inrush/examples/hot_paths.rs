@@ -12,10 +12,10 @@ use arrow_array::{Float64Array, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use inrush::source::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush::transport::gzip::{Gzip, GzipLevel};
-use inrush_core::encode::smile::{Decimals, SmileOptions};
 use inrush_core::encode::{Encoder, SmileWeaver};
 use inrush_core::reply::BulkReply;
 use inrush_core::{Action, Operations};
+use inrush_smile::{Decimals, SmileOptions};
 
 type Error = Box<dyn std::error::Error>;
 
@@ -64,7 +64,7 @@ fn take(case: &str, file: &Path) -> Result<u64, Error> {
         "ndjson" | "csv" | "parquet" => {}
         "ndjson-id" => operations.id = Some("id".parse()?),
         "ndjson-smile" => {
-            weaver = Some(SmileWeaver::new(SmileOptions { shared_values: false, decimals: Decimals::ByValue }));
+            weaver = Some(SmileWeaver::new(SmileOptions::default().with_decimals(Decimals::ByValue)));
         }
         _ => return Err(format!("no such case: {case}").into()),
     }

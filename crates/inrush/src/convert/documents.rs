@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use inrush_core::encode::smile::{NotSmile, SEPARATOR, SmileEncoder, SmileOptions};
 use inrush_core::encode::{Encoder, SmileWeaver};
 use inrush_core::{IndexTemplate, Operations};
+use inrush_smile::{EncodeError, SEPARATOR, SmileEncoder, SmileOptions};
 
 use super::{BulkLines, ConvertError, Converted, for_each_block};
 use crate::source::Source;
@@ -33,7 +33,7 @@ pub(super) fn smile(source: &mut dyn Source, out: &mut impl Write) -> Result<Con
         buffer.clear();
         for record in 0..block.records.len() {
             encoder.encode(block.record(record), &mut buffer).map_err(|error| match error {
-                NotSmile::Inexact { .. } => rows.error(record, format!("{error}: {AS_JSON}")),
+                EncodeError::Inexact { .. } => rows.error(record, format!("{error}: {AS_JSON}")),
                 error => rows.error(record, error.to_string()),
             })?;
             buffer.push(SEPARATOR);
