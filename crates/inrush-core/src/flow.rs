@@ -312,8 +312,8 @@ impl Flow {
     }
 
     /// The plan without what is tried or measured for a moment, below the server's limit: what to send such a load with another time.
-    pub fn plan_stands(&self) -> Plan {
-        let plan = self.tuner.stands();
+    pub fn steady_plan(&self) -> Plan {
+        let plan = self.tuner.steady_plan();
         Plan { batch_bytes: plan.batch_bytes.min(self.body_limit), ..plan }
     }
 

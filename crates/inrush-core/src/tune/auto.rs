@@ -18,11 +18,11 @@ use crate::time::Time;
 
 /// Documents that may be rejected without a reaction, as a part of all.
 const REJECTED: f64 = 0.0025;
-/// See [`Auto::change_pause`].
+/// See [`AutoTuner::change_pause`].
 const CHANGE_PAUSE: Duration = Duration::from_secs(3);
 
 /// See [`super`] and docs/tuner.md.
-pub struct Auto {
+pub struct AutoTuner {
     knobs: Knobs,
     plan: Plan,
     decisions: VecDeque<Decision>,
@@ -137,11 +137,11 @@ struct Evidence {
     loss: Option<String>,
 }
 
-impl Auto {
+impl AutoTuner {
     /// Begins small and doubles.
     pub fn new(bounds: Bounds) -> Self {
         let knobs = Knobs::new(bounds);
-        Auto {
+        AutoTuner {
             plan: knobs.start(),
             knobs,
             decisions: VecDeque::new(),
@@ -275,12 +275,12 @@ impl Auto {
     }
 }
 
-impl Tuner for Auto {
+impl Tuner for AutoTuner {
     fn plan(&self) -> Plan {
         self.plan
     }
 
-    fn stands(&self) -> Plan {
+    fn steady_plan(&self) -> Plan {
         match &self.phase {
             Phase::Drain { back, .. } => *back,
             Phase::Trial(trial) => self.knobs.within(&trial.current),
@@ -301,17 +301,17 @@ impl Tuner for Auto {
         }
         if sample.outcome == Outcome::TooLarge {
             let starting = matches!(self.phase, Phase::Start);
-            let stands = self.interrupt();
+            let steady = self.interrupt();
             if starting {
                 self.phase = Phase::Start;
             }
-            let to = self.knobs.limit_body(&stands, sample.bytes);
+            let to = self.knobs.limit_body(&steady, sample.bytes);
             (self.rate, self.best) = (None, None);
             return self.decide(now, to, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
         let under_way = self.under_way();
-        let stands = self.stands();
-        let fewest = self.knobs.more(&stands, loss::CUT) == stands;
+        let steady = self.steady_plan();
+        let fewest = self.knobs.more(&steady, loss::CUT) == steady;
         if let Some(verdict) = self.loss.handle(now, sample, under_way, (self.plan.in_flight, fewest)) {
             return self.handle_loss(now, verdict);
         }

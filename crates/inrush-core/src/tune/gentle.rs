@@ -46,7 +46,7 @@ const REJECTED_MOST: f64 = 0.01;
 
 /// Holds the mean wall time below a bound: measures what a request takes alone, adds requests step by step while there is room, takes
 /// some away at once when there is not, and remembers where that was.
-pub struct Considerate {
+pub struct GentleTuner {
     knobs: Knobs,
     bound: f64,
     plan: Plan,
@@ -67,12 +67,12 @@ pub struct Considerate {
     why: String,
 }
 
-impl Considerate {
+impl GentleTuner {
     /// Begins with one request.
     pub fn new(bounds: Bounds, gentle: Gentle) -> Self {
         let knobs = Knobs::new(bounds);
         let start = knobs.start();
-        Considerate {
+        GentleTuner {
             plan: knobs.with_in_flight(&start, 1),
             knobs,
             bound: gentle.latency_growth.max(1.0),
@@ -206,12 +206,12 @@ impl Considerate {
     }
 }
 
-impl Tuner for Considerate {
+impl Tuner for GentleTuner {
     fn plan(&self) -> Plan {
         self.plan
     }
 
-    fn stands(&self) -> Plan {
+    fn steady_plan(&self) -> Plan {
         self.back.map_or(self.plan, |back| self.knobs.with_in_flight(&self.plan, back))
     }
 

@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-pub use auto::Auto;
-pub use gentle::{Considerate, Gentle};
+pub use auto::AutoTuner;
+pub use gentle::{Gentle, GentleTuner};
 pub use wire::{WireKnobs, WireTuner};
 
 /// How large requests are, and how many are under way.
@@ -123,7 +123,7 @@ pub trait Tuner: Send {
     fn plan(&self) -> Plan;
 
     /// The plan that stands while something else is tried or measured for a moment: what to give to somebody who asks for the best plan.
-    fn stands(&self) -> Plan {
+    fn steady_plan(&self) -> Plan {
         self.plan()
     }
 

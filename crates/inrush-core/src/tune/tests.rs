@@ -17,7 +17,7 @@ fn bounds() -> Bounds {
 }
 
 fn auto_within(bounds: Bounds) -> Box<dyn Tuner> {
-    Box::new(Auto::new(bounds))
+    Box::new(AutoTuner::new(bounds))
 }
 
 fn auto() -> Box<dyn Tuner> {
@@ -161,24 +161,24 @@ fn a_source_that_pauses_is_no_cluster_that_stalls() {
     model.run_until(60.0);
     model.cluster.source = 0.0;
     model.run_until(70.0);
-    let plan = model.loaders[0].tuner.stands();
+    let plan = model.loaders[0].tuner.steady_plan();
     let mut busy = Model::new(Cluster::default(), vec![auto()]);
     busy.run_until(70.0);
-    let usual = busy.loaders[0].tuner.stands();
+    let usual = busy.loaders[0].tuner.steady_plan();
     let under_way = |plan: Plan| plan.batch_bytes as f64 * f64::from(plan.in_flight);
     assert!(under_way(plan) < 2.0 * under_way(usual), "{plan:?}, {usual:?}");
 }
 
 #[test]
-fn a_probe_is_not_what_stands() {
+fn an_experiment_does_not_change_the_steady_plan() {
     let mut model = model(&Cluster::default());
     model.run_until(10.0);
     let mut probes = 0;
     for step in 0..2500 {
         model.run_until(10.0 + 0.02 * f64::from(step));
         let tuner = &model.loaders[0].tuner;
-        probes += u32::from(tuner.plan() != tuner.stands());
-        assert!(tuner.stands().in_flight >= 4, "half of what keeps four threads busy: {:?}", tuner.stands());
+        probes += u32::from(tuner.plan() != tuner.steady_plan());
+        assert!(tuner.steady_plan().in_flight >= 4, "half of what keeps four threads busy: {:?}", tuner.steady_plan());
     }
     assert!(probes > 0);
 }
@@ -190,7 +190,7 @@ fn bodies_do_not_run_away_where_only_they_can_grow() {
         let mut model = Model::new(Cluster::default(), vec![auto_within(fixed)]);
         model.run_until(10.0);
         at_least(model.run_until(60.0)[0] / best_of(&Cluster::default(), &[in_flight]), 0.95);
-        let plan = model.loaders[0].tuner.stands();
+        let plan = model.loaders[0].tuner.steady_plan();
         assert!(plan.batch_bytes <= 8 * MIB, "{plan:?}: {}", model.loaders[0].tuner.why());
     }
 }
@@ -218,15 +218,15 @@ fn a_cluster_that_becomes_slow_is_no_stall_even_with_one_request() {
 }
 
 #[test]
-fn nobody_there_for_a_while_leaves_the_plan_as_it_was() {
+fn a_cluster_that_is_away_for_a_while_leaves_the_plan_unchanged() {
     let mut model = model(&Cluster::default());
     model.run_until(30.0);
-    let before = model.loaders[0].tuner.stands();
+    let before = model.loaders[0].tuner.steady_plan();
     model.cluster.away = true;
     model.run_until(90.0);
     model.cluster.away = false;
     model.run_until(91.0);
-    let after = model.loaders[0].tuner.stands();
+    let after = model.loaders[0].tuner.steady_plan();
     assert!(Knobs::under_way(&after) > 0.4 * Knobs::under_way(&before), "{before:?}, {after:?}");
     at_least(model.run_until(100.0)[0] / best_fixed(&Cluster::default()), 0.9);
 }
@@ -293,7 +293,7 @@ fn loaders_share() {
 
 #[test]
 fn gentle_keeps_the_wall_time_low() {
-    let tuner = Considerate::new(bounds(), Gentle::default());
+    let tuner = GentleTuner::new(bounds(), Gentle::default());
     let mut model = Model::new(Cluster { noise: 0.0, ..Cluster::default() }, vec![Box::new(tuner)]);
     model.run_until(60.0);
     // Four threads: more than five requests would queue for longer than was allowed.
@@ -303,7 +303,7 @@ fn gentle_keeps_the_wall_time_low() {
 
 #[test]
 fn gentle_learns_that_a_cluster_has_become_slower_for_good() {
-    let tuner = Considerate::new(bounds(), Gentle::default());
+    let tuner = GentleTuner::new(bounds(), Gentle::default());
     let mut model = Model::new(Cluster { noise: 0.0, ..Cluster::default() }, vec![Box::new(tuner)]);
     model.run_until(60.0);
     model.cluster.per_mib *= 4.0;
@@ -379,7 +379,7 @@ proptest! {
     fn plans_stay_within_the_bounds(samples in prop::collection::vec(sample(), 1..400), gentle in any::<bool>()) {
         let bounds = Bounds { batch_bytes: (1 << 16, 1 << 25), batch_docs: 9, in_flight: (2, 60), memory: 1 << 27 };
         let tuner = || -> Box<dyn Tuner> {
-            if gentle { Box::new(Considerate::new(bounds, Gentle::default())) } else { auto_within(bounds) }
+            if gentle { Box::new(GentleTuner::new(bounds, Gentle::default())) } else { auto_within(bounds) }
         };
         let (mut one, mut two) = (tuner(), tuner());
         let mut now = Time::START;

@@ -3,7 +3,7 @@
 use super::super::knobs::Knobs;
 use super::super::trial::{Trial, Verdict};
 use super::super::window::Window;
-use super::{Auto, Phase};
+use super::{AutoTuner, Phase};
 use crate::time::Time;
 
 /// How many times more than keeps the cluster busy is under way when sizes are compared.
@@ -17,7 +17,7 @@ const STALLS_FEW: f64 = 0.25;
 /// So much less than usual is no matter of chance.
 const HELD_UP: f64 = 0.8;
 
-impl Auto {
+impl AutoTuner {
     /// Compares bodies of double or half the size, with the same bytes under way: enough of them that fewer and larger requests
     /// still keep the cluster busy.
     pub(super) fn begin_trial(&mut self, now: Time, wall: f64, body: f64) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::knobs::Knobs;
 use super::super::window::Window;
-use super::{Auto, CHANGE_PAUSE, Cause, Phase};
+use super::{AutoTuner, CHANGE_PAUSE, Cause, Phase};
 use crate::time::Time;
 
 /// Measuring the unloaded wall time costs two or three wall times at three quarters of the rate: it is done no more often than this.
@@ -15,7 +15,7 @@ const SURELY_NO_QUEUE: f64 = 0.93;
 /// Where it takes less than this part, the queue was mostly ours.
 const OWN_QUEUE: f64 = 0.7;
 
-impl Auto {
+impl AutoTuner {
     pub(super) fn begin_drain(&mut self, now: Time, loaded: f64, growth: f64, cause: Cause) {
         let back = self.plan;
         let little = self.knobs.drained(&back, growth);

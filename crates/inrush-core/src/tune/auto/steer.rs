@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::delay::Delay;
 use super::super::knobs::Knobs;
 use super::super::window::Window;
-use super::{Auto, Cause, Phase};
+use super::{AutoTuner, Cause, Phase};
 use crate::time::Time;
 use crate::tune::{Plan, Sample};
 
@@ -36,7 +36,7 @@ const STALL_HALF_LIFE_SECONDS: f64 = 20.0;
 const PER_STALL: f64 = 0.6;
 const STALLS_MOST: f64 = 8.0;
 
-impl Auto {
+impl AutoTuner {
     pub(super) fn start(&mut self, now: Time, window: &Window, wall: f64) {
         let body = window.body();
         if !window.accepted() {
