@@ -6,7 +6,7 @@ use std::time::Duration;
 
 pub use inrush_core::rate::Rate;
 pub use inrush_core::tune::Gentle;
-use inrush_core::tune::{Auto, Bounds, Considerate, Fixed, Plan, Tuner};
+use inrush_core::tune::{AutoTuner, Bounds, Fixed, GentleTuner, Plan, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
 pub use inrush_core::{Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
@@ -530,8 +530,8 @@ impl Limits {
             _ => {
                 let bounds = self.bounds(body_bytes_max);
                 match self.gentle {
-                    Some(gentle) => Box::new(Considerate::new(bounds, gentle)),
-                    None => Box::new(Auto::new(bounds)),
+                    Some(gentle) => Box::new(GentleTuner::new(bounds, gentle)),
+                    None => Box::new(AutoTuner::new(bounds)),
                 }
             }
         }

@@ -185,7 +185,7 @@ impl End {
         if settled && !resumed && tally.counts.docs_read > 0 {
             warnings.extend(self.dropped.warnings());
         }
-        let plan = flow.plan_stands();
+        let plan = flow.steady_plan();
         let mut settled: BTreeMap<u32, u64> = BTreeMap::new();
         for ((source, _), watermark) in flow.watermarks() {
             *settled.entry(source.0).or_default() += watermark.docs;

@@ -186,7 +186,7 @@ impl Loader {
         }
         let bounds = config.sending_limits().bounds(prepared.preflight.body_bytes_max);
         let trace =
-            trace.map(|trace| trace.begin(&Header::new(config.limits.controller(), bounds, flow.plan_stands())));
+            trace.map(|trace| trace.begin(&Header::new(config.limits.controller(), bounds, flow.steady_plan())));
         let (sender, events) = mpsc::unbounded_channel();
         let mut checkpointer = None;
         if opened.is_some() {
