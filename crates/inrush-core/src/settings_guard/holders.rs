@@ -14,7 +14,7 @@ pub const DEAD_AFTER: Duration = Duration::from_secs(60);
 
 /// What is known of a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum Liveness {
     Alive,
     /// Not observed for long enough; known at this time at the latest.
     UnknownUntil(Time),
@@ -77,34 +77,34 @@ impl Observer {
         }
     }
 
-    pub(super) fn holder(&self, now: Time, id: &str) -> Life {
+    pub(super) fn holder(&self, now: Time, id: &str) -> Liveness {
         self.life(now, id, id)
     }
 
-    pub(super) fn restorer(&self, now: Time, id: &str) -> Life {
+    pub(super) fn restorer(&self, now: Time, id: &str) -> Liveness {
         match self.life(now, id, &format!("restoring {id}")) {
             // One step forward is no promise of the next.
-            Life::Alive if !self.known_alive.contains(id) => {
+            Liveness::Alive if !self.known_alive.contains(id) => {
                 let since = self.seen.get(&format!("restoring {id}")).map_or(now, |seen| seen.since);
-                Life::UnknownUntil(since + self.dead_after)
+                Liveness::UnknownUntil(since + self.dead_after)
             }
             life => life,
         }
     }
 
-    fn life(&self, now: Time, id: &str, key: &str) -> Life {
+    fn life(&self, now: Time, id: &str, key: &str) -> Liveness {
         if self.known_dead.contains(id) {
-            return Life::Dead;
+            return Liveness::Dead;
         }
         if self.known_alive.contains(id) {
-            return Life::Alive;
+            return Liveness::Alive;
         }
         match self.seen.get(key) {
-            Some(seen) if seen.changed && seen.since == now => Life::Alive,
-            Some(seen) if now.since(seen.since) >= self.dead_after => Life::Dead,
-            Some(seen) if seen.changed => Life::Alive,
-            Some(seen) => Life::UnknownUntil(seen.since + self.dead_after),
-            None => Life::UnknownUntil(now + self.dead_after),
+            Some(seen) if seen.changed && seen.since == now => Liveness::Alive,
+            Some(seen) if now.since(seen.since) >= self.dead_after => Liveness::Dead,
+            Some(seen) if seen.changed => Liveness::Alive,
+            Some(seen) => Liveness::UnknownUntil(seen.since + self.dead_after),
+            None => Liveness::UnknownUntil(now + self.dead_after),
         }
     }
 }
@@ -112,7 +112,7 @@ impl Observer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::lease::Holder;
+    use crate::settings_guard::lease::Holder;
 
     fn lease(beat: u64) -> Lease {
         let holders = BTreeMap::from([("a".to_owned(), Holder { beat })]);
@@ -124,27 +124,27 @@ mod tests {
     }
 
     #[test]
-    fn only_a_counter_that_rises_is_life() {
+    fn only_a_rising_counter_shows_life() {
         let version = Version { seq_no: 1, primary_term: 1 };
         let mut observer = Observer::new(DEAD_AFTER);
         observer.look(at(5), &lease(7), version);
-        assert_eq!(observer.holder(at(64), "a"), Life::UnknownUntil(at(65)));
-        assert_eq!(observer.holder(at(65), "a"), Life::Dead);
+        assert_eq!(observer.holder(at(64), "a"), Liveness::UnknownUntil(at(65)));
+        assert_eq!(observer.holder(at(65), "a"), Liveness::Dead);
         observer.look(at(66), &lease(8), version);
-        assert_eq!(observer.holder(at(100), "a"), Life::Alive);
+        assert_eq!(observer.holder(at(100), "a"), Liveness::Alive);
         observer.look(at(100), &lease(8), version);
-        assert_eq!(observer.holder(at(126), "a"), Life::Dead);
+        assert_eq!(observer.holder(at(126), "a"), Liveness::Dead);
         observer.know("a", true);
-        assert_eq!(observer.holder(at(1000), "a"), Life::Alive);
+        assert_eq!(observer.holder(at(1000), "a"), Liveness::Alive);
         observer.know("a", false);
-        assert_eq!(observer.holder(at(66), "a"), Life::Dead);
-        assert_eq!(Observer::new(Duration::ZERO).holder(at(0), "b"), Life::UnknownUntil(at(0)));
+        assert_eq!(observer.holder(at(66), "a"), Liveness::Dead);
+        assert_eq!(Observer::new(Duration::ZERO).holder(at(0), "b"), Liveness::UnknownUntil(at(0)));
     }
 
     #[test]
-    fn without_patience_whoever_is_seen_is_dead() {
+    fn with_no_time_allowed_every_holder_seen_is_dead() {
         let mut observer = Observer::new(Duration::ZERO);
         observer.look(at(0), &lease(1), Version { seq_no: 1, primary_term: 1 });
-        assert_eq!(observer.holder(at(0), "a"), Life::Dead);
+        assert_eq!(observer.holder(at(0), "a"), Liveness::Dead);
     }
 }

@@ -16,8 +16,8 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-pub use commands::{Command, Outcome, Over, Reply};
+pub use commands::{Command, Outcome, Precondition, Reply};
 pub use holders::{DEAD_AFTER, HEARTBEAT};
 pub use lease::{Change, Changes, Holder, Lease, Phase, Settings, Version};
 pub use machine::Guard;
-pub use policy::Job;
+pub use policy::LoadProfile;

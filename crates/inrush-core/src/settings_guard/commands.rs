@@ -30,7 +30,7 @@ pub enum Command {
         /// Its content.
         lease: Lease,
         /// What it may replace.
-        over: Over,
+        over: Precondition,
     },
     /// Delete the lease if it is still this version.
     DeleteLease {
@@ -53,9 +53,9 @@ pub enum Command {
 
 /// What a write of the lease may replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum Precondition {
     /// Only if there is none (`op_type=create`).
-    Nothing,
+    Absent,
     /// Only this version (`if_seq_no`, `if_primary_term`).
     Version(Version),
 }

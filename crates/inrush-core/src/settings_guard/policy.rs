@@ -45,7 +45,7 @@ const FLUSH_LARGE_BYTES: u64 = 1 << 30;
 
 /// What is known of a load before it begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Job {
+pub struct LoadProfile {
     /// Bytes of the sources, where that is known. A load of unknown size is treated as a small one: it may be a trickle that
     /// lasts for days, during which replicas and refreshes matter.
     pub bytes_total: Option<u64>,
@@ -61,7 +61,7 @@ pub struct Job {
     pub block_writes: bool,
 }
 
-impl Job {
+impl LoadProfile {
     fn at_least(&self, bytes: u64) -> bool {
         self.bytes_total.is_some_and(|total| total >= bytes)
     }
@@ -73,13 +73,13 @@ impl Job {
     }
 }
 
-/// The values that `job` is to run with, by setting, as far as they differ from what is set.
-pub fn wanted(job: &Job, settings: &Settings) -> BTreeMap<&'static str, String> {
+/// The values that `load` is to run with, by setting, as far as they differ from what is set.
+pub fn wanted(load: &LoadProfile, settings: &Settings) -> BTreeMap<&'static str, String> {
     let mut wanted = BTreeMap::new();
-    if job.block_writes && settings.effective(BLOCK_WRITES) != Some("true") {
+    if load.block_writes && settings.effective(BLOCK_WRITES) != Some("true") {
         wanted.insert(BLOCK_WRITES, "true".to_owned());
     }
-    if job.at_least(LARGE_BYTES_MIN) {
+    if load.at_least(LARGE_BYTES_MIN) {
         // What is longer already, or off, stays.
         if interval(settings.effective(REFRESH)).is_some_and(|now| now < Duration::from_secs(REFRESH_LARGE_SECONDS)) {
             wanted.insert(REFRESH, REFRESH_LARGE.to_owned());
@@ -93,10 +93,10 @@ pub fn wanted(job: &Job, settings: &Settings) -> BTreeMap<&'static str, String> 
             wanted.insert(MERGE_THROTTLE, "false".to_owned());
         }
     }
-    if job.async_translog && !settings.effective(DURABILITY).is_some_and(|now| now.eq_ignore_ascii_case("async")) {
+    if load.async_translog && !settings.effective(DURABILITY).is_some_and(|now| now.eq_ignore_ascii_case("async")) {
         wanted.insert(DURABILITY, "async".to_owned());
     }
-    if replicas_off(job, settings) {
+    if replicas_off(load, settings) {
         if settings.set.get(AUTO_EXPAND).is_some_and(|on| on != "false") {
             // It would set the replicas again at once.
             wanted.insert(AUTO_EXPAND, "false".to_owned());
@@ -114,11 +114,11 @@ pub fn wanted(job: &Job, settings: &Settings) -> BTreeMap<&'static str, String> 
 
 /// Each replica indexes every document again, so without them a load is up to as many times faster; a node that is lost
 /// meanwhile takes its documents along, so an index that holds something keeps them unless somebody said otherwise.
-fn replicas_off(job: &Job, settings: &Settings) -> bool {
+fn replicas_off(load: &LoadProfile, settings: &Settings) -> bool {
     // With segment replication replicas do not index; little would be won.
     let replicas_index = settings.effective("index.replication.type") != Some("SEGMENT");
-    let have_a_place = job.data_nodes != Some(1);
-    job.replicas_off || (job.empty && replicas_index && have_a_place && job.at_least(REPLICAS_BYTES_MIN))
+    let have_a_place = load.data_nodes != Some(1);
+    load.replicas_off || (load.empty && replicas_index && have_a_place && load.at_least(REPLICAS_BYTES_MIN))
 }
 
 fn needs_replicas(copies: &str) -> bool {
@@ -175,7 +175,7 @@ fn bytes(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const LARGE: Job = Job {
+    const LARGE: LoadProfile = LoadProfile {
         bytes_total: Some(LARGE_BYTES_MIN),
         empty: false,
         replicas_off: false,
@@ -184,16 +184,16 @@ mod tests {
         block_writes: false,
     };
 
-    fn check(job: Job, set: &[(&str, &str)], defaults: &[(&str, &str)], expected: &[(&str, &str)]) {
+    fn check(load: LoadProfile, set: &[(&str, &str)], defaults: &[(&str, &str)], expected: &[(&str, &str)]) {
         let map = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let settings = Settings { set: map(set), defaults: map(defaults) };
-        let found = wanted(&job, &settings);
+        let found = wanted(&load, &settings);
         let found: Vec<(&str, &str)> = found.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        assert_eq!(found, expected, "{job:?} {set:?}");
+        assert_eq!(found, expected, "{load:?} {set:?}");
     }
 
     #[test]
-    fn replicas_come_with_any_number_but_none() {
+    fn any_number_but_zero_brings_replicas() {
         let brings = |name: &str, value: Option<&str>| {
             brings_replicas(&BTreeMap::from([(name.to_owned(), value.map(str::to_owned))]))
         };
@@ -206,12 +206,12 @@ mod tests {
     #[test]
     fn small_loads_and_those_of_unknown_size_leave_everything() {
         for bytes_total in [None, Some(REPLICAS_BYTES_MIN - 1)] {
-            let job = Job { bytes_total, empty: true, ..LARGE };
-            check(job, &[(REPLICAS, "1")], &[], &[]);
-            assert!(job.changes_nothing());
+            let load = LoadProfile { bytes_total, empty: true, ..LARGE };
+            check(load, &[(REPLICAS, "1")], &[], &[]);
+            assert!(load.changes_nothing());
         }
         assert!(!LARGE.changes_nothing());
-        assert!(!Job { replicas_off: true, ..Job::default() }.changes_nothing());
+        assert!(!LoadProfile { replicas_off: true, ..LoadProfile::default() }.changes_nothing());
     }
 
     #[test]
@@ -230,35 +230,35 @@ mod tests {
     }
 
     #[test]
-    fn the_translog_is_async_only_where_somebody_says_so() {
-        let job = Job { async_translog: true, ..Job::default() };
+    fn the_translog_is_async_only_on_request() {
+        let load = LoadProfile { async_translog: true, ..LoadProfile::default() };
         let on = [(DURABILITY, "async")];
-        assert!(!job.changes_nothing());
-        check(job, &[], &[(DURABILITY, "REQUEST")], &on);
-        check(job, &[(DURABILITY, "request")], &[], &on);
-        check(job, &[(DURABILITY, "ASYNC")], &[], &[]);
+        assert!(!load.changes_nothing());
+        check(load, &[], &[(DURABILITY, "REQUEST")], &on);
+        check(load, &[(DURABILITY, "request")], &[], &on);
+        check(load, &[(DURABILITY, "ASYNC")], &[], &[]);
         check(LARGE, &[(REFRESH, "-1"), (MERGE_THROTTLE, "false")], &[(FLUSH_THRESHOLD, "10gb")], &[]);
     }
 
     #[test]
     fn an_index_that_is_replaced_takes_no_writes() {
-        let job = Job { block_writes: true, ..Job::default() };
-        assert!(!job.changes_nothing());
-        check(job, &[(REPLICAS, "1")], &[(BLOCK_WRITES, "false")], &[(BLOCK_WRITES, "true")]);
-        check(job, &[(BLOCK_WRITES, "true")], &[], &[]);
+        let load = LoadProfile { block_writes: true, ..LoadProfile::default() };
+        assert!(!load.changes_nothing());
+        check(load, &[(REPLICAS, "1")], &[(BLOCK_WRITES, "false")], &[(BLOCK_WRITES, "true")]);
+        check(load, &[(BLOCK_WRITES, "true")], &[], &[]);
     }
 
     #[test]
-    fn replicas_are_off_where_nothing_can_be_lost_or_somebody_says_so() {
-        let job = Job { bytes_total: Some(REPLICAS_BYTES_MIN), empty: true, ..LARGE };
+    fn replicas_are_off_if_nothing_can_be_lost_or_on_request() {
+        let load = LoadProfile { bytes_total: Some(REPLICAS_BYTES_MIN), empty: true, ..LARGE };
         let off = [(REPLICAS, "0")];
-        check(job, &[(REPLICAS, "1")], &[], &off);
-        check(Job { empty: false, ..job }, &[(REPLICAS, "1")], &[], &[]);
-        check(Job { data_nodes: Some(1), ..job }, &[(REPLICAS, "1")], &[], &[]);
-        check(job, &[(REPLICAS, "1"), ("index.replication.type", "SEGMENT")], &[], &[]);
-        check(job, &[(REPLICAS, "0")], &[], &[]);
-        check(job, &[(REPLICAS, "0"), (WAIT_FOR_ACTIVE, "2")], &[], &[]);
-        let said = Job { replicas_off: true, ..Job::default() };
+        check(load, &[(REPLICAS, "1")], &[], &off);
+        check(LoadProfile { empty: false, ..load }, &[(REPLICAS, "1")], &[], &[]);
+        check(LoadProfile { data_nodes: Some(1), ..load }, &[(REPLICAS, "1")], &[], &[]);
+        check(load, &[(REPLICAS, "1"), ("index.replication.type", "SEGMENT")], &[], &[]);
+        check(load, &[(REPLICAS, "0")], &[], &[]);
+        check(load, &[(REPLICAS, "0"), (WAIT_FOR_ACTIVE, "2")], &[], &[]);
+        let said = LoadProfile { replicas_off: true, ..LoadProfile::default() };
         check(
             said,
             &[(REPLICAS, "2"), (AUTO_EXPAND, "0-all"), (WAIT_FOR_ACTIVE, "2")],

@@ -79,7 +79,7 @@ pub struct Version {
 
 /// Where the settings of a change stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum SettingState {
     Original,
     Applied,
     /// Somebody else has set it meanwhile: it is theirs now.
@@ -87,14 +87,14 @@ pub(super) enum Standing {
 }
 
 impl Change {
-    pub(super) fn standing(&self, name: &str, settings: &Settings) -> Standing {
+    pub(super) fn state(&self, name: &str, settings: &Settings) -> SettingState {
         let now = settings.set.get(name);
         if now == Some(&self.applied) {
-            Standing::Applied
+            SettingState::Applied
         } else if now == self.original.as_ref() {
-            Standing::Original
+            SettingState::Original
         } else {
-            Standing::Foreign
+            SettingState::Foreign
         }
     }
 }

@@ -7,7 +7,7 @@ use super::policy::{AUTO_EXPAND, LARGE_BYTES_MIN, REFRESH, REPLICAS};
 use super::*;
 use crate::time::Time;
 
-const LARGE: Job = Job {
+const LARGE: LoadProfile = LoadProfile {
     bytes_total: Some(LARGE_BYTES_MIN),
     empty: false,
     replicas_off: false,
@@ -78,7 +78,7 @@ fn stop(guard: &mut Guard, lease: Lease) {
 }
 
 #[test]
-fn not_set_is_put_back_as_not_set() {
+fn a_setting_without_a_value_is_reset() {
     let mut guard = Guard::hold("a".into(), "x".into(), LARGE);
     let lease = join(&mut guard, &[]);
     assert_eq!(lease.changes[REFRESH], Change { original: None, applied: "60s".into() });
@@ -95,7 +95,7 @@ fn not_set_is_put_back_as_not_set() {
 }
 
 #[test]
-fn what_somebody_else_has_set_meanwhile_is_theirs() {
+fn a_setting_changed_by_others_is_not_restored() {
     let mut guard = Guard::hold("a".into(), "x".into(), LARGE);
     let lease = join(&mut guard, &[(REFRESH, "5s")]);
     put(&mut guard);
@@ -109,8 +109,8 @@ fn what_somebody_else_has_set_meanwhile_is_theirs() {
 
 #[test]
 fn refused_replicas_leave_the_rest() {
-    let job = Job { replicas_off: true, ..LARGE };
-    let mut guard = Guard::hold("a".into(), "x".into(), job);
+    let profile = LoadProfile { replicas_off: true, ..LARGE };
+    let mut guard = Guard::hold("a".into(), "x".into(), profile);
     let before = [(AUTO_EXPAND, "0-all"), (REPLICAS, "2")];
     let lease = join(&mut guard, &before);
     assert_eq!(put(&mut guard).len(), 3);
@@ -129,8 +129,8 @@ fn refused_replicas_leave_the_rest() {
 }
 
 #[test]
-fn what_cannot_be_put_back_stays_in_the_lease() {
-    let mut guard = Guard::hold("a".into(), "x".into(), Job { replicas_off: true, ..LARGE });
+fn settings_that_cannot_be_restored_stay_in_the_lease() {
+    let mut guard = Guard::hold("a".into(), "x".into(), LoadProfile { replicas_off: true, ..LARGE });
     let lease = join(&mut guard, &[(REPLICAS, "1")]);
     put(&mut guard);
     guard.handle(NOW, Reply::Put);
@@ -151,7 +151,7 @@ fn what_cannot_be_put_back_stays_in_the_lease() {
 }
 
 #[test]
-fn whoever_may_not_write_the_lease_changes_nothing() {
+fn a_guard_that_may_not_write_the_lease_changes_nothing() {
     let mut guard = Guard::hold("a".into(), "x".into(), LARGE);
     guard.poll();
     guard.handle(NOW, Reply::Lease(None));
@@ -164,7 +164,7 @@ fn whoever_may_not_write_the_lease_changes_nothing() {
 }
 
 #[test]
-fn a_share_is_left_to_those_who_live_and_taken_from_the_dead() {
+fn live_holders_keep_the_lease_and_dead_ones_do_not() {
     let lease = |holders: &[&str]| Lease {
         index: "x".into(),
         phase: Phase::Held,
@@ -227,7 +227,7 @@ fn a_lease_that_was_deleted_by_hand_does_not_lose_the_originals() {
 }
 
 #[test]
-fn a_recovery_waits_for_a_sign_of_life() {
+fn a_recovery_waits_for_a_heartbeat() {
     let lease = |beat| Lease {
         index: "x".into(),
         phase: Phase::Held,

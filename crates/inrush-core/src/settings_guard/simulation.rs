@@ -24,11 +24,11 @@ impl Cluster {
         Cluster { settings: settings.map(|(k, v)| (k.to_owned(), v.to_owned())).into(), ..Cluster::default() }
     }
 
-    fn obey(&mut self, command: Command) -> Reply {
+    fn execute(&mut self, command: Command) -> Reply {
         let version = |seq_no| Version { seq_no, primary_term: 1 };
-        let fits = |lease: &Option<(Lease, u64)>, over: Over| match (lease, over) {
-            (None, Over::Nothing) => true,
-            (Some((_, seq_no)), Over::Version(version)) => *seq_no == version.seq_no,
+        let fits = |lease: &Option<(Lease, u64)>, over: Precondition| match (lease, over) {
+            (None, Precondition::Absent) => true,
+            (Some((_, seq_no)), Precondition::Version(version)) => *seq_no == version.seq_no,
             _ => false,
         };
         match command {
@@ -42,7 +42,7 @@ impl Cluster {
                 self.lease = Some((lease, self.seq_no));
                 Reply::Written(version(self.seq_no))
             }
-            Command::DeleteLease { version } if fits(&self.lease, Over::Version(version)) => {
+            Command::DeleteLease { version } if fits(&self.lease, Precondition::Version(version)) => {
                 self.lease = None;
                 Reply::Deleted
             }
@@ -144,7 +144,7 @@ impl World {
                     next.beat_all();
                 }
                 let actor = &mut next.actors[at];
-                let mut reply = next.cluster.obey(command);
+                let mut reply = next.cluster.execute(command);
                 if let Move::StepWithoutReply = what {
                     actor.lost_replies = actor.lost_replies.checked_sub(1)?;
                     reply = Reply::Failed("no answer".into());
@@ -186,7 +186,7 @@ fn run(guard: &mut Guard, cluster: &mut Cluster, now: &mut Time) {
         if let Command::Wait { until } = &command {
             *now = *until;
         }
-        let reply = cluster.obey(command);
+        let reply = cluster.execute(command);
         guard.handle(*now, reply);
     }
     panic!("no end: {guard:#?}");
@@ -247,8 +247,8 @@ fn hash(state: &impl Debug) -> u64 {
 }
 
 fn loader(name: &str, bytes: u64) -> Actor {
-    let job = Job { bytes_total: Some(bytes), empty: true, data_nodes: Some(2), ..Job::default() };
-    Actor::new(Guard::hold(name.into(), "x".into(), job))
+    let profile = LoadProfile { bytes_total: Some(bytes), empty: true, data_nodes: Some(2), ..LoadProfile::default() };
+    Actor::new(Guard::hold(name.into(), "x".into(), profile))
 }
 
 fn world(actors: impl Into<Vec<Actor>>) -> World {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::time::Duration;
 
-use super::commands::{Command, Outcome, Over, Purpose, Puts, Reply};
-use super::holders::{DEAD_AFTER, Life, Observer};
-use super::lease::{Change, Changes, Holder, Lease, Phase, Settings, Standing, Version};
-use super::policy::{self, Job};
+use super::commands::{Command, Outcome, Precondition, Purpose, Puts, Reply};
+use super::holders::{DEAD_AFTER, Liveness, Observer};
+use super::lease::{Change, Changes, Holder, Lease, Phase, SettingState, Settings, Version};
+use super::policy::{self, LoadProfile};
 use crate::time::Time;
 
 /// How often a guard that waits for a sign of life looks at the lease.
@@ -47,7 +47,7 @@ enum Stage {
     /// The end of a wait.
     Wait,
     /// None: it has ended.
-    Over,
+    Ended,
 }
 
 /// The guard of one index, for one load or one recovery.
@@ -55,7 +55,7 @@ enum Stage {
 pub struct Guard {
     me: String,
     index: String,
-    job: Job,
+    profile: LoadProfile,
     purpose: Purpose,
     observer: Observer,
     beat: u64,
@@ -72,21 +72,21 @@ pub struct Guard {
 
 impl Guard {
     /// The guard of a load into `index`, by an id that no other load has.
-    pub fn hold(me: String, index: String, job: Job) -> Self {
-        Guard::new(me, index, job, Purpose::Hold, DEAD_AFTER)
+    pub fn hold(me: String, index: String, profile: LoadProfile) -> Self {
+        Guard::new(me, index, profile, Purpose::Hold, DEAD_AFTER)
     }
 
-    /// Puts back what others left on `index`. Holders of whom nothing is heard for `patience` are dead (default
+    /// Puts back what others left on `index`. Holders of whom nothing is heard for `dead_after` are dead (default
     /// [`DEAD_AFTER`]; zero takes all of them for dead at once). `known` is what a local record says that was changed.
-    pub fn recover(me: String, index: String, patience: Duration, known: Changes) -> Self {
-        Guard { known, ..Guard::new(me, index, Job::default(), Purpose::Recover, patience) }
+    pub fn recover(me: String, index: String, dead_after: Duration, known: Changes) -> Self {
+        Guard { known, ..Guard::new(me, index, LoadProfile::default(), Purpose::Recover, dead_after) }
     }
 
-    fn new(me: String, index: String, job: Job, purpose: Purpose, dead_after: Duration) -> Self {
+    fn new(me: String, index: String, profile: LoadProfile, purpose: Purpose, dead_after: Duration) -> Self {
         Guard {
             me,
             index,
-            job,
+            profile,
             purpose,
             observer: Observer::new(dead_after),
             beat: 0,
@@ -160,7 +160,7 @@ impl Guard {
 
     /// What came of the command that [`Guard::poll`] gave out last.
     pub fn handle(&mut self, now: Time, reply: Reply) {
-        let stage = mem::replace(&mut self.stage, Stage::Over);
+        let stage = mem::replace(&mut self.stage, Stage::Ended);
         if let Reply::Lease(Some((lease, version))) = &reply {
             self.observer.look(now, lease, *version);
         }
@@ -189,7 +189,7 @@ impl Guard {
             (Stage::BeatLook, Reply::Lease(found)) => match found {
                 Some((mut lease, version)) if lease.holders.contains_key(&self.me) => {
                     lease.holders.insert(self.me.clone(), self.next_beat());
-                    self.ask(Stage::Beat, Command::WriteLease { lease, over: Over::Version(version) });
+                    self.ask(Stage::Beat, Command::WriteLease { lease, over: Precondition::Version(version) });
                 }
                 // Taken for dead, or the lease was deleted by hand.
                 lost => self.join(lost),
@@ -250,7 +250,10 @@ impl Guard {
                 let holders = BTreeMap::from([(self.me.clone(), self.next_beat())]);
                 let index = self.index.clone();
                 let lease = Lease { index, phase: Phase::Held, changes: Changes::new(), holders };
-                self.ask(Stage::Claim { lease: lease.clone() }, Command::WriteLease { lease, over: Over::Nothing });
+                self.ask(
+                    Stage::Claim { lease: lease.clone() },
+                    Command::WriteLease { lease, over: Precondition::Absent },
+                );
             }
             Some((lease, version)) => self.ask(Stage::Survey { lease, version }, Command::ReadSettings),
         }
@@ -260,7 +263,7 @@ impl Guard {
         // The settings as they were before any of us.
         let mut before = settings.clone();
         for (name, change) in self.known.iter().chain(&lease.changes) {
-            if change.standing(name, &settings) == Standing::Applied {
+            if change.state(name, &settings) == SettingState::Applied {
                 match &change.original {
                     Some(original) => before.set.insert(name.clone(), original.clone()),
                     None => before.set.remove(name),
@@ -268,7 +271,7 @@ impl Guard {
             }
         }
         let mut next = Lease { phase: Phase::Held, ..lease.clone() };
-        for (name, applied) in policy::wanted(&self.job, &before) {
+        for (name, applied) in policy::wanted(&self.profile, &before) {
             let original = before.set.get(name).cloned();
             next.changes.entry(name.to_owned()).or_insert(Change { original, applied });
         }
@@ -279,12 +282,12 @@ impl Guard {
             return self.entered(lease, &settings);
         }
         let stage = Stage::Enter { lease: next.clone(), settings };
-        self.ask(stage, Command::WriteLease { lease: next, over: Over::Version(version) });
+        self.ask(stage, Command::WriteLease { lease: next, over: Precondition::Version(version) });
     }
 
     fn entered(&mut self, lease: Lease, settings: &Settings) {
         let to_apply = |(name, change): (&String, &Change)| {
-            (change.standing(name, settings) == Standing::Original)
+            (change.state(name, settings) == SettingState::Original)
                 .then(|| (name.clone(), Some(change.applied.clone())))
         };
         let values: BTreeMap<_, _> = lease.changes.iter().filter_map(to_apply).collect();
@@ -315,7 +318,7 @@ impl Guard {
             // Somebody has put back and deleted the lease, or only deleted it: we still know what it was.
             return self.ask(Stage::Compare { lease: None }, Command::ReadSettings);
         };
-        let lives: Vec<Life> = match &lease.phase {
+        let lives: Vec<Liveness> = match &lease.phase {
             Phase::Restoring { by } if *by == self.me => {
                 return self.ask(Stage::Compare { lease: Some((lease, version)) }, Command::ReadSettings);
             }
@@ -324,19 +327,19 @@ impl Guard {
                 lease.holders.keys().filter(|id| **id != self.me).map(|id| self.observer.holder(now, id)).collect()
             }
         };
-        let living = lives.iter().filter(|life| **life != Life::Dead).count();
+        let living = lives.iter().filter(|life| **life != Liveness::Dead).count();
         if living == 0 {
             return self.take(lease, version);
         }
         let holders = if lease.phase == Phase::Held { living } else { 0 };
         match self.purpose {
             Purpose::Hold | Purpose::Leave if lease.holders.remove(&self.me).is_some() => {
-                self.ask(Stage::Part { holders }, Command::WriteLease { lease, over: Over::Version(version) });
+                self.ask(Stage::Part { holders }, Command::WriteLease { lease, over: Precondition::Version(version) });
             }
             Purpose::Hold | Purpose::Leave => self.finish(Outcome::PassedOn { holders }),
             Purpose::Recover => match lives.iter().filter_map(until).max() {
                 // One that lives is enough: it will put back.
-                Some(until) if !lives.contains(&Life::Alive) => {
+                Some(until) if !lives.contains(&Liveness::Alive) => {
                     self.ask(Stage::Wait, Command::Wait { until: until.min(now + LOOK_EVERY) });
                 }
                 _ => self.finish(Outcome::PassedOn { holders }),
@@ -348,17 +351,17 @@ impl Guard {
     fn take(&mut self, lease: Lease, version: Version) {
         let lease = Lease { phase: Phase::Restoring { by: self.me.clone() }, holders: BTreeMap::new(), ..lease };
         let stage = Stage::Take { lease: lease.clone() };
-        self.ask(stage, Command::WriteLease { lease, over: Over::Version(version) });
+        self.ask(stage, Command::WriteLease { lease, over: Precondition::Version(version) });
     }
 
     fn compare(&mut self, lease: Option<(Lease, Version)>, settings: &Settings) {
         let changes = lease.as_ref().map_or(&self.known, |(lease, _)| &lease.changes);
         let standing =
-            |wanted: Standing| changes.iter().filter(move |(name, change)| change.standing(name, settings) == wanted);
+            |wanted: SettingState| changes.iter().filter(move |(name, change)| change.state(name, settings) == wanted);
         let values: BTreeMap<_, _> =
-            standing(Standing::Applied).map(|(name, change)| (name.clone(), change.original.clone())).collect();
+            standing(SettingState::Applied).map(|(name, change)| (name.clone(), change.original.clone())).collect();
         // What was refused for the load was never ours.
-        let foreign = standing(Standing::Foreign).map(|(name, _)| name.clone()).collect();
+        let foreign = standing(SettingState::Foreign).map(|(name, _)| name.clone()).collect();
         if values.is_empty() {
             return self.clear(lease, foreign);
         }
@@ -385,7 +388,7 @@ impl Guard {
             Some((mut lease, version)) => {
                 lease.phase = Phase::Held;
                 lease.changes.retain(|name, _| refused.contains_key(name));
-                let command = Command::WriteLease { lease, over: Over::Version(version) };
+                let command = Command::WriteLease { lease, over: Precondition::Version(version) };
                 self.ask(Stage::Keep { refused }, command);
             }
             None => self.finish(Outcome::NotRestored { refused }),
@@ -409,7 +412,7 @@ impl Guard {
     }
 
     fn finish(&mut self, outcome: Outcome) {
-        self.stage = Stage::Over;
+        self.stage = Stage::Ended;
         self.outcome = Some(outcome);
     }
 
@@ -419,10 +422,10 @@ impl Guard {
     }
 }
 
-fn until(life: &Life) -> Option<Time> {
+fn until(life: &Liveness) -> Option<Time> {
     match life {
-        Life::UnknownUntil(until) => Some(*until),
-        Life::Alive | Life::Dead => None,
+        Liveness::UnknownUntil(until) => Some(*until),
+        Liveness::Alive | Liveness::Dead => None,
     }
 }
 
