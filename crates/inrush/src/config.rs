@@ -379,7 +379,7 @@ impl Durability {
 }
 
 /// What is changed on the index for the time of the load, written down before and put back afterwards. By default that depends
-/// on the size of the job: see `inrush_core::guard::policy::wanted`. Only where all documents go to one index; of a data
+/// on the size of the job: see `inrush_core::settings_guard::policy::wanted`. Only where all documents go to one index; of a data
 /// stream or an alias that rolls over, each index that is written to.
 #[derive(Clone, Debug, Default)]
 pub struct GuardConfig {

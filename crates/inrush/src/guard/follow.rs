@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use inrush_core::guard::Job;
+use inrush_core::settings_guard::LoadProfile;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -26,7 +26,7 @@ pub(crate) struct Plans {
 #[derive(Clone, Debug)]
 pub(crate) struct Next {
     pub(crate) name: String,
-    pub(crate) job: Job,
+    pub(crate) job: LoadProfile,
     pub(crate) folder: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! The settings guard of a load: the task that asks the cluster what [`inrush_core::guard::Guard`] decides, and shows a sign
+//! The settings guard of a load: the task that asks the cluster what [`inrush_core::settings_guard::Guard`] decides, and shows a sign
 //! of life while the load runs.
 
 mod follow;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_core::Time;
-use inrush_core::guard::{Command, Guard, HEARTBEAT, Outcome, Phase, Reply, policy};
+use inrush_core::settings_guard::{Command, Guard, HEARTBEAT, Outcome, Phase, Reply, policy};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inrush_core::Time;
-use inrush_core::guard::{Change, Changes, Command, DEAD_AFTER, Guard, Lease, Outcome, Phase, Reply};
+use inrush_core::settings_guard::{Change, Changes, Command, DEAD_AFTER, Guard, Lease, Outcome, Phase, Reply};
 use serde::Serialize;
 use tokio::task::JoinSet;
 

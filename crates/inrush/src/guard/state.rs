@@ -5,7 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use inrush_core::guard::Changes;
+use inrush_core::settings_guard::Changes;
 use serde::{Deserialize, Serialize};
 
 use crate::lock_file;
@@ -124,7 +124,7 @@ fn boot_id() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use inrush_core::guard::Change;
+    use inrush_core::settings_guard::Change;
 
     use super::*;
 

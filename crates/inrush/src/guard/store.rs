@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::Method;
-use inrush_core::guard::{Command, Lease, Over, Reply, Settings, Version, policy};
+use inrush_core::settings_guard::{Command, Lease, Precondition, Reply, Settings, Version, policy};
 use serde_json::{Map, Value, json};
 
 use crate::cluster::own::OwnDocument;
@@ -65,7 +65,7 @@ impl Store {
         found.map(|(source, version)| Ok((lease(&what, source)?, version))).transpose()
     }
 
-    async fn write_lease(&self, lease: &Lease, over: Over) -> Result<Reply, ClusterError> {
+    async fn write_lease(&self, lease: &Lease, over: Precondition) -> Result<Reply, ClusterError> {
         let what = format!("writing the lease of {} to {GUARD_INDEX}", self.index);
         let document = serde_json::to_value(lease)
             .map_err(|error| ClusterError::Reply { what: what.clone(), problem: error.to_string() })?;
