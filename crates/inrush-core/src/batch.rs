@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
+use crate::body_format::Encoding;
 use crate::items::ItemBlock;
 use crate::ledger::BlockId;
-use crate::wire::Encoding;
 
 /// Slices shorter than this on average are copied together: a socket takes at most 1,024 slices a call, and a call costs
 /// more than copying so few bytes.

@@ -2,6 +2,7 @@
 //! under way (`Slot`), the ledger and the tuner. A state machine: `handle_*` takes what happened, [`Flow::poll`] says
 //! what to do next, [`Flow::poll_timeout`] when to come back. Nothing in it waits, locks or reads a clock.
 
+mod body_format;
 mod command;
 mod durable;
 mod give_up;
@@ -11,13 +12,13 @@ mod resume;
 mod slot;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::batch::{Batch, Segment, Tracked};
+use crate::body_format::{BodyFormat, Compression, Encoding};
 use crate::items::ItemBlock;
 use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
 use crate::outcome::{OnConflict, Settled};
@@ -26,8 +27,7 @@ use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
-use crate::tune::{Plan, Tuner, WireKnobs, WireTuner};
-use crate::wire::{Compression, Encoding, Wire};
+use crate::tune::{BodyFormatChoices, BodyFormatTuner, Plan, Tuner};
 pub use command::{Command, Comparison, DeadLetter, Item, Note, Request, Settlement};
 use durable::Durable;
 pub use durable::{Flushed, Life};
@@ -89,7 +89,7 @@ pub struct Flow {
     buffered: u64,
     /// The same of their SMILE.
     buffered_smile: u64,
-    wire: WireTuner,
+    body_format_tuner: BodyFormatTuner,
     /// Routing values that lead to a shard each, for batches without ids in turn.
     routing_values: VecDeque<Arc<str>>,
     source_ended: bool,
@@ -117,7 +117,7 @@ impl Flow {
             pending: Pending::new(!config.versioned),
             pace: config.rate.map(Pace::new),
             jitter: Jitter::new(config.seed),
-            wire: WireTuner::new(Wire::PLAIN, WireKnobs::default(), ""),
+            body_format_tuner: BodyFormatTuner::new(BodyFormat::PLAIN, BodyFormatChoices::default(), ""),
             config,
             tuner,
             slots: BTreeMap::new(),
@@ -434,7 +434,7 @@ impl Flow {
         // And this one, which waits until now.
         let in_flight = self.slots.values().filter(sent).count() as u32 + 1;
         let epoch = self.durable.as_ref().map_or(0, |durable| durable.epoch);
-        let wire = self.wire();
+        let format = self.body_format();
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         let Some(part) = slot.parts.front_mut() else {
             self.slots.remove(&slot_id);
@@ -449,9 +449,9 @@ impl Flow {
         part.in_flight = in_flight;
         part.epoch = epoch;
         part.ids_asked = self.config.pairing == Pairing::Ids && part.batch.has_ids();
-        let body = part.body(wire);
+        let body = part.body(format);
         self.tally.counts.requests += 1;
-        if body.wire.compression == Compression::None {
+        if body.format.compression == Compression::None {
             // What is compressed is counted when that is done.
             self.tally.counts.bytes_sent += body.len();
         }

@@ -8,6 +8,7 @@
 
 mod batch;
 pub mod block;
+pub mod body_format;
 pub mod checkpoint;
 pub mod encode;
 pub mod flow;
@@ -30,9 +31,9 @@ pub mod settings_guard;
 pub mod time;
 pub mod trace;
 pub mod tune;
-pub mod wire;
 
 pub use block::{DocBlock, DocMeta, MetaFields, Origin, Position, Reject, SourceId};
+pub use body_format::{BodyFormat, Compression, Encoding, GzipLevel};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
 pub use flow::{
     Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Settlement, Stop,
@@ -41,4 +42,3 @@ pub use items::ItemBlock;
 pub use operation::{Action, FieldPath, IndexTemplate, Operations};
 pub use outcome::{OnConflict, Settled};
 pub use time::Time;
-pub use wire::{Compression, Encoding, GzipLevel, Wire};

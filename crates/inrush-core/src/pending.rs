@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::batch::{Batch, Segment};
+use crate::body_format::Encoding;
 use crate::items::NO_SHARD;
 use crate::order::IdsUnderWay;
 use crate::time::Time;
 use crate::tune::Plan;
-use crate::wire::Encoding;
 
 /// Items in source order that go to one place.
 #[derive(Debug, Default)]

@@ -213,7 +213,7 @@ impl<'a> Cursor<'a> {
     /// Keeps the id of the entry that begins at byte `start`.
     fn keep_id(&mut self, start: usize) -> Result<(), ReplyError> {
         self.at = start;
-        let (WireId::Index(body) | WireId::Create(body) | WireId::Update(body) | WireId::Delete(body)) =
+        let (RawEntryId::Index(body) | RawEntryId::Create(body) | RawEntryId::Update(body) | RawEntryId::Delete(body)) =
             self.value()?;
         if let Some(ids) = &mut self.ids {
             ids.push(body.id.as_deref().map(Box::from));
@@ -245,7 +245,7 @@ impl<'a> Cursor<'a> {
             }
             self.space();
             let start = self.at;
-            let item = ItemReply::from(self.value::<Wire<'_>>()?);
+            let item = ItemReply::from(self.value::<RawEntry<'_>>()?);
             if self.ids.is_some() {
                 self.keep_id(start)?;
             }
@@ -264,21 +264,21 @@ impl<'a> Cursor<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Wire<'a> {
+enum RawEntry<'a> {
     #[serde(borrow)]
-    Index(WireBody<'a>),
+    Index(RawBody<'a>),
     #[serde(borrow)]
-    Create(WireBody<'a>),
+    Create(RawBody<'a>),
     #[serde(borrow)]
-    Update(WireBody<'a>),
+    Update(RawBody<'a>),
     #[serde(borrow)]
-    Delete(WireBody<'a>),
+    Delete(RawBody<'a>),
 }
 
 /// The id of an entry. It is read by itself, so that replies without ids do not pay for it.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum WireId<'a> {
+enum RawEntryId<'a> {
     #[serde(borrow)]
     Index(IdBody<'a>),
     #[serde(borrow)]
@@ -296,7 +296,7 @@ struct IdBody<'a> {
 }
 
 #[derive(Deserialize)]
-struct WireBody<'a> {
+struct RawBody<'a> {
     status: u16,
     #[serde(rename = "_index", borrow, default)]
     index: Option<Cow<'a, str>>,
@@ -308,13 +308,13 @@ struct WireBody<'a> {
     failure_store: Option<Cow<'a, str>>,
 }
 
-impl From<Wire<'_>> for ItemReply {
-    fn from(wire: Wire<'_>) -> Self {
-        let (action, body) = match wire {
-            Wire::Index(body) => (ItemAction::Index, body),
-            Wire::Create(body) => (ItemAction::Create, body),
-            Wire::Update(body) => (ItemAction::Update, body),
-            Wire::Delete(body) => (ItemAction::Delete, body),
+impl From<RawEntry<'_>> for ItemReply {
+    fn from(entry: RawEntry<'_>) -> Self {
+        let (action, body) = match entry {
+            RawEntry::Index(body) => (ItemAction::Index, body),
+            RawEntry::Create(body) => (ItemAction::Create, body),
+            RawEntry::Update(body) => (ItemAction::Update, body),
+            RawEntry::Delete(body) => (ItemAction::Delete, body),
         };
         ItemReply {
             action,

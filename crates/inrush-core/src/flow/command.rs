@@ -6,10 +6,10 @@ use bytes::Bytes;
 
 use super::Pause;
 use crate::block::{Position, SourceId};
+use crate::body_format::{Body, BodyFormatChange};
 use crate::outcome::Settled;
 use crate::time::Time;
-use crate::tune::{Decision, Sample, WireKnobs};
-use crate::wire::{Body, WireChange};
+use crate::tune::{BodyFormatChoices, Decision, Sample};
 
 /// What to do next.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub enum Command {
         index: String,
     },
     /// Ask the cluster which of these it takes, and answer with [`super::Flow::handle_probe`].
-    Probe(WireKnobs),
+    Probe(BodyFormatChoices),
     /// Write this down.
     DeadLetter(Box<DeadLetter>),
     /// Neighbouring documents whose end is known; only with [`super::FlowConfig::settlements`]. Dead letters are told as such.
@@ -150,5 +150,5 @@ pub enum Note {
     /// The tuner has changed the plan.
     Plan(Decision),
     /// Requests go in another form from now on, and why.
-    Wire(WireChange),
+    BodyFormat(BodyFormatChange),
 }

@@ -156,7 +156,7 @@ impl Flow {
             (_, next) => {
                 self.pauses.totals = self.pauses(now);
                 self.tuner_break(now);
-                self.wire.handle_break(now);
+                self.body_format_tuner.handle_break(now);
                 let had = self.pauses.now.take().is_some();
                 match next {
                     Some(pause) => {

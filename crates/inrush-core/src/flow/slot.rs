@@ -9,13 +9,13 @@ use std::time::Duration;
 use super::pair::{self, Paired, Pairing};
 use super::{Command, Comparison, Flow, Item, Note, Stop};
 use crate::batch::{Batch, Segment};
+use crate::body_format::{Body, BodyFormat};
 use crate::outcome::{
     Attempt, Condition, ItemContext, RequestVerdict, Settled, Verdict, item_verdict, request_verdict,
 };
 use crate::reply::{BulkReply, ItemError, ItemReply};
 use crate::time::Time;
 use crate::tune::{Outcome, Sample};
-use crate::wire::{Body, Wire};
 
 /// During a pause the wait doubles so often, with the default from 100 ms to 3.2 s.
 const PAUSED_SETBACKS_MAX: u32 = 5;
@@ -62,7 +62,7 @@ pub(super) struct Part {
     /// In which life of the index it was sent last.
     pub(super) epoch: u32,
     /// How it was sent last.
-    pub(super) wire: Wire,
+    pub(super) format: BodyFormat,
     /// Whether it may only be sent as every server takes it.
     pub(super) plain: Plain,
     /// What was compressed, for a repetition.
@@ -98,7 +98,7 @@ impl Slot {
             source_limited,
             remainder: false,
             epoch: 0,
-            wire: Wire::PLAIN,
+            format: BodyFormat::PLAIN,
             plain: Plain::No,
             body: None,
             routing: None,
@@ -197,7 +197,7 @@ impl Flow {
     pub fn handle_attempt(&mut self, now: Time, request: u64, wall: Duration, node: u16, attempt: Attempt) {
         let Some((slot_id, part)) = self.sent(request) else { return };
         self.tally.counts.bytes_sent += part.packed_bytes();
-        let (aside, wire) = (part.batch.aside, part.wire);
+        let (aside, format) = (part.batch.aside, part.format);
         let mut sample = Sample {
             sent: now - wall,
             wall,
@@ -225,10 +225,10 @@ impl Flow {
                 (sample.accepted, sample.rejected) = (counted.accepted, counted.rejected);
                 tells = !counted.paused;
             }
-            Attempt::Refused { status: status @ (406 | 415), error, .. } if part.wire != Wire::PLAIN => {
+            Attempt::Refused { status: status @ (406 | 415), error, .. } if part.format != BodyFormat::PLAIN => {
                 (sample.outcome, tells) = (Outcome::Answered, false);
                 let why = format!("the server refused it: {}", LastError::new(status, &error));
-                self.distrust(now, part.wire, &why);
+                self.distrust(now, part.format, &why);
                 self.push_front(slot_id, part);
             }
             Attempt::Refused { status, error, retry_after } => {
@@ -257,11 +257,11 @@ impl Flow {
             }
             Attempt::Lost { reason } => self.lost(slot_id, request, part, reason),
             Attempt::Garbled { reason } => {
-                self.distrust(now, part.wire, &reason);
+                self.distrust(now, part.format, &reason);
                 self.lost(slot_id, request, part, reason);
             }
         }
-        let heard = tells && self.learn(now, &sample, wire, aside);
+        let heard = tells && self.learn(now, &sample, format, aside);
         if self.config.samples {
             self.commands.push_back(Command::Sample { sample, heard, now });
         }

@@ -52,7 +52,7 @@ fn fault() -> impl Strategy<Value = Fault> {
 /// The body of a request as NDJSON.
 fn json_body(request: &Request) -> String {
     let body = request.body.slices.concat();
-    if request.body.wire.encoding == Encoding::Json {
+    if request.body.format.encoding == Encoding::Json {
         return String::from_utf8(body).unwrap();
     }
     let (mut decoder, mut text, mut at) = (SmileDecoder::default(), Vec::new(), 0);
@@ -330,9 +330,9 @@ proptest! {
             None => encoder,
         };
         let source = blocks(&ids, &words, per_block);
-        let wire = Wire { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..Wire::PLAIN };
+        let format = BodyFormat { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..BodyFormat::PLAIN };
         let mut flow = flow(FlowConfig { rate, settlements: true, ..patient() }, batch_bytes, in_flight);
-        flow.send_as(WireTuner::new(wire, WireKnobs::default(), ""));
+        flow.set_body_format_tuner(BodyFormatTuner::new(format, BodyFormatChoices::default(), ""));
         flow.route_batches(shards.iter().flat_map(|&shards| Routing::new(shards, None, 1).unwrap().values()));
         let out = drive(flow, &encoder, source, &faults, order);
         prop_assert_eq!(out.flow.stopped(), None);

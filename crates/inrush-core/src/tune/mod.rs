@@ -1,6 +1,7 @@
 //! What the tuner is asked and what it is told.
 
 mod auto;
+mod body_format;
 mod delay;
 mod gentle;
 mod knobs;
@@ -10,7 +11,6 @@ mod settling;
 mod tests;
 mod trial;
 mod window;
-mod wire;
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::time::Time;
 
 pub use auto::AutoTuner;
+pub use body_format::{BodyFormatChoices, BodyFormatTuner};
 pub use gentle::{Gentle, GentleTuner};
-pub use wire::{WireKnobs, WireTuner};
 
 /// How large requests are, and how many are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

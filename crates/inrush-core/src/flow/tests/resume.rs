@@ -26,7 +26,7 @@ struct Job<'a> {
     in_flight: u32,
     encoder: &'a Encoder,
     blocks: Vec<DocBlock>,
-    wire: Wire,
+    format: BodyFormat,
 }
 
 /// A checkpoint under way to the disk.
@@ -59,7 +59,7 @@ impl World {
         };
         let mut flow = flow(job.config, job.batch_bytes, job.in_flight);
         flow.keep_checkpoints(self.earlier().as_ref()).unwrap();
-        flow.send_as(WireTuner::new(job.wire, WireKnobs::default(), ""));
+        flow.set_body_format_tuner(BodyFormatTuner::new(job.format, BodyFormatChoices::default(), ""));
         let mut weaver = SmileWeaver::default();
         self.letters.truncate(self.disk.as_ref().map_or(0, |disk| disk.1));
         let mut blocks = VecDeque::from(job.blocks.clone());
@@ -176,9 +176,9 @@ proptest! {
             .map(|k| match k { 0 => "poison", 1 => "reject", 2..5 => "exception", _ => "good" }).collect();
         let encoder = Encoder::new(operations(Action::Index, with_ids));
         let config = patient();
-        let wire = Wire { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..Wire::PLAIN };
+        let format = BodyFormat { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..BodyFormat::PLAIN };
         let blocks = blocks(&ids, &words, per_block);
-        let job = Job { config, batch_bytes, in_flight, encoder: &encoder, blocks, wire };
+        let job = Job { config, batch_bytes, in_flight, encoder: &encoder, blocks, format };
         let mut world = World::default();
         let mut faults = faults.into_iter();
         for end in ends {
@@ -229,7 +229,7 @@ fn a_create_of_an_earlier_run_is_already_there() {
         in_flight: 2,
         encoder: &encoder,
         blocks: blocks(&ids, &words, 5),
-        wire: Wire::PLAIN,
+        format: BodyFormat::PLAIN,
     };
     let mut world = World::default();
     let mut seed = 3;
@@ -253,7 +253,7 @@ fn what_is_unknown_at_the_end_is_sent_again() {
         in_flight: 1,
         encoder: &encoder,
         blocks: blocks(&ids, &words, 5),
-        wire: Wire::PLAIN,
+        format: BodyFormat::PLAIN,
     };
     let mut world = World::default();
     let mut seed = 1;

@@ -39,24 +39,24 @@ const NEAR: World = World {
 };
 
 struct Load {
-    tuner: WireTuner,
+    tuner: BodyFormatTuner,
     world: World,
     now: f64,
     link_free: f64,
     server_free: f64,
     cpu: f64,
     /// By their end, in microseconds.
-    under_way: BTreeMap<(u64, u64), (f64, Wire, f64)>,
+    under_way: BTreeMap<(u64, u64), (f64, BodyFormat, f64)>,
     /// Read ahead in an earlier form.
     encodings: VecDeque<Encoding>,
     sent: u64,
     accepted: f64,
-    changes: Vec<(f64, Wire)>,
+    changes: Vec<(f64, BodyFormat)>,
 }
 
 impl Load {
-    fn new(knobs: WireKnobs, world: World) -> Self {
-        let tuner = WireTuner::new(Wire::PLAIN, knobs, "");
+    fn new(choices: BodyFormatChoices, world: World) -> Self {
+        let tuner = BodyFormatTuner::new(BodyFormat::PLAIN, choices, "");
         Load {
             tuner,
             world,
@@ -79,10 +79,10 @@ impl Load {
     }
 
     fn send(&mut self) {
-        let wanted = self.tuner.wire();
+        let wanted = self.tuner.format();
         self.encodings.push_back(wanted.encoding);
-        let wire = Wire { encoding: self.encodings.pop_front().unwrap(), ..wanted };
-        let (smile, gzip) = (wire.encoding == Encoding::Smile, wire.compression != Compression::None);
+        let format = BodyFormat { encoding: self.encodings.pop_front().unwrap(), ..wanted };
+        let (smile, gzip) = (format.encoding == Encoding::Smile, format.compression != Compression::None);
         let body = BATCH as f64 * if smile { SMILE_SIZE } else { 1.0 } / if gzip { RATIO } else { 1.0 };
         self.link_free = self.link_free.max(self.now) + body / self.world.link;
         let speed = if smile { self.world.smile } else { 1.0 } * if gzip { self.world.gzip } else { 1.0 };
@@ -93,7 +93,7 @@ impl Load {
         self.sent += 1;
         let end = (self.server_free * 1e6) as u64;
         // The server's own time includes the wait for its threads.
-        self.under_way.insert((end, self.sent), (self.now, wire, self.server_free - self.link_free));
+        self.under_way.insert((end, self.sent), (self.now, format, self.server_free - self.link_free));
     }
 
     fn run(&mut self, seconds: f64) -> &mut Self {
@@ -102,7 +102,7 @@ impl Load {
             while (self.under_way.len() as u32) < self.world.in_flight {
                 self.send();
             }
-            let ((end, _), (sent, wire, took)) = self.under_way.pop_first().unwrap();
+            let ((end, _), (sent, format, took)) = self.under_way.pop_first().unwrap();
             self.now = self.now.max(end as f64 / 1e6);
             self.accepted += BATCH as f64;
             let sample = Sample {
@@ -116,32 +116,32 @@ impl Load {
                 outcome: Outcome::Answered,
                 in_flight: self.world.in_flight,
                 source_limited: self.world.source_limited
-                    || (self.world.gzip_outruns_the_source && wire.compression != Compression::None),
+                    || (self.world.gzip_outruns_the_source && format.compression != Compression::None),
                 remainder: false,
                 node: 0,
             };
             let now = Time::from_start(Duration::from_secs_f64(self.now));
             self.tuner.handle_cpu(Duration::from_secs_f64(self.cpu));
-            self.tuner.handle_sample(now, &sample, wire, true);
+            self.tuner.handle_sample(now, &sample, format, true);
             if let Some(asked) = self.tuner.poll_probe() {
                 assert_eq!(asked, all());
                 self.tuner.handle_probe(Ok(()), Ok(()));
             }
             while let Some(change) = self.tuner.poll_change() {
-                assert_eq!(self.changes.last().map_or(Wire::PLAIN, |last| last.1), change.from);
+                assert_eq!(self.changes.last().map_or(BodyFormat::PLAIN, |last| last.1), change.from);
                 self.changes.push((self.now, change.to));
             }
         }
         self
     }
 
-    fn stands(&self) -> String {
-        self.tuner.stands().to_string()
+    fn steady(&self) -> String {
+        self.tuner.steady().to_string()
     }
 }
 
-fn all() -> WireKnobs {
-    WireKnobs { smile: true, gzip: Some(GzipLevel::default()) }
+fn all() -> BodyFormatChoices {
+    BodyFormatChoices { smile: true, gzip: Some(GzipLevel::default()) }
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_slow_link_gets_gzip_within_seconds() {
         let world = World { link: 2.5e6, in_flight, ..NEAR };
         let mut load = Load::new(all(), world);
         load.run(10.0 + f64::from(in_flight));
-        assert!(load.stands().ends_with("gzip:1"), "{in_flight}: {:?} {}", load.changes, load.tuner.why());
+        assert!(load.steady().ends_with("gzip:1"), "{in_flight}: {:?} {}", load.changes, load.tuner.why());
         // What was sent before has to get through the link first.
         let waits = f64::from(in_flight) * BATCH as f64 / world.link;
         assert!(load.changes[0].0 < 3.0 + 2.5 * waits, "{in_flight}: {:?}", load.changes);
@@ -170,7 +170,7 @@ fn a_slow_link_gets_gzip_within_seconds() {
 fn what_makes_the_source_the_limit_is_better() {
     let mut load = Load::new(all(), World { link: 2.5e6, gzip_outruns_the_source: true, ..NEAR });
     load.run(10.0);
-    assert!(load.stands().ends_with("gzip:1"), "{:?} {}", load.changes, load.tuner.why());
+    assert!(load.steady().ends_with("gzip:1"), "{:?} {}", load.changes, load.tuner.why());
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn what_brings_nothing_is_not_taken_and_costs_little() {
         let world = World { smile, ..NEAR };
         let mut load = Load::new(all(), world);
         load.run(300.0);
-        assert_eq!(load.stands(), "json", "{smile}: {:?}", load.changes);
+        assert_eq!(load.steady(), "json", "{smile}: {:?}", load.changes);
         assert!(load.accepted > 0.98 * world.server * 300.0, "{smile}: {}", load.accepted / 300.0);
         let why = load.tuner.why();
         assert!(why.contains("smile brought") && why.contains("against json"), "{why}");
@@ -190,26 +190,26 @@ fn what_brings_nothing_is_not_taken_and_costs_little() {
 fn smile_is_taken_where_it_is_clearly_faster() {
     let mut load = Load::new(all(), World { smile: 1.15, ..NEAR });
     load.run(59.0);
-    assert_eq!((load.stands().as_str(), load.tuner.is_trying()), ("json", false));
+    assert_eq!((load.steady().as_str(), load.tuner.is_trying()), ("json", false));
     load.run(60.0);
-    assert_eq!(load.stands(), "smile", "{:?}", load.tuner.why());
+    assert_eq!(load.steady(), "smile", "{:?}", load.tuner.why());
     // And given up where it is no longer.
     load.world.smile = 0.8;
     load.run(300.0);
-    assert_eq!(load.stands(), "json", "{:?}", load.changes);
+    assert_eq!(load.steady(), "json", "{:?}", load.changes);
 }
 
 #[test]
 fn a_link_that_becomes_slow_or_fast_is_noticed() {
     let mut load = Load::new(all(), NEAR);
     load.run(60.0);
-    assert_eq!(load.stands(), "json");
+    assert_eq!(load.steady(), "json");
     load.world.link = 2.5e6;
     load.run(40.0);
-    assert!(load.stands().ends_with("gzip:1"), "{:?}", load.changes);
+    assert!(load.steady().ends_with("gzip:1"), "{:?}", load.changes);
     load.world.link = 1e9;
     load.run(120.0);
-    assert_eq!(load.tuner.stands().compression, Compression::None, "{:?}", load.changes);
+    assert_eq!(load.tuner.steady().compression, Compression::None, "{:?}", load.changes);
 }
 
 #[test]
@@ -217,11 +217,11 @@ fn equal_forms_are_chosen_by_the_work_they_make() {
     let world = World { gzip: 1.0, ..NEAR };
     let mut load = Load::new(all(), World { link: 2.5e6, ..world });
     load.run(30.0);
-    assert!(load.stands().ends_with("gzip:1"));
+    assert!(load.steady().ends_with("gzip:1"));
     // As fast either way now, and compressing is work.
     load.world = world;
     load.run(200.0);
-    assert_eq!(load.tuner.stands().compression, Compression::None, "{}", load.tuner.why());
+    assert_eq!(load.tuner.steady().compression, Compression::None, "{}", load.tuner.why());
 }
 
 #[test]
@@ -229,29 +229,29 @@ fn where_the_source_is_the_limit_nothing_is_compared() {
     for link in [1e9, 2.5e6] {
         let mut load = Load::new(all(), World { link, source_limited: true, ..NEAR });
         load.run(100.0);
-        assert_eq!((load.stands().as_str(), load.changes.len(), load.tuner.is_trying()), ("json", 0, false));
+        assert_eq!((load.steady().as_str(), load.changes.len(), load.tuner.is_trying()), ("json", 0, false));
         assert!(load.tuner.why().contains("its source was the limit"), "{}", load.tuner.why());
     }
 }
 
 #[test]
 fn what_is_fixed_or_forbidden_is_not_tried() {
-    let mut load = Load::new(WireKnobs::default(), World { link: 2.5e6, ..NEAR });
+    let mut load = Load::new(BodyFormatChoices::default(), World { link: 2.5e6, ..NEAR });
     load.run(30.0);
-    assert_eq!(load.stands(), "json");
-    let smile = Wire { encoding: Encoding::Smile, ..Wire::PLAIN };
-    let mut tuner = WireTuner::new(smile, WireKnobs::default(), "as given");
+    assert_eq!(load.steady(), "json");
+    let smile = BodyFormat { encoding: Encoding::Smile, ..BodyFormat::PLAIN };
+    let mut tuner = BodyFormatTuner::new(smile, BodyFormatChoices::default(), "as given");
     assert_eq!((tuner.why().as_str(), tuner.poll_change()), ("as given", None));
     tuner.forbid(Time::START, smile, "it answers in riddles");
     let change = tuner.poll_change().unwrap();
-    assert_eq!((change.from, change.to, change.forced), (smile, Wire::PLAIN, true));
+    assert_eq!((change.from, change.to, change.forced), (smile, BodyFormat::PLAIN, true));
     assert!(tuner.why().contains("does not take smile: it answers in riddles"), "{}", tuner.why());
-    tuner.forbid(Time::START, Wire::PLAIN, "why not");
-    assert_eq!((tuner.wire(), tuner.poll_change()), (Wire::PLAIN, None));
+    tuner.forbid(Time::START, BodyFormat::PLAIN, "why not");
+    assert_eq!((tuner.format(), tuner.poll_change()), (BodyFormat::PLAIN, None));
 
     let mut load = Load::new(all(), World { link: 2.5e6, smile: 1.5, ..NEAR });
     load.tuner.handle_probe(Err("406".into()), Err("400".into()));
     load.run(30.0);
-    assert_eq!((load.stands().as_str(), load.tuner.poll_probe()), ("json", None));
+    assert_eq!((load.steady().as_str(), load.tuner.poll_probe()), ("json", None));
     assert_eq!(load.tuner.why(), "the server does not take smile: 406; the server does not take gzip: 400");
 }

@@ -5,53 +5,53 @@ use std::time::Duration;
 
 use super::slot::{Part, Plain};
 use super::{Command, Flow, Note};
+use crate::body_format::{Body, BodyFormat, Compression, Encoding};
 use crate::time::Time;
-use crate::tune::{Outcome, Sample, WireTuner};
-use crate::wire::{Body, Compression, Encoding, Wire};
+use crate::tune::{BodyFormatTuner, Outcome, Sample};
 
 impl Flow {
     /// Who decides how requests are sent. Default: always as plain JSON. To be called before the first block.
-    pub fn send_as(&mut self, wire: WireTuner) {
-        self.wire = wire;
+    pub fn set_body_format_tuner(&mut self, tuner: BodyFormatTuner) {
+        self.body_format_tuner = tuner;
     }
 
     /// How requests are sent now. A document that SMILE cannot say goes as JSON all the same.
-    pub fn wire(&self) -> Wire {
-        self.wire.wire()
+    pub fn body_format(&self) -> BodyFormat {
+        self.body_format_tuner.format()
     }
 
     /// How requests are sent when nothing is compared.
-    pub fn wire_stands(&self) -> Wire {
-        self.wire.stands()
+    pub fn steady_body_format(&self) -> BodyFormat {
+        self.body_format_tuner.steady()
     }
 
     /// What that is based on.
-    pub fn wire_why(&self) -> String {
-        self.wire.why()
+    pub fn body_format_why(&self) -> String {
+        self.body_format_tuner.why()
     }
 
     /// The form in which documents are wanted from now on.
     pub fn encoding(&self) -> Encoding {
-        self.wire().encoding
+        self.body_format().encoding
     }
 
     /// The CPU time that this process has taken so far: what decides between forms that are equally fast.
     pub fn handle_cpu(&mut self, total: Duration) {
-        self.wire.handle_cpu(total);
+        self.body_format_tuner.handle_cpu(total);
     }
 
     /// Whether the cluster takes SMILE and gzip, or why not.
     pub fn handle_probe(&mut self, smile: Result<(), String>, gzip: Result<(), String>) {
-        self.wire.handle_probe(smile, gzip);
+        self.body_format_tuner.handle_probe(smile, gzip);
     }
 
     /// Tells both tuners of an attempt. While one compares, the other one holds still, unless there is trouble. What was put `aside` is small for no
     /// reason that the cluster gave, so the batch tuner hears of it only in trouble; it is a part of what SMILE costs. Returns whether it did.
-    pub(super) fn learn(&mut self, now: Time, sample: &Sample, wire: Wire, aside: bool) -> bool {
+    pub(super) fn learn(&mut self, now: Time, sample: &Sample, format: BodyFormat, aside: bool) -> bool {
         let trouble = sample.outcome != Outcome::Answered || sample.rejected > 0;
-        let trying = self.wire.is_trying();
-        self.wire.handle_sample(now, sample, wire, self.tuner.is_settled());
-        if trying && !self.wire.is_trying() {
+        let trying = self.body_format_tuner.is_trying();
+        self.body_format_tuner.handle_sample(now, sample, format, self.tuner.is_settled());
+        if trying && !self.body_format_tuner.is_trying() {
             self.tuner_break(now);
         }
         let heard = (!trying && !aside) || trouble;
@@ -61,7 +61,7 @@ impl Flow {
         if heard {
             self.tuner.handle_sample(now, sample);
         }
-        self.tell_wire();
+        self.log_body_format_changes();
         heard
     }
 
@@ -73,20 +73,20 @@ impl Flow {
         }
     }
 
-    pub(super) fn distrust(&mut self, now: Time, wire: Wire, why: &str) {
-        let trying = self.wire.is_trying();
-        self.wire.forbid(now, wire, why);
-        if trying && !self.wire.is_trying() {
+    pub(super) fn distrust(&mut self, now: Time, format: BodyFormat, why: &str) {
+        let trying = self.body_format_tuner.is_trying();
+        self.body_format_tuner.forbid(now, format, why);
+        if trying && !self.body_format_tuner.is_trying() {
             self.tuner_break(now);
         }
-        self.tell_wire();
+        self.log_body_format_changes();
     }
 
-    fn tell_wire(&mut self) {
-        while let Some(change) = self.wire.poll_change() {
-            self.commands.push_back(Command::Note(Note::Wire(change)));
+    fn log_body_format_changes(&mut self) {
+        while let Some(change) = self.body_format_tuner.poll_change() {
+            self.commands.push_back(Command::Note(Note::BodyFormat(change)));
         }
-        self.commands.extend(self.wire.poll_probe().map(Command::Probe));
+        self.commands.extend(self.body_format_tuner.poll_probe().map(Command::Probe));
     }
 
     /// A part was answered item by item. If it was refused in another form before, that form is to blame.
@@ -94,8 +94,8 @@ impl Flow {
         if part.plain != Plain::Tried {
             return part;
         }
-        let wire = self.wire();
-        self.distrust(now, wire, "it refused a request, and took the same one as plain JSON");
+        let format = self.body_format();
+        self.distrust(now, format, "it refused a request, and took the same one as plain JSON");
         Part { plain: Plain::Yes, ..part }
     }
 
@@ -106,17 +106,17 @@ impl Flow {
 }
 
 impl Part {
-    /// The body to send, where others are sent as `wire` says. The same as before, if it is.
-    pub(super) fn body(&mut self, wire: Wire) -> Arc<Body> {
-        let encoding = if self.batch.has_smile() { wire.encoding } else { Encoding::Json };
-        let wire = if self.plain == Plain::No { Wire { encoding, ..wire } } else { Wire::PLAIN };
-        self.wire = wire;
+    /// The body to send, where others are sent as `format` says. The same as before, if it is.
+    pub(super) fn body(&mut self, format: BodyFormat) -> Arc<Body> {
+        let encoding = if self.batch.has_smile() { format.encoding } else { Encoding::Json };
+        let format = if self.plain == Plain::No { BodyFormat { encoding, ..format } } else { BodyFormat::PLAIN };
+        self.format = format;
         let body = match self.body.take() {
-            Some(body) if body.wire == wire => body,
-            _ => Arc::new(Body::new(self.batch.body(wire.encoding), wire)),
+            Some(body) if body.format == format => body,
+            _ => Arc::new(Body::new(self.batch.body(format.encoding), format)),
         };
         // Slices cost nothing to make again.
-        self.body = (wire.compression != Compression::None).then(|| Arc::clone(&body));
+        self.body = (format.compression != Compression::None).then(|| Arc::clone(&body));
         body
     }
 
@@ -128,7 +128,7 @@ impl Part {
     /// The server refused the whole request as something it cannot read. If it was not plain JSON, it is that now, to be sent once more
     /// before it is taken apart.
     pub(super) fn refused_so(&self) -> Option<Part> {
-        (self.wire != Wire::PLAIN).then(|| Part { plain: Plain::Tried, body: None, ..self.clone() })
+        (self.format != BodyFormat::PLAIN).then(|| Part { plain: Plain::Tried, body: None, ..self.clone() })
     }
 
     /// What was refused as plain JSON as well is to blame itself.

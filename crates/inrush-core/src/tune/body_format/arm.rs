@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::super::Sample;
 use super::super::window::Window;
 use super::is_complete;
+use crate::body_format::BodyFormat;
 use crate::time::Time;
-use crate::wire::Wire;
 
 /// Nothing comes in the form that is wanted for so long, and longer than so many requests take: the comparison is broken off.
 const OVERDUE: Duration = Duration::from_secs(10);
@@ -27,7 +27,7 @@ pub(super) struct Measured {
 
 #[derive(Debug)]
 pub(super) struct Arm {
-    wire: Wire,
+    format: BodyFormat,
     since: Time,
     wall: Duration,
     state: State,
@@ -50,14 +50,14 @@ enum State {
 
 impl Arm {
     /// From a change at `now` on; `last` was the last attempt before it.
-    pub(super) fn new(wire: Wire, now: Time, last: &Sample) -> Self {
+    pub(super) fn new(format: BodyFormat, now: Time, last: &Sample) -> Self {
         let state = State::Settling { others: last.in_flight.saturating_sub(1), first_back: None };
-        Arm { wire, since: now, wall: last.wall, state }
+        Arm { format, since: now, wall: last.wall, state }
     }
 
     /// Where nothing changes: what is under way is of this arm.
-    pub(super) fn measuring(wire: Wire, now: Time, cpu: Duration) -> Self {
-        Arm { wire, since: now, wall: Duration::ZERO, state: State::Measuring { window: Window::new(now), cpu } }
+    pub(super) fn measuring(format: BodyFormat, now: Time, cpu: Duration) -> Self {
+        Arm { format, since: now, wall: Duration::ZERO, state: State::Measuring { window: Window::new(now), cpu } }
     }
 
     /// Whether nothing came of it for too long.
@@ -70,12 +70,12 @@ impl Arm {
         &mut self,
         now: Time,
         sample: &Sample,
-        wire: Wire,
+        format: BodyFormat,
         cpu: Duration,
     ) -> Option<Result<Measured, Measured>> {
         match &mut self.state {
             State::Settling { others, first_back } => {
-                if sample.sent < self.since || wire != self.wire {
+                if sample.sent < self.since || format != self.format {
                     *others = others.saturating_sub(u32::from(sample.sent < self.since));
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! How request bodies go over the wire: as text or binary, compressed or not.
+//! How request bodies go over the format: as text or binary, compressed or not.
 
 use std::fmt;
 use std::str::FromStr;
@@ -122,19 +122,19 @@ impl FromStr for Compression {
 
 /// Encoding and compression of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Wire {
+pub struct BodyFormat {
     /// In which form documents are sent.
     pub encoding: Encoding,
     /// How the body is compressed.
     pub compression: Compression,
 }
 
-impl Wire {
+impl BodyFormat {
     /// What every server takes: JSON as it is.
-    pub const PLAIN: Wire = Wire { encoding: Encoding::Json, compression: Compression::None };
+    pub const PLAIN: BodyFormat = BodyFormat { encoding: Encoding::Json, compression: Compression::None };
 }
 
-impl fmt::Display for Wire {
+impl fmt::Display for BodyFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.compression {
             Compression::None => self.encoding.fmt(f),
@@ -145,11 +145,11 @@ impl fmt::Display for Wire {
 
 /// A change of the form in which requests are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WireChange {
+pub struct BodyFormatChange {
     /// Until now.
-    pub from: Wire,
+    pub from: BodyFormat,
     /// From now on.
-    pub to: Wire,
+    pub to: BodyFormat,
     /// In words a person can read, with the figures it rests on.
     pub why: String,
     /// The server does not take the old form: a warning.
@@ -163,14 +163,14 @@ pub struct Body {
     /// The slices, before compression.
     pub slices: Vec<Bytes>,
     /// How it is sent.
-    pub wire: Wire,
+    pub format: BodyFormat,
     packed: OnceLock<Bytes>,
 }
 
 impl Body {
     /// A body that nobody has compressed yet.
-    pub fn new(slices: Vec<Bytes>, wire: Wire) -> Self {
-        Body { slices, wire, packed: OnceLock::new() }
+    pub fn new(slices: Vec<Bytes>, format: BodyFormat) -> Self {
+        Body { slices, format, packed: OnceLock::new() }
     }
 
     /// The length before compression, bytes.
@@ -214,7 +214,7 @@ mod tests {
             let error = bad.parse::<Compression>().unwrap_err();
             assert!(error.contains(problem), "{bad}: {error}");
         }
-        let wire = Wire { encoding: Encoding::Smile, compression: Compression::Gzip(GzipLevel::default()) };
-        assert_eq!([wire.to_string(), Wire::PLAIN.to_string()], ["smile gzip:1", "json"]);
+        let format = BodyFormat { encoding: Encoding::Smile, compression: Compression::Gzip(GzipLevel::default()) };
+        assert_eq!([format.to_string(), BodyFormat::PLAIN.to_string()], ["smile gzip:1", "json"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Which encoding and which compression bring most: batches of the one and the other are sent in turn, and what brings more accepted bytes of
+//! Setting encoding and setting compression bring most: batches of the one and the other are sent in turn, and what brings more accepted bytes of
 //! source per second stays. Nothing is taken for granted: the same link, cluster and documents decide differently from job to job, and from hour
 //! to hour.
 
@@ -13,14 +13,14 @@ use std::time::Duration;
 use super::trial::{Pairs, Verdict};
 use super::window::Window;
 use super::{Outcome, Sample};
+use crate::body_format::{BodyFormat, BodyFormatChange, Compression, Encoding, GzipLevel};
 use crate::time::Time;
-use crate::wire::{Compression, Encoding, GzipLevel, Wire, WireChange};
 use arm::{Arm, Measured};
 use watch::Watch;
 
 /// What may be chosen. What is not is fixed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WireKnobs {
+pub struct BodyFormatChoices {
     /// SMILE may take the place of JSON. It has to be clearly better: what is kept as SMILE is transcoded whenever it is read as JSON.
     pub smile: bool,
     /// Bodies may be compressed, with this level.
@@ -34,7 +34,7 @@ const GZIP_WORTH: f64 = 1.03;
 /// What plain JSON has to bring to come back: a little less than what took its place.
 const BACK_WORTH: f64 = 0.98;
 /// What a single comparison may decide, as a factor: a slow link is told by less than a second, and a swing of a server that warms up or merges
-/// is not taken for a gain, which would stay for a minute.
+/// is not taken for a gain, setting would stay for a minute.
 const AT_ONCE: f64 = 2.0;
 /// Within this part of the same rate the client's work decides.
 const TIE: f64 = 0.97;
@@ -52,11 +52,11 @@ const PAUSE_MAX: Duration = Duration::from_secs(900);
 const PAUSE_SHORT: Duration = Duration::from_secs(5);
 /// See the module's text. A state machine without a clock: the same calls give the same choices.
 #[derive(Debug)]
-pub struct WireTuner {
+pub struct BodyFormatTuner {
     /// How requests are sent now.
-    wire: Wire,
+    format: BodyFormat,
     /// What has proved best so far.
-    stands: Wire,
+    steady: BodyFormat,
     gzip: Option<Knob>,
     smile: Option<Knob>,
     level: GzipLevel,
@@ -67,7 +67,7 @@ pub struct WireTuner {
     watch: Watch,
     /// The client's CPU time as it was last told.
     cpu: Duration,
-    changes: VecDeque<WireChange>,
+    changes: VecDeque<BodyFormatChange>,
     /// What is so without a comparison.
     fixed_why: String,
 }
@@ -90,15 +90,15 @@ enum Probe {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
+enum Setting {
     Gzip,
     Smile,
 }
 
 #[derive(Debug)]
 struct Trial {
-    which: Which,
-    other: Wire,
+    setting: Setting,
+    other: BodyFormat,
     pairs: Pairs,
     arm: Arm,
     /// CPU seconds and bytes of either arm.
@@ -121,15 +121,15 @@ impl Knob {
     }
 }
 
-impl WireTuner {
+impl BodyFormatTuner {
     /// Begins with `start` and tries what `knobs` allow. `why`: what is to be said of what is fixed.
-    pub fn new(start: Wire, knobs: WireKnobs, why: impl Into<String>) -> Self {
-        WireTuner {
-            wire: start,
-            stands: start,
-            gzip: knobs.gzip.map(|_| Knob::new()),
-            smile: knobs.smile.then(Knob::new),
-            level: knobs.gzip.unwrap_or_default(),
+    pub fn new(start: BodyFormat, choices: BodyFormatChoices, why: impl Into<String>) -> Self {
+        BodyFormatTuner {
+            format: start,
+            steady: start,
+            gzip: choices.gzip.map(|_| Knob::new()),
+            smile: choices.smile.then(Knob::new),
+            level: choices.gzip.unwrap_or_default(),
             trial: None,
             probe: Probe::NotYet,
             began: None,
@@ -141,13 +141,13 @@ impl WireTuner {
     }
 
     /// How requests are to be sent now.
-    pub fn wire(&self) -> Wire {
-        self.wire
+    pub fn format(&self) -> BodyFormat {
+        self.format
     }
 
     /// What has proved best so far: how requests are sent when nothing is compared.
-    pub fn stands(&self) -> Wire {
-        self.stands
+    pub fn steady(&self) -> BodyFormat {
+        self.steady
     }
 
     /// Whether something is compared: nothing else should be changed meanwhile.
@@ -160,18 +160,18 @@ impl WireTuner {
         self.cpu = total;
     }
 
-    /// Learns from an attempt that was sent as `wire`. `settled`: nothing else is being tried.
-    pub fn handle_sample(&mut self, now: Time, sample: &Sample, wire: Wire, settled: bool) {
+    /// Learns from an attempt that was sent as `format`. `settled`: nothing else is being tried.
+    pub fn handle_sample(&mut self, now: Time, sample: &Sample, format: BodyFormat, settled: bool) {
         if self.gzip.is_none() && self.smile.is_none() {
             return;
         }
         let began = *self.began.get_or_insert(sample.sent);
         if self.trial.is_some() {
-            return self.handle_trial(now, sample, wire);
+            return self.handle_trial(now, sample, format);
         }
         self.watch(now, sample);
         let untried = |knob: &Knob| knob.evidence.is_none() && knob.next <= now;
-        let slow = self.stands.compression == Compression::None
+        let slow = self.steady.compression == Compression::None
             && !sample.source_limited
             && self.watch.waits_for_link(settled)
             && self.gzip.as_ref().is_some_and(untried);
@@ -186,21 +186,21 @@ impl WireTuner {
         }
         if let Some((rate, error)) = self.watch.rate(now).filter(|_| slow) {
             // Nothing helps more, and every request takes long: what was seen so far is the first window.
-            self.begin(now, Which::Gzip);
+            self.begin(now, Setting::Gzip);
             return self.judge(now, Measured { rate, error, cpu_seconds: 0.0, bytes: 0.0 }, sample);
         }
-        if let Some(which) = due {
-            self.begin(now, which);
+        if let Some(setting) = due {
+            self.begin(now, setting);
         }
     }
 
     /// What is to be asked of the server now: whether it takes SMILE, and whether it takes gzip.
-    pub fn poll_probe(&mut self) -> Option<WireKnobs> {
+    pub fn poll_probe(&mut self) -> Option<BodyFormatChoices> {
         if self.probe != Probe::Wanted {
             return None;
         }
         self.probe = Probe::Asked;
-        Some(WireKnobs { smile: self.smile.is_some(), gzip: self.gzip.as_ref().map(|_| self.level) })
+        Some(BodyFormatChoices { smile: self.smile.is_some(), gzip: self.gzip.as_ref().map(|_| self.level) })
     }
 
     /// What the server takes, or why not.
@@ -223,24 +223,24 @@ impl WireTuner {
 
     /// The server does not take requests of this form, and why: they are sent no more. The encoding is given up first, because a compressed body
     /// that cannot be read is refused by whatever reads it.
-    pub fn forbid(&mut self, now: Time, wire: Wire, why: &str) {
-        let from = self.wire;
-        match (wire.encoding, wire.compression) {
-            (Encoding::Smile, _) => (self.smile, self.stands.encoding) = (None, Encoding::Json),
-            (Encoding::Json, Compression::Gzip(_)) => (self.gzip, self.stands.compression) = (None, Compression::None),
+    pub fn forbid(&mut self, now: Time, format: BodyFormat, why: &str) {
+        let from = self.format;
+        match (format.encoding, format.compression) {
+            (Encoding::Smile, _) => (self.smile, self.steady.encoding) = (None, Encoding::Json),
+            (Encoding::Json, Compression::Gzip(_)) => (self.gzip, self.steady.compression) = (None, Compression::None),
             (Encoding::Json, Compression::None) => return,
         }
         self.break_off(now);
-        self.wire = self.stands;
-        if self.wire != from {
-            let why = format!("the server does not take {wire}: {why}");
+        self.format = self.steady;
+        if self.format != from {
+            let why = format!("the server does not take {format}: {why}");
             self.fixed_why.clone_from(&why);
-            self.changes.push_back(WireChange { from, to: self.wire, why, forced: true });
+            self.changes.push_back(BodyFormatChange { from, to: self.format, why, forced: true });
         }
     }
 
     /// The next change that was made and not told yet.
-    pub fn poll_change(&mut self) -> Option<WireChange> {
+    pub fn poll_change(&mut self) -> Option<BodyFormatChange> {
         self.changes.pop_front()
     }
 
@@ -264,47 +264,49 @@ impl WireTuner {
         }
     }
 
-    fn due(&self, now: Time) -> Option<Which> {
+    fn due(&self, now: Time) -> Option<Setting> {
         let due = |knob: &Option<Knob>| knob.as_ref().is_some_and(|knob| knob.next <= now);
         if due(&self.gzip) {
-            Some(Which::Gzip)
+            Some(Setting::Gzip)
         } else if due(&self.smile) {
-            Some(Which::Smile)
+            Some(Setting::Smile)
         } else {
             None
         }
     }
 
-    fn knob(&mut self, which: Which) -> Option<&mut Knob> {
-        match which {
-            Which::Gzip => self.gzip.as_mut(),
-            Which::Smile => self.smile.as_mut(),
+    fn knob(&mut self, setting: Setting) -> Option<&mut Knob> {
+        match setting {
+            Setting::Gzip => self.gzip.as_mut(),
+            Setting::Smile => self.smile.as_mut(),
         }
     }
 
-    fn begin(&mut self, now: Time, which: Which) {
-        let (other, worth) = match which {
-            Which::Gzip => match self.stands.compression {
-                Compression::None => (Wire { compression: Compression::Gzip(self.level), ..self.stands }, GZIP_WORTH),
-                Compression::Gzip(_) => (Wire { compression: Compression::None, ..self.stands }, BACK_WORTH),
+    fn begin(&mut self, now: Time, setting: Setting) {
+        let (other, worth) = match setting {
+            Setting::Gzip => match self.steady.compression {
+                Compression::None => {
+                    (BodyFormat { compression: Compression::Gzip(self.level), ..self.steady }, GZIP_WORTH)
+                }
+                Compression::Gzip(_) => (BodyFormat { compression: Compression::None, ..self.steady }, BACK_WORTH),
             },
-            Which::Smile => match self.stands.encoding {
-                Encoding::Json => (Wire { encoding: Encoding::Smile, ..self.stands }, SMILE_WORTH),
-                Encoding::Smile => (Wire { encoding: Encoding::Json, ..self.stands }, BACK_WORTH),
+            Setting::Smile => match self.steady.encoding {
+                Encoding::Json => (BodyFormat { encoding: Encoding::Smile, ..self.steady }, SMILE_WORTH),
+                Encoding::Smile => (BodyFormat { encoding: Encoding::Json, ..self.steady }, BACK_WORTH),
             },
         };
-        // What stands is what is under way already.
-        let arm = Arm::measuring(self.stands, now, self.cpu);
-        self.trial = Some(Trial { which, other, pairs: Pairs::careful(worth, AT_ONCE), arm, work: [(0.0, 0.0); 2] });
+        // What steady is what is under way already.
+        let arm = Arm::measuring(self.steady, now, self.cpu);
+        self.trial = Some(Trial { setting, other, pairs: Pairs::careful(worth, AT_ONCE), arm, work: [(0.0, 0.0); 2] });
     }
 
-    fn handle_trial(&mut self, now: Time, sample: &Sample, wire: Wire) {
+    fn handle_trial(&mut self, now: Time, sample: &Sample, format: BodyFormat) {
         let Some(trial) = &mut self.trial else { return };
         let loss = sample.outcome != Outcome::Answered || sample.rejected > sample.docs / 100;
         if loss || trial.arm.is_overdue(now) {
             return self.break_off(now);
         }
-        let Some(measured) = trial.arm.handle(now, sample, wire, self.cpu) else { return };
+        let Some(measured) = trial.arm.handle(now, sample, format, self.cpu) else { return };
         match measured {
             Ok(measured) => self.judge(now, measured, sample),
             // The source is the limit only because the other form is so much faster.
@@ -321,9 +323,9 @@ impl WireTuner {
         trial.work[other].1 += measured.bytes;
         let gain = match trial.pairs.handle(measured.rate, measured.error) {
             Verdict::Open => {
-                let wire = if trial.pairs.is_other() { trial.other } else { self.stands };
-                trial.arm = Arm::new(wire, now, sample);
-                self.wire = wire;
+                let format = if trial.pairs.is_other() { trial.other } else { self.steady };
+                trial.arm = Arm::new(format, now, sample);
+                self.format = format;
                 return;
             }
             Verdict::Better { gain } => (gain, true),
@@ -336,16 +338,16 @@ impl WireTuner {
         let Some(trial) = self.trial.take() else { return };
         let work = |(cpu, bytes): (f64, f64)| (bytes > 0.0).then(|| cpu / bytes);
         let less_work = match (work(trial.work[0]), work(trial.work[1])) {
-            (Some(stands), Some(other)) => other < LESS_WORK * stands,
+            (Some(steady), Some(other)) => other < LESS_WORK * steady,
             _ => false,
         };
-        // SMILE costs whoever reads the documents later, which no measurement here sees.
-        let to_smile = trial.which == Which::Smile && trial.other.encoding == Encoding::Smile;
+        // SMILE costs whoever reads the documents later, setting no measurement here sees.
+        let to_smile = trial.setting == Setting::Smile && trial.other.encoding == Encoding::Smile;
         let tie = !better && gain > TIE && less_work && !to_smile;
         let percent = (gain - 1.0) * 100.0;
-        let (name, than) = match trial.which {
-            Which::Gzip => (trial.other.compression.to_string(), self.stands.compression.to_string()),
-            Which::Smile => (trial.other.encoding.to_string(), self.stands.encoding.to_string()),
+        let (name, than) = match trial.setting {
+            Setting::Gzip => (trial.other.compression.to_string(), self.steady.compression.to_string()),
+            Setting::Smile => (trial.other.encoding.to_string(), self.steady.encoding.to_string()),
         };
         let mut why = format!("{name} brought {percent:+.0} % bytes of source per second against {than}");
         if tie {
@@ -353,12 +355,17 @@ impl WireTuner {
         } else if !better && percent > 0.0 {
             why.push_str(", which is not enough");
         }
-        self.wire = self.stands;
+        self.format = self.steady;
         if better || tie {
-            self.changes.push_back(WireChange { from: self.stands, to: trial.other, why: why.clone(), forced: false });
-            (self.stands, self.wire) = (trial.other, trial.other);
+            self.changes.push_back(BodyFormatChange {
+                from: self.steady,
+                to: trial.other,
+                why: why.clone(),
+                forced: false,
+            });
+            (self.steady, self.format) = (trial.other, trial.other);
         }
-        if let Some(knob) = self.knob(trial.which) {
+        if let Some(knob) = self.knob(trial.setting) {
             knob.evidence = Some(why);
             if better || tie {
                 knob.pause = PAUSE_MIN;
@@ -374,8 +381,8 @@ impl WireTuner {
     /// Ends a comparison without a result.
     fn break_off(&mut self, now: Time) {
         let Some(trial) = self.trial.take() else { return };
-        self.wire = self.stands;
-        if let Some(knob) = self.knob(trial.which) {
+        self.format = self.steady;
+        if let Some(knob) = self.knob(trial.setting) {
             knob.next = now + PAUSE_SHORT;
         }
         self.watch = Watch::new(now);
