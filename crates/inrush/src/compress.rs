@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use inrush_core::GzipLevel;
-use inrush_core::wire::Body;
+use inrush_core::body_format::Body;
 use tokio::sync::Semaphore;
 
 use crate::transport::gzip::Gzip;

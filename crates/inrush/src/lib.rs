@@ -94,7 +94,8 @@ pub use finish::{FinishReport, OldIndex, OldWritesReport, Step, StepReport, Swap
 pub use guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
 pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 pub use inrush_core::{
-    Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position, Settled, Settlement, Wire,
+    Action, BodyFormat, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position, Settled,
+    Settlement,
 };
 pub use loader::{Loader, LoaderBuilder, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 pub use progress::{Phase, Progress};

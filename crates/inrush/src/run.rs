@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use inrush_core::Settlement;
+use inrush_core::body_format::BodyFormatChange;
 use inrush_core::flow::{Comparison, Flushed, Item};
 use inrush_core::outcome::Attempt;
 use inrush_core::tune::Decision;
-use inrush_core::wire::WireChange;
 use inrush_core::{Command, Encoding, Flow, ItemBlock, Note, Pause, PauseTotal, Stop, Time};
 use tokio::sync::{mpsc, watch};
 
@@ -498,7 +498,7 @@ impl Run {
             in_flight: self.flow.in_flight(),
             plan_in_flight: plan.in_flight,
             plan_batch_bytes: plan.batch_bytes,
-            wire: self.flow.wire(),
+            body_format: self.flow.body_format(),
             seconds: self.started.elapsed().as_secs_f64(),
             phase,
         };
@@ -563,10 +563,10 @@ fn tell(note: &Note) {
             from.in_flight,
             from.batch_bytes
         ),
-        Note::Wire(WireChange { from, to, why, forced: true }) => {
+        Note::BodyFormat(BodyFormatChange { from, to, why, forced: true }) => {
             tracing::warn!("requests go as {to} instead of {from} from now on: {why}");
         }
-        Note::Wire(WireChange { from, to, why, forced: false }) => {
+        Note::BodyFormat(BodyFormatChange { from, to, why, forced: false }) => {
             tracing::info!("requests go as {to} instead of {from}: {why}");
         }
         Note::SentAgain(docs) => {

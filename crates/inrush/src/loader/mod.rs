@@ -178,7 +178,7 @@ impl Loader {
             },
             config.sending_limits().tuner(prepared.preflight.body_bytes_max),
         );
-        flow.send_as(wire::choose(&transport, &config, &mut prepared.preflight.warnings).await);
+        flow.set_body_format_tuner(wire::choose(&transport, &config, &mut prepared.preflight.warnings).await);
         let routed = routing::choose(&transport, &config, &prepared, with_ids).await?;
         flow.route_batches(routed.values);
         if let (Durability::Async, Some(life)) = (config.durability, &prepared.life) {
