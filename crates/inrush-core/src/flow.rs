@@ -30,7 +30,7 @@ use crate::time::Time;
 use crate::tune::{BodyFormatChoices, BodyFormatTuner, Plan, Tuner};
 pub use command::{Command, Comparison, DeadLetter, Item, Note, Request, Settlement};
 use durable::Durable;
-pub use durable::{Flushed, Life};
+pub use durable::{Flushed, PrimaryTerms};
 pub use give_up::{MaxErrors, Stop};
 pub use pair::Pairing;
 use pause::Pauses;

@@ -1,6 +1,6 @@
 //! Where an index answers before it syncs its translog (`index.translog.durability: async`), an acknowledged document can still be lost
 //! with a node. So it waits here, its bytes kept and its id held, and is settled by a flush that was sent later and succeeded on all
-//! assigned copies, if the index is still in the life in which the document was sent: the same UUID and primary terms. In another life
+//! assigned copies, if the index is still in the terms in which the document was sent: the same UUID and primary terms. In another terms
 //! everything that waits, and every request of the old one, is sent again as something that may be there.
 
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ const FLUSH_PART: u64 = 4;
 
 /// What tells that no shard of an index has lost anything it acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct PrimaryTerms {
     /// The index.
     pub index: String,
     /// Another one after the index was made anew.
@@ -36,25 +36,25 @@ pub struct Life {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flushed {
     /// It succeeded on all assigned copies of all shards, and this was read afterwards.
-    Done(Life),
+    Done(PrimaryTerms),
     /// It did not, or that is not known, and why.
     Failed(String),
 }
 
 #[derive(Debug)]
 pub(super) struct Durable {
-    life: Life,
-    /// Rises with every change of `life`.
+    terms: PrimaryTerms,
+    /// Rises with every change of `terms`.
     pub(super) epoch: u32,
     flush_bytes: u64,
     /// In the order of the acknowledgements.
     acked: VecDeque<Acked>,
     acked_bytes: u64,
-    under_way: Option<UnderWay>,
+    in_flight: Option<InFlight>,
     /// No flush is sent before, because the last one failed.
     not_before: Time,
     failing: Option<Failing>,
-    /// What was sent in an earlier life.
+    /// What was sent in an earlier terms.
     again: VecDeque<Batch>,
 }
 
@@ -69,7 +69,7 @@ struct Acked {
 
 /// A flush under way, and how many of the oldest acknowledgements it covers.
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
+struct InFlight {
     request: u64,
     covers: usize,
 }
@@ -91,7 +91,7 @@ impl Durable {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.acked.is_empty() && self.again.is_empty() && self.under_way.is_none()
+        self.acked.is_empty() && self.again.is_empty() && self.in_flight.is_none()
     }
 
     /// Items without an id that will be sent again.
@@ -121,14 +121,14 @@ impl Durable {
 impl Flow {
     /// From now on documents settle only by a flush. To be called before the first block, with what was read of the index after
     /// whatever an earlier run sent.
-    pub fn wait_for_flushes(&mut self, life: Life) {
+    pub fn wait_for_flushes(&mut self, terms: PrimaryTerms) {
         self.durable = Some(Durable {
-            life,
+            terms,
             epoch: 0,
             flush_bytes: self.config.memory / FLUSH_PART,
             acked: VecDeque::new(),
             acked_bytes: 0,
-            under_way: None,
+            in_flight: None,
             not_before: Time::START,
             failing: None,
             again: VecDeque::new(),
@@ -138,9 +138,9 @@ impl Flow {
     /// Takes what became of a flush.
     pub fn handle_flushed(&mut self, now: Time, request: u64, flushed: Flushed) {
         let Some(durable) = &mut self.durable else { return };
-        let Some(flush) = durable.under_way.take_if(|flush| flush.request == request) else { return };
+        let Some(flush) = durable.in_flight.take_if(|flush| flush.request == request) else { return };
         match flushed {
-            Flushed::Done(life) if life == durable.life => {
+            Flushed::Done(terms) if terms == durable.terms => {
                 durable.failing = None;
                 let settled: Vec<Acked> = durable.acked.drain(..flush.covers).collect();
                 durable.acked_bytes -= settled.iter().map(|acked| acked.items.bytes()).sum::<u64>();
@@ -149,14 +149,14 @@ impl Flow {
                     self.release(now, &items, Some(settled));
                 }
             }
-            Flushed::Done(life) if life.uuid == durable.life.uuid && life.index == durable.life.index => {
+            Flushed::Done(terms) if terms.uuid == durable.terms.uuid && terms.index == durable.terms.index => {
                 durable.failing = None;
-                self.begin_another_life(life);
+                self.primaries_changed(terms);
             }
-            Flushed::Done(life) => {
+            Flushed::Done(terms) => {
                 let why = format!(
                     "the index {} was deleted and made anew during the load, and what was in it is gone",
-                    life.index
+                    terms.index
                 );
                 self.handle_stop(now, Stop::Failed(why));
                 // No later flush can say more.
@@ -180,10 +180,10 @@ impl Flow {
             self.tally.settle(settled, u64::from(items.len()), index, part.uncertain);
             return self.release(now, items, Some(settled));
         };
-        if let Some(other) = index.filter(|index| *index != durable.life.index) {
+        if let Some(other) = index.filter(|index| *index != durable.terms.index) {
             let why = format!(
                 "documents went to {other}, by a pipeline or because an alias was moved, and --durability async flushes {} only; load into {other} itself, or with --durability request",
-                durable.life.index
+                durable.terms.index
             );
             self.handle_stop(now, Stop::Failed(why));
             let mut batch = Batch::default();
@@ -191,7 +191,7 @@ impl Flow {
             return self.settle_batch(now, &batch, Settled::Unknown, None, false);
         }
         if part.epoch != durable.epoch {
-            // It was sent in an earlier life, and may have been applied then.
+            // It was sent in an earlier terms, and may have been applied then.
             return durable.send_again(items.clone(), plan.batch_bytes, plan.batch_docs);
         }
         let (items, index) = (items.clone(), index.map(str::to_owned));
@@ -200,7 +200,7 @@ impl Flow {
 
     /// When the next flush is to be sent, if nothing else happens.
     pub(super) fn flush_due(&self) -> Option<Time> {
-        let durable = self.durable.as_ref().filter(|durable| durable.under_way.is_none())?;
+        let durable = self.durable.as_ref().filter(|durable| durable.in_flight.is_none())?;
         let oldest = durable.acked.front()?.at;
         let due = match durable.acked_bytes >= durable.flush_bytes || self.only_a_flush_helps() {
             true => oldest,
@@ -223,8 +223,8 @@ impl Flow {
         }
         let request = self.next_id();
         let Some(durable) = &mut self.durable else { return };
-        durable.under_way = Some(UnderWay { request, covers: durable.acked.len() });
-        self.commands.push_back(Command::Flush { request, index: durable.life.index.clone() });
+        durable.in_flight = Some(InFlight { request, covers: durable.acked.len() });
+        self.commands.push_back(Command::Flush { request, index: durable.terms.index.clone() });
     }
 
     /// A permit for what has to be sent again.
@@ -240,7 +240,7 @@ impl Flow {
         let Some(durable) = &mut self.durable else { return };
         let mut batches = take(&mut durable.again);
         if over {
-            durable.under_way = None;
+            durable.in_flight = None;
             durable.acked_bytes = 0;
             for acked in take(&mut durable.acked) {
                 let mut batch = Batch::default();
@@ -253,10 +253,10 @@ impl Flow {
         }
     }
 
-    fn begin_another_life(&mut self, life: Life) {
+    fn primaries_changed(&mut self, terms: PrimaryTerms) {
         let plan = self.plan();
         let Some(durable) = &mut self.durable else { return };
-        durable.life = life;
+        durable.terms = terms;
         durable.epoch += 1;
         durable.acked_bytes = 0;
         let acked = take(&mut durable.acked);

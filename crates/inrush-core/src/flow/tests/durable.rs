@@ -24,8 +24,8 @@ impl Shaky {
         Shaky { now: Cluster::default(), disk: BTreeMap::new(), terms: vec![1; SHARDS] }
     }
 
-    fn life(&self) -> Life {
-        Life { index: "x".into(), uuid: "u".into(), terms: self.terms.clone() }
+    fn terms(&self) -> PrimaryTerms {
+        PrimaryTerms { index: "x".into(), uuid: "u".into(), terms: self.terms.clone() }
     }
 
     /// What was not flushed is lost, unless another copy takes over.
@@ -53,7 +53,7 @@ fn number(text: &str) -> u64 {
 
 /// What may still happen, so many times each.
 #[derive(Clone, Copy, Debug)]
-struct Troubles {
+struct Mishaps {
     crashes: u32,
     flush_failures: u32,
     deaths: u32,
@@ -79,7 +79,7 @@ struct Chaos<'a> {
     words: Vec<&'a str>,
     ids: Option<Vec<String>>,
     faults: std::vec::IntoIter<Fault>,
-    troubles: Troubles,
+    mishaps: Mishaps,
     seed: u64,
     server: Shaky,
     disk: Option<String>,
@@ -114,7 +114,7 @@ impl Chaos<'_> {
         let mut flow = flow(self.config, self.batch_bytes, self.in_flight);
         let earlier: Option<Checkpoint> = self.disk.as_ref().map(|text| serde_json::from_str(text).unwrap());
         flow.keep_checkpoints(earlier.as_ref()).unwrap();
-        flow.wait_for_flushes(self.server.life());
+        flow.wait_for_flushes(self.server.terms());
         let mut blocks = VecDeque::from(self.blocks.clone());
         let (mut sent, mut gone): (Vec<Sent>, Vec<u64>) = (Vec::new(), Vec::new());
         let mut flushing: Option<(u64, Flushing)> = None;
@@ -165,14 +165,14 @@ impl Chaos<'_> {
                 self.checkpoint(&mut flow, blocked.as_ref());
             }
             match self.random(12) {
-                0 if self.troubles.crashes > 0 => {
-                    self.troubles.crashes -= 1;
+                0 if self.mishaps.crashes > 0 => {
+                    self.mishaps.crashes -= 1;
                     let shard = self.random(SHARDS as u64) as usize;
                     let loses = self.random(4) > 0;
                     self.server.crash(shard, loses);
                 }
-                1 if self.troubles.deaths > 0 => {
-                    self.troubles.deaths -= 1;
+                1 if self.mishaps.deaths > 0 => {
+                    self.mishaps.deaths -= 1;
                     return None;
                 }
                 2..=4 => self.step_flush(&mut flow, now, &mut flushing),
@@ -204,8 +204,8 @@ impl Chaos<'_> {
     fn step_flush(&mut self, flow: &mut Flow, now: Time, flushing: &mut Option<(u64, Flushing)>) {
         let Some((request, state)) = flushing.take() else { return };
         let next = match state {
-            Flushing::Asked if self.troubles.flush_failures > 0 && self.random(2) == 0 => {
-                self.troubles.flush_failures -= 1;
+            Flushing::Asked if self.mishaps.flush_failures > 0 && self.random(2) == 0 => {
+                self.mishaps.flush_failures -= 1;
                 let some = self.random(SHARDS as u64) as usize;
                 self.server.flush(&[some]);
                 Flushing::Flushed { whole: false }
@@ -214,7 +214,7 @@ impl Chaos<'_> {
                 self.server.flush(&[0, 1]);
                 Flushing::Flushed { whole: true }
             }
-            Flushing::Flushed { whole: true } => Flushing::Read(Flushed::Done(self.server.life())),
+            Flushing::Flushed { whole: true } => Flushing::Read(Flushed::Done(self.server.terms())),
             Flushing::Flushed { whole: false } => Flushing::Read(Flushed::Failed("one copy did not".into())),
             Flushing::Read(flushed) => return flow.handle_flushed(now, request, flushed),
         };
@@ -268,7 +268,7 @@ proptest! {
             words: words.clone(),
             ids: with_ids.then(|| names.clone()),
             faults: faults.into_iter(),
-            troubles: Troubles { crashes, flush_failures, deaths },
+            mishaps: Mishaps { crashes, flush_failures, deaths },
             seed,
             server: Shaky::new(),
             disk: None,
@@ -312,7 +312,7 @@ fn acknowledged(n: usize) -> (Flow, u64, Shaky) {
     let encoder = Encoder::new(operations(Action::Index, true));
     let mut flow = flow(config(), 2000, 1);
     let mut server = Shaky::new();
-    flow.wait_for_flushes(server.life());
+    flow.wait_for_flushes(server.terms());
     flow.handle_block(Time::START, encoder.encode(blocks(&ids, &words, n).remove(0))).unwrap();
     flow.handle_source_end();
     let Some(Command::Send(request)) = flow.poll(Time::START) else { panic!("something is sent") };
@@ -329,9 +329,9 @@ fn acknowledged(n: usize) -> (Flow, u64, Shaky) {
 fn documents_settle_with_the_flush_that_follows_them() {
     let (mut flow, flush, server) = acknowledged(3);
     assert!(flow.poll(Time::START).is_none(), "one flush at a time");
-    flow.handle_flushed(Time::START, flush + 7, Flushed::Done(server.life()));
+    flow.handle_flushed(Time::START, flush + 7, Flushed::Done(server.terms()));
     assert_eq!(flow.counts().docs_read, 0, "that was another one");
-    flow.handle_flushed(Time::START, flush, Flushed::Done(server.life()));
+    flow.handle_flushed(Time::START, flush, Flushed::Done(server.terms()));
     assert!(flow.poll(Time::START).is_none() && flow.is_done());
     assert_eq!((flow.counts().docs_created, flow.counts().retried_items), (3, 0));
 }
@@ -342,7 +342,7 @@ fn a_slow_source_is_flushed_every_few_seconds() {
     let encoder = Encoder::new(operations(Action::Index, true));
     let mut flow = flow(config(), 2000, 1);
     let mut server = Shaky::new();
-    flow.wait_for_flushes(server.life());
+    flow.wait_for_flushes(server.terms());
     flow.handle_block(Time::START, encoder.encode(blocks(&ids, &words, 2).remove(0))).unwrap();
     let linger = Time::START + config().linger;
     let Some(Command::Send(request)) = flow.poll(linger) else { panic!("it has lingered") };
@@ -380,7 +380,7 @@ fn an_interrupt_waits_for_its_flush() {
     let (mut flow, flush, server) = acknowledged(3);
     flow.handle_stop(Time::START, Stop::Interrupted);
     assert!(flow.poll(Time::START).is_none() && !flow.is_done());
-    flow.handle_flushed(Time::START, flush, Flushed::Done(server.life()));
+    flow.handle_flushed(Time::START, flush, Flushed::Done(server.terms()));
     assert!(flow.poll(Time::START).is_none() && flow.is_done());
     assert_eq!((flow.counts().docs_created, flow.counts().docs_unknown), (3, 0));
     let (mut flow, _, _) = acknowledged(3);
@@ -391,9 +391,9 @@ fn an_interrupt_waits_for_its_flush() {
 }
 
 #[test]
-fn an_index_that_was_made_anew_ends_the_run() {
+fn an_index_that_was_created_again_ends_the_run() {
     let (mut flow, flush, server) = acknowledged(3);
-    let other = Life { uuid: "another".into(), ..server.life() };
+    let other = PrimaryTerms { uuid: "another".into(), ..server.terms() };
     flow.handle_flushed(Time::START, flush, Flushed::Done(other));
     assert!(matches!(flow.stopped(), Some(Stop::Failed(why)) if why.contains("made anew")));
     assert!(flow.poll(Time::START).is_none() && flow.is_done());
@@ -405,7 +405,7 @@ fn documents_that_go_elsewhere_are_not_taken_for_durable() {
     let (ids, words) = good(2);
     let encoder = Encoder::new(operations(Action::Index, true));
     let mut flow = flow(config(), 2000, 1);
-    flow.wait_for_flushes(Shaky::new().life());
+    flow.wait_for_flushes(Shaky::new().terms());
     flow.handle_block(Time::START, encoder.encode(blocks(&ids, &words, 2).remove(0))).unwrap();
     flow.handle_source_end();
     let Some(Command::Send(request)) = flow.poll(Time::START) else { panic!("something is sent") };
