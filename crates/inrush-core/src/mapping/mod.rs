@@ -31,7 +31,7 @@ pub struct Schema {
 
 /// Where a document stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct RowPosition {
     /// Which of the sources, from 0.
     pub source: u32,
     /// Its line or row, from 1.
@@ -88,9 +88,9 @@ impl Schema {
     ///
     /// # Errors
     /// What is no JSON object; it is not counted, but what was read before the mistake may have been looked at.
-    pub fn add(&mut self, document: &[u8], place: Place) -> Result<(), serde_json::Error> {
+    pub fn add(&mut self, document: &[u8], position: RowPosition) -> Result<(), serde_json::Error> {
         let mut json = serde_json::Deserializer::from_slice(document);
-        let seed = FieldSeed { field: &mut self.root, budget: &mut self.budget, place, depth: 0, in_array: false };
+        let seed = FieldSeed { field: &mut self.root, budget: &mut self.budget, position, depth: 0, in_array: false };
         seed.deserialize(&mut json)?;
         json.end()?;
         self.docs += 1;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::field::{Field, Seen};
 use super::shape::Shape;
-use super::{Mixed, Note, NoteKind, Place};
+use super::{Mixed, Note, NoteKind, RowPosition};
 
 /// Beyond it a later document would be refused by `integer`, so half of its range: larger numbers are `long`, which costs next to
 /// nothing, because doc values are stored by the range that is there.
@@ -41,10 +41,10 @@ pub(super) fn root(field: &Field, names: &[String], mixed: Mixed, found: &mut Fo
 struct Names<'a>(&'a [String]);
 
 impl Names<'_> {
-    fn told(self, place: Place) -> String {
-        match self.0.get(place.source as usize) {
-            Some(name) if self.0.len() > 1 => format!("{name} row {}", place.row),
-            _ => format!("row {}", place.row),
+    fn told(self, position: RowPosition) -> String {
+        match self.0.get(position.source as usize) {
+            Some(name) if self.0.len() > 1 => format!("{name} row {}", position.row),
+            _ => format!("row {}", position.row),
         }
     }
 }
@@ -74,10 +74,12 @@ impl Advisor<'_> {
     }
 
     fn told(&self, kinds: &[(&'static str, Seen)]) -> String {
-        let place = |place| self.names.told(place);
+        let position = |position| self.names.told(position);
         let told = kinds.iter().map(|(name, seen)| match seen.count {
-            1 => format!("{name} once ({})", place(seen.first)),
-            count => format!("{name} {count} times (first in {}, last in {})", place(seen.first), place(seen.last)),
+            1 => format!("{name} once ({})", position(seen.first)),
+            count => {
+                format!("{name} {count} times (first in {}, last in {})", position(seen.first), position(seen.last))
+            }
         });
         told.collect::<Vec<_>>().join(", ")
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::field::Field;
-use super::{DEPTH_MAX, FIELDS_MAX, Place};
+use super::{DEPTH_MAX, FIELDS_MAX, RowPosition};
 
 /// How much more may be remembered.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Budget {
 pub(super) struct FieldSeed<'a> {
     pub(super) field: &'a mut Field,
     pub(super) budget: &'a mut Budget,
-    pub(super) place: Place,
+    pub(super) position: RowPosition,
     /// Objects around the value; 0 is the document.
     pub(super) depth: usize,
     pub(super) in_array: bool,
@@ -41,47 +41,47 @@ impl<'de> Visitor<'de> for FieldSeed<'_> {
     }
 
     fn visit_unit<E: Error>(self) -> Result<(), E> {
-        self.field.nulls.at(self.place);
+        self.field.nulls.at(self.position);
         Ok(())
     }
 
     fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
-        self.field.booleans.at(self.place);
+        self.field.booleans.at(self.position);
         Ok(())
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        self.field.integer(value.into(), self.place);
+        self.field.integer(value.into(), self.position);
         Ok(())
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
-        self.field.integer(value.into(), self.place);
+        self.field.integer(value.into(), self.position);
         Ok(())
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        self.field.decimal(value, self.place);
+        self.field.decimal(value, self.position);
         Ok(())
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
-        self.field.strings.add(value, self.place);
+        self.field.strings.add(value, self.position);
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        let FieldSeed { field, budget, place, depth, .. } = self;
-        field.arrays.at(place);
-        while elements.next_element_seed(FieldSeed { field, budget, place, depth, in_array: true })?.is_some() {}
+        let FieldSeed { field, budget, position, depth, .. } = self;
+        field.arrays.at(position);
+        while elements.next_element_seed(FieldSeed { field, budget, position, depth, in_array: true })?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        let FieldSeed { field, budget, place, depth, in_array } = self;
-        field.objects.at(place);
+        let FieldSeed { field, budget, position, depth, in_array } = self;
+        field.objects.at(position);
         if in_array {
-            field.objects_in_arrays.at(place);
+            field.objects_in_arrays.at(position);
         }
         while let Some(name) = entries.next_key::<String>()? {
             if depth >= DEPTH_MAX {
@@ -98,7 +98,7 @@ impl<'de> Visitor<'de> for FieldSeed<'_> {
                 budget.fields += 1;
             }
             let child = field.children.entry(name).or_default();
-            entries.next_value_seed(FieldSeed { field: child, budget, place, depth: depth + 1, in_array: false })?;
+            entries.next_value_seed(FieldSeed { field: child, budget, position, depth: depth + 1, in_array: false })?;
         }
         Ok(())
     }

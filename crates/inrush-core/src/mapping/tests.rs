@@ -5,7 +5,7 @@ use super::*;
 fn advise(documents: &[Value]) -> Advice {
     let mut schema = Schema::default();
     for (row, document) in (1..).zip(documents) {
-        schema.add(document.to_string().as_bytes(), Place { source: 0, row }).unwrap();
+        schema.add(document.to_string().as_bytes(), RowPosition { source: 0, row }).unwrap();
     }
     schema.advise(&[])
 }
@@ -89,7 +89,7 @@ fn categories_are_keywords_and_sentences_text() {
 }
 
 #[test]
-fn contradictions_name_their_rows() {
+fn notes_on_contradictions_contain_rows() {
     let (property, notes) = of(&[json!(1884), json!("about 1884"), json!(1890)]);
     assert_eq!(property, keyword());
     assert_eq!(
@@ -120,7 +120,7 @@ fn empty_strings_do_not_spoil_a_date() {
 }
 
 #[test]
-fn days_and_months_that_cannot_be_told_apart_are_noted() {
+fn ambiguous_dates_are_noted() {
     let (property, notes) = of_strings(&["01/02/2024", "03/04/2024"]);
     assert_eq!(property["format"], "dd/MM/yyyy");
     assert_eq!(notes.len(), 1, "{notes:?}");
@@ -131,13 +131,13 @@ fn days_and_months_that_cannot_be_told_apart_are_noted() {
 #[test]
 fn objects_become_properties_and_points_are_recognised() {
     let advice = advise(&[
-        json!({ "place": { "lat": 43.3, "lon": -1.7 }, "o": {}, "n": null, "e": [], "w": [{ "x": 1, "y": "a" }] }),
+        json!({ "position": { "lat": 43.3, "lon": -1.7 }, "o": {}, "n": null, "e": [], "w": [{ "x": 1, "y": "a" }] }),
     ]);
     assert_eq!(
         advice.mapping,
         json!({ "properties": {
             "o": { "type": "object" },
-            "place": { "type": "geo_point" },
+            "position": { "type": "geo_point" },
             "w": { "properties": { "x": { "type": "integer" }, "y": keyword() } },
         } })
     );
@@ -151,10 +151,10 @@ fn objects_become_properties_and_points_are_recognised() {
 }
 
 #[test]
-fn what_is_no_document_is_an_error_and_not_counted() {
+fn invalid_documents_are_errors_and_not_counted() {
     let mut schema = Schema::default();
     for bad in ["1", "[]", "{", "{} x", "{\"a\":01}", ""] {
-        assert!(schema.add(bad.as_bytes(), Place::default()).is_err(), "{bad}");
+        assert!(schema.add(bad.as_bytes(), RowPosition::default()).is_err(), "{bad}");
     }
     assert_eq!(schema.docs(), 0);
 }
@@ -163,23 +163,23 @@ fn what_is_no_document_is_an_error_and_not_counted() {
 fn memory_is_bounded_by_fields_and_depth() {
     let mut schema = Schema::default();
     for row in 0..=FIELDS_MAX as u64 {
-        schema.add(format!("{{\"f{row}\":1}}").as_bytes(), Place { source: 0, row }).unwrap();
+        schema.add(format!("{{\"f{row}\":1}}").as_bytes(), RowPosition { source: 0, row }).unwrap();
     }
     let deep = "{\"a\":".repeat(30) + "1" + &"}".repeat(30);
-    schema.add(deep.as_bytes(), Place::default()).unwrap();
+    schema.add(deep.as_bytes(), RowPosition::default()).unwrap();
     let advice = schema.advise(&[]);
     assert_eq!(advice.mapping["properties"].as_object().unwrap().len(), FIELDS_MAX);
     assert!(advice.notes.iter().any(|note| note.field.is_empty() && note.text.contains("10000 different fields")));
     let mut schema = Schema::default();
-    schema.add(deep.as_bytes(), Place::default()).unwrap();
+    schema.add(deep.as_bytes(), RowPosition::default()).unwrap();
     assert!(schema.advise(&[]).notes.iter().any(|note| note.text.contains("20 levels")));
 }
 
 #[test]
 fn several_sources_are_named() {
     let mut schema = Schema::default();
-    schema.add(b"{\"f\":1}", Place { source: 0, row: 1 }).unwrap();
-    schema.add(b"{\"f\":\"x\"}", Place { source: 1, row: 9 }).unwrap();
+    schema.add(b"{\"f\":1}", RowPosition { source: 0, row: 1 }).unwrap();
+    schema.add(b"{\"f\":\"x\"}", RowPosition { source: 1, row: 9 }).unwrap();
     let notes = schema.advise(&["a.ndjson".into(), "b.ndjson".into()]).notes;
     assert!(notes[0].text.contains("a.ndjson row 1") && notes[0].text.contains("b.ndjson row 9"), "{notes:?}");
 }
@@ -187,13 +187,13 @@ fn several_sources_are_named() {
 #[test]
 fn a_million_levels_are_an_error_or_left_alone() {
     let mut schema = Schema::default();
-    let place = Place { source: 0, row: 1 };
+    let position = RowPosition { source: 0, row: 1 };
     let deep = |open: &str, close: &str| format!("{{\"v\":{}1{}}}", open.repeat(1_000_000), close.repeat(1_000_000));
     for document in [deep("[", "]"), deep("{\"v\":", "}"), deep("[{\"v\":", "}]")] {
         // Arrays count as levels only while they are read.
-        let _ = schema.add(document.as_bytes(), place);
+        let _ = schema.add(document.as_bytes(), position);
     }
-    assert!(schema.add(b"{\"a\":1}", place).is_ok());
+    assert!(schema.add(b"{\"a\":1}", position).is_ok());
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn fields_of_several_kinds_can_be_kept_or_ignored() {
     rows.push(json!({"o": 1, "n": "about 3", "d": "soon"}));
     let mut schema = Schema::default();
     for (row, document) in (1..).zip(&rows) {
-        schema.add(document.to_string().as_bytes(), Place { source: 0, row }).unwrap();
+        schema.add(document.to_string().as_bytes(), RowPosition { source: 0, row }).unwrap();
     }
     let of = |mixed| schema.advise_mixed(&[], mixed).mapping["properties"].clone();
     let kept = json!({ "type": "object", "enabled": false });

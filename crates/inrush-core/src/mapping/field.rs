@@ -6,7 +6,7 @@ use std::hash::BuildHasherDefault;
 use hashbrown::HashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Place;
+use super::RowPosition;
 use super::shape::{Shape, shape};
 use crate::order::AlreadyHashed;
 
@@ -17,17 +17,17 @@ const DISTINCT_MAX: usize = 1_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) count: u64,
-    pub(super) first: Place,
-    pub(super) last: Place,
+    pub(super) first: RowPosition,
+    pub(super) last: RowPosition,
 }
 
 impl Seen {
-    pub(super) fn at(&mut self, place: Place) {
+    pub(super) fn at(&mut self, position: RowPosition) {
         if self.count == 0 {
-            self.first = place;
+            self.first = position;
         }
         self.count += 1;
-        self.last = place;
+        self.last = position;
     }
 
     pub(super) fn any(self) -> bool {
@@ -57,19 +57,19 @@ pub(super) struct Field {
 }
 
 impl Field {
-    pub(super) fn integer(&mut self, value: i128, place: Place) {
+    pub(super) fn integer(&mut self, value: i128, position: RowPosition) {
         if self.integers.any() {
             self.least = self.least.min(value);
             self.most = self.most.max(value);
         } else {
             (self.least, self.most) = (value, value);
         }
-        self.integers.at(place);
+        self.integers.at(position);
         self.magnitude = self.magnitude.max((value as f64).abs());
     }
 
-    pub(super) fn decimal(&mut self, value: f64, place: Place) {
-        self.decimals.at(place);
+    pub(super) fn decimal(&mut self, value: f64, position: RowPosition) {
+        self.decimals.at(position);
         self.magnitude = self.magnitude.max(value.abs());
     }
 }
@@ -91,8 +91,8 @@ pub(super) struct Strings {
 }
 
 impl Strings {
-    pub(super) fn add(&mut self, text: &str, place: Place) {
-        self.all.at(place);
+    pub(super) fn add(&mut self, text: &str, position: RowPosition) {
+        self.all.at(position);
         let shape = shape(text);
         if shape == Shape::Integer
             && let Ok(value) = text.parse::<i64>()
@@ -101,7 +101,7 @@ impl Strings {
             self.least = if first { value } else { self.least.min(value) };
             self.most = if first { value } else { self.most.max(value) };
         }
-        self.shapes.entry(shape).or_default().at(place);
+        self.shapes.entry(shape).or_default().at(position);
         self.longest = self.longest.max(text.len());
         self.words += text.split_whitespace().count() as u64;
         if self.distinct.len() < DISTINCT_MAX {
@@ -125,7 +125,7 @@ impl Strings {
     }
 
     /// The first that has none of these shapes and is not empty.
-    pub(super) fn first_other(&self, shapes: &[Shape]) -> Option<Place> {
+    pub(super) fn first_other(&self, shapes: &[Shape]) -> Option<RowPosition> {
         let others = self.shapes.iter().filter(|(shape, _)| **shape != Shape::Empty && !shapes.contains(shape));
         others.map(|(_, seen)| seen.first).min()
     }
