@@ -7,7 +7,7 @@ mod read;
 use http::Method;
 use inrush_core::Action;
 use inrush_core::encode::Encoder;
-use inrush_core::infer::NoteKind;
+use inrush_core::mapping::NoteKind;
 use serde::Serialize;
 use serde_json::Value;
 
