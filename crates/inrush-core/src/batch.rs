@@ -54,7 +54,7 @@ impl Segment {
     }
 
     /// Whether SMILE cannot say what its neighbours can be sent as.
-    pub(crate) fn is_exception(&self) -> bool {
+    pub(crate) fn is_json_only(&self) -> bool {
         self.block.items.smile.is_some() && !self.has_smile()
     }
 
@@ -75,7 +75,7 @@ pub(crate) struct Batch {
     /// As JSON.
     pub(crate) bytes: u64,
     /// It is what SMILE could not say of others: no measure of a request.
-    pub(crate) aside: bool,
+    pub(crate) set_apart: bool,
     /// The one shard that all items lead to, where they were grouped.
     pub(crate) shard: Option<u16>,
 }
@@ -148,7 +148,7 @@ impl Batch {
 
     /// Two halves, the first with the larger one of an odd number of items.
     pub(crate) fn halves(&self) -> (Batch, Batch) {
-        let half = || Batch { aside: self.aside, shard: self.shard, ..Batch::default() };
+        let half = || Batch { set_apart: self.set_apart, shard: self.shard, ..Batch::default() };
         let (mut a, mut b) = (half(), half());
         let mut left = self.items.div_ceil(2);
         for segment in &self.segments {

@@ -45,7 +45,7 @@ pub struct SmileItems {
     /// Where each item ends in `body`, one entry a record. What has no such form is empty.
     pub ends: Vec<u32>,
     /// Items that SMILE cannot say, ascending.
-    pub exceptions: Vec<u32>,
+    pub json_only: Vec<u32>,
 }
 
 /// A record that never became an item, with what is left of it.
@@ -104,7 +104,7 @@ impl ItemBlock {
 
     /// Whether item `index` can be sent as SMILE.
     pub fn has_smile(&self, index: u32) -> bool {
-        self.smile.as_ref().is_some_and(|smile| smile.exceptions.binary_search(&index).is_err())
+        self.smile.as_ref().is_some_and(|smile| smile.json_only.binary_search(&index).is_err())
     }
 
     /// Memory that the SMILE form takes besides the JSON, bytes.

@@ -26,9 +26,9 @@ pub(crate) struct Pending {
     /// Documents whose id has become free; they go first.
     released: VecDeque<Segment>,
     /// What SMILE cannot say of blocks that are sent so. Their ids are under way.
-    aside: VecDeque<Segment>,
-    /// A batch of others has left since something was put aside: those are next, so that they hold neither ids nor memory for long.
-    aside_next: bool,
+    set_apart: VecDeque<Segment>,
+    /// A batch of others has left since something was put set_apart: those are next, so that they hold neither ids nor memory for long.
+    set_apart_next: bool,
     ids: IdsUnderWay<Segment>,
     bytes: u64,
     items: u64,
@@ -44,8 +44,8 @@ impl Pending {
         Pending {
             groups: vec![Group::default()],
             released: VecDeque::new(),
-            aside: VecDeque::new(),
-            aside_next: false,
+            set_apart: VecDeque::new(),
+            set_apart_next: false,
             ids: IdsUnderWay::default(),
             bytes: 0,
             items: 0,
@@ -86,14 +86,14 @@ impl Pending {
         let group = &mut self.groups[group];
         group.bytes += segment.bytes();
         group.items += u64::from(segment.len());
-        let exceptions = match &segment.block.items.smile {
-            Some(smile) if !smile.exceptions.is_empty() => &smile.exceptions[..],
+        let json_only = match &segment.block.items.smile {
+            Some(smile) if !smile.json_only.is_empty() => &smile.json_only[..],
             _ => return group.blocks.push_back(segment),
         };
-        let within = exceptions.partition_point(|&item| item < segment.first)
-            ..exceptions.partition_point(|&item| item < segment.end);
+        let within = json_only.partition_point(|&item| item < segment.first)
+            ..json_only.partition_point(|&item| item < segment.end);
         let mut next = segment.first;
-        for &item in &exceptions[within] {
+        for &item in &json_only[within] {
             group.blocks.extend((next < item).then(|| segment.part(next - segment.first, item - segment.first)));
             group.blocks.push_back(segment.part(item - segment.first, item + 1 - segment.first));
             next = item + 1;
@@ -110,7 +110,7 @@ impl Pending {
 
     /// Whether nothing could be sent, even if a partial batch were allowed.
     pub(crate) fn is_empty(&self) -> bool {
-        self.groups.iter().all(|group| group.blocks.is_empty()) && self.released.is_empty() && self.aside.is_empty()
+        self.groups.iter().all(|group| group.blocks.is_empty()) && self.released.is_empty() && self.set_apart.is_empty()
     }
 
     /// Whether there is enough for a full batch.
@@ -146,12 +146,12 @@ impl Pending {
     /// empty if all that waited is now held back. Where SMILE is wanted (`encoding`), what it cannot say goes in batches of its own.
     pub(crate) fn take(&mut self, now: Time, plan: &Plan, encoding: Encoding) -> Batch {
         let mut batch = Batch::default();
-        if !std::mem::take(&mut self.aside_next) {
+        if !std::mem::take(&mut self.set_apart_next) {
             self.take_others(plan, encoding, &mut batch);
-            self.aside_next = !self.aside.is_empty();
+            self.set_apart_next = !self.set_apart.is_empty();
         }
         if batch.is_empty() {
-            self.take_aside(plan, &mut batch);
+            self.take_set_apart(plan, &mut batch);
         }
         if batch.sent_before() {
             self.repeats -= batch.without_id();
@@ -163,8 +163,8 @@ impl Pending {
 
     fn take_others(&mut self, plan: &Plan, encoding: Encoding, batch: &mut Batch) {
         while let Some(segment) = self.released.pop_front() {
-            if encoding == Encoding::Smile && segment.is_exception() {
-                self.aside.push_back(segment);
+            if encoding == Encoding::Smile && segment.is_json_only() {
+                self.set_apart.push_back(segment);
                 continue;
             }
             if !fits(batch, segment.bytes(), plan) || !batch.is_alike(&segment, encoding) {
@@ -180,9 +180,9 @@ impl Pending {
         while self.released.is_empty()
             && let Some(segment) = self.groups[at].blocks.pop_front()
         {
-            if encoding == Encoding::Smile && segment.is_exception() {
+            if encoding == Encoding::Smile && segment.is_json_only() {
                 self.leave_group(at, &segment);
-                self.set_aside(segment);
+                self.set_apart_items(segment);
                 continue;
             }
             if !batch.is_alike(&segment, encoding) {
@@ -204,12 +204,12 @@ impl Pending {
         self.groups[at].items -= u64::from(segment.len());
     }
 
-    /// Takes what was put aside.
-    fn take_aside(&mut self, plan: &Plan, batch: &mut Batch) {
-        batch.aside = true;
-        while let Some(segment) = self.aside.pop_front() {
+    /// Takes what was put set_apart.
+    fn take_set_apart(&mut self, plan: &Plan, batch: &mut Batch) {
+        batch.set_apart = true;
+        while let Some(segment) = self.set_apart.pop_front() {
             if !fits(batch, segment.bytes(), plan) || !batch.is_alike(&segment, Encoding::Json) {
-                self.aside.push_front(segment);
+                self.set_apart.push_front(segment);
                 break;
             }
             self.subtract(&segment);
@@ -217,16 +217,16 @@ impl Pending {
         }
     }
 
-    /// Puts aside what SMILE cannot say. It has its turn among documents of the same id here: later ones are held back.
-    fn set_aside(&mut self, segment: Segment) {
+    /// Puts set_apart what SMILE cannot say. It has its turn among documents of the same id here: later ones are held back.
+    fn set_apart_items(&mut self, segment: Segment) {
         if !self.keep_order || segment.block.items.keys.is_empty() {
-            return self.aside.push_back(segment);
+            return self.set_apart.push_back(segment);
         }
         for item in 0..segment.len() {
             let one = segment.part(item, item + 1);
             match segment.block.items.key(one.first) {
                 Some(key) if !self.ids.enter(key, || one.clone()) => self.subtract(&one),
-                Some(_) | None => self.aside.push_back(one),
+                Some(_) | None => self.set_apart.push_back(one),
             }
         }
     }

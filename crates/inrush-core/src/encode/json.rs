@@ -62,7 +62,9 @@ impl Encoder {
     /// The same, written into a buffer that was used before, and shared in a way that gives it back.
     pub fn encode_into(&self, block: DocBlock, buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
         match &self.fixed_line {
-            Some(line) if block.meta.is_empty() && self.operations.drop.is_empty() => weave(block, line, buffer, share),
+            Some(line) if block.meta.is_empty() && self.operations.drop.is_empty() => {
+                encode_fixed(block, line, buffer, share)
+            }
             _ => self.encode_each(block, buffer, share),
         }
     }
@@ -72,7 +74,7 @@ impl Encoder {
         let meta = std::mem::take(&mut block.meta);
         let mut from_source = from_source.into_iter().peekable();
         let none = DocMeta::default();
-        let mut out = Weaver::new(&block, 96, buffer);
+        let mut out = ItemBlockBuilder::new(&block, 96, buffer);
         for record in 0..block.records.len() {
             if let Some(reject) = from_source.next_if(|r| r.record as usize == record) {
                 out.reject(&block, reject);
@@ -87,7 +89,7 @@ impl Encoder {
     }
 
     /// Appends one item, or leaves `out` as it was and says why the document cannot be sent.
-    fn item(&self, document: &[u8], meta: &DocMeta, out: &mut Weaver) -> Result<(), (&'static str, String)> {
+    fn item(&self, document: &[u8], meta: &DocMeta, out: &mut ItemBlockBuilder) -> Result<(), (&'static str, String)> {
         let ops = &self.operations;
         let action = meta.action.unwrap_or(ops.action);
         if document.is_empty() && action != Action::Delete {
@@ -296,9 +298,9 @@ fn head(text: &str) -> &str {
 }
 
 /// The hot path: the same action line before every document, nothing parsed.
-fn weave(mut block: DocBlock, line: &[u8], buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
+fn encode_fixed(mut block: DocBlock, line: &[u8], buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
     let rejects = std::mem::take(&mut block.rejects);
-    let mut out = Weaver::new(&block, line.len() + 1, buffer);
+    let mut out = ItemBlockBuilder::new(&block, line.len() + 1, buffer);
     let mut next = 0;
     for reject in rejects {
         out.copy(&block, next..reject.record as usize, line);
@@ -309,7 +311,7 @@ fn weave(mut block: DocBlock, line: &[u8], buffer: Vec<u8>, share: impl FnOnce(V
     out.finish(block, share)
 }
 
-struct Weaver {
+struct ItemBlockBuilder {
     body: Vec<u8>,
     ends: Vec<u32>,
     keys: Vec<u64>,
@@ -318,11 +320,11 @@ struct Weaver {
     indices: Vec<String>,
 }
 
-impl Weaver {
+impl ItemBlockBuilder {
     fn new(block: &DocBlock, extra_per_item: usize, mut buffer: Vec<u8>) -> Self {
         buffer.clear();
         buffer.reserve(block.data.len() + block.records.len() * extra_per_item);
-        Weaver {
+        ItemBlockBuilder {
             body: buffer,
             ends: Vec::with_capacity(block.records.len()),
             keys: Vec::new(),

@@ -2,13 +2,13 @@
 
 mod fields;
 mod json;
-mod transcode;
+mod smile;
 
 use std::borrow::Cow;
 
 pub use fields::Dropped;
 pub use json::Encoder;
-pub use transcode::SmileWeaver;
+pub use smile::SmileItemEncoder;
 
 use crate::operation::FieldPath;
 

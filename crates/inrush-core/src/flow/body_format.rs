@@ -45,16 +45,16 @@ impl Flow {
         self.body_format_tuner.handle_probe(smile, gzip);
     }
 
-    /// Tells both tuners of an attempt. While one compares, the other one holds still, unless there is trouble. What was put `aside` is small for no
+    /// Tells both tuners of an attempt. While one compares, the other one holds still, unless there is trouble. What was put `set_apart` is small for no
     /// reason that the cluster gave, so the batch tuner hears of it only in trouble; it is a part of what SMILE costs. Returns whether it did.
-    pub(super) fn learn(&mut self, now: Time, sample: &Sample, format: BodyFormat, aside: bool) -> bool {
+    pub(super) fn learn(&mut self, now: Time, sample: &Sample, format: BodyFormat, set_apart: bool) -> bool {
         let trouble = sample.outcome != Outcome::Answered || sample.rejected > 0;
         let trying = self.body_format_tuner.is_trying();
         self.body_format_tuner.handle_sample(now, sample, format, self.tuner.is_settled());
         if trying && !self.body_format_tuner.is_trying() {
             self.tuner_break(now);
         }
-        let heard = (!trying && !aside) || trouble;
+        let heard = (!trying && !set_apart) || trouble;
         if trying && trouble {
             self.tuner_break(now);
         }

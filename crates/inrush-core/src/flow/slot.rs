@@ -197,7 +197,7 @@ impl Flow {
     pub fn handle_attempt(&mut self, now: Time, request: u64, wall: Duration, node: u16, attempt: Attempt) {
         let Some((slot_id, part)) = self.sent(request) else { return };
         self.tally.counts.bytes_sent += part.packed_bytes();
-        let (aside, format) = (part.batch.aside, part.format);
+        let (set_apart, format) = (part.batch.set_apart, part.format);
         let mut sample = Sample {
             sent: now - wall,
             wall,
@@ -261,7 +261,7 @@ impl Flow {
                 self.lost(slot_id, request, part, reason);
             }
         }
-        let heard = tells && self.learn(now, &sample, format, aside);
+        let heard = tells && self.learn(now, &sample, format, set_apart);
         if self.config.samples {
             self.commands.push_back(Command::Sample { sample, heard, now });
         }
@@ -586,7 +586,7 @@ impl Flow {
         }
         for segment in unproven.segments.iter().rev() {
             for at in (0..segment.len()).rev() {
-                let mut one = Batch { aside: part.batch.aside, shard: part.batch.shard, ..Batch::default() };
+                let mut one = Batch { set_apart: part.batch.set_apart, shard: part.batch.shard, ..Batch::default() };
                 one.push(segment.part(at, at + 1));
                 self.push_front(slot_id, part.with(one));
             }

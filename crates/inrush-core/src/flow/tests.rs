@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::block::{DocBlock, Record, Reject};
-use crate::encode::{Encoder, SmileWeaver};
+use crate::encode::{Encoder, SmileItemEncoder};
 use crate::operation::{Action, Operations};
 use crate::outcome::{Attempt, Condition};
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
@@ -245,7 +245,7 @@ struct Outcome {
 /// Drives a flow to its end. Answers come in an order that `order` decides.
 fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fault], mut order: u64) -> Outcome {
     let mut cluster = Cluster::default();
-    let mut weaver = SmileWeaver::default();
+    let mut smile = SmileItemEncoder::default();
     let mut blocks = VecDeque::from(blocks);
     let mut under_way: Vec<(u64, Attempt)> = Vec::new();
     let mut gone = Vec::new();
@@ -256,7 +256,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
         while flow.input_room() > 0 && !blocks.is_empty() {
             let mut items = encoder.encode(blocks.pop_front().unwrap());
             if flow.encoding() == Encoding::Smile {
-                weaver.weave(&mut items, Vec::new(), Into::into);
+                smile.encode(&mut items, Vec::new(), Into::into);
             }
             flow.handle_block(now, items).unwrap();
         }

@@ -60,7 +60,7 @@ impl World {
         let mut flow = flow(job.config, job.batch_bytes, job.in_flight);
         flow.keep_checkpoints(self.earlier().as_ref()).unwrap();
         flow.set_body_format_tuner(BodyFormatTuner::new(job.format, BodyFormatChoices::default(), ""));
-        let mut weaver = SmileWeaver::default();
+        let mut smile = SmileItemEncoder::default();
         self.letters.truncate(self.disk.as_ref().map_or(0, |disk| disk.1));
         let mut blocks = VecDeque::from(job.blocks.clone());
         let mut writing: Option<Writing> = None;
@@ -82,7 +82,7 @@ impl World {
                         break;
                     }
                     if flow.encoding() == Encoding::Smile {
-                        weaver.weave(&mut items, Vec::new(), Into::into);
+                        smile.encode(&mut items, Vec::new(), Into::into);
                     }
                     flow.handle_block(now, items).unwrap();
                     blocks.pop_front();

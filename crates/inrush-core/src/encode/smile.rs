@@ -7,43 +7,43 @@ use crate::items::{ItemBlock, SmileItems};
 
 /// Gives bulk items a SMILE form. It remembers the names of fields and the last action line, so one for each thread and job is best.
 #[derive(Debug)]
-pub struct SmileWeaver {
+pub struct SmileItemEncoder {
     encoder: SmileEncoder,
     /// The last action line as JSON, and as SMILE with its separator.
     line: Vec<u8>,
     line_smile: Vec<u8>,
 }
 
-impl Default for SmileWeaver {
+impl Default for SmileItemEncoder {
     fn default() -> Self {
-        SmileWeaver::new(SmileOptions::default())
+        SmileItemEncoder::new(SmileOptions::default())
     }
 }
 
-impl SmileWeaver {
+impl SmileItemEncoder {
     /// One that writes documents with these options.
     pub fn new(options: SmileOptions) -> Self {
-        SmileWeaver { encoder: SmileEncoder::new(options), line: Vec::new(), line_smile: Vec::new() }
+        SmileItemEncoder { encoder: SmileEncoder::new(options), line: Vec::new(), line_smile: Vec::new() }
     }
 
     /// Adds the SMILE form of the items, written into a buffer that was used before, and shared in a way that gives it back. An item whose
     /// document SMILE cannot say exactly, or that is no JSON object, stays JSON alone: the server says what it thinks of it.
-    pub fn weave(&mut self, block: &mut ItemBlock, mut body: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) {
+    pub fn encode(&mut self, block: &mut ItemBlock, mut body: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) {
         body.clear();
         body.reserve(block.body.len());
         let mut ends = Vec::with_capacity(block.ends.len());
-        let mut exceptions = Vec::new();
+        let mut json_only = Vec::new();
         let mut start = 0;
         for (at, &end) in block.ends.iter().enumerate() {
             let item = &block.body[start as usize..end as usize];
             start = end;
             // A rejected record is an empty item.
             if !item.is_empty() && !self.item(item, &mut body) {
-                exceptions.push(at as u32);
+                json_only.push(at as u32);
             }
             ends.push(body.len() as u32);
         }
-        block.smile = Some(SmileItems { body: share(body), ends, exceptions });
+        block.smile = Some(SmileItems { body: share(body), ends, json_only });
     }
 
     /// Appends an item, or nothing if it cannot be said.
@@ -120,8 +120,8 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    fn woven(mut block: ItemBlock) -> ItemBlock {
-        SmileWeaver::default().weave(&mut block, vec![1, 2, 3], Bytes::from);
+    fn encoded(mut block: ItemBlock) -> ItemBlock {
+        SmileItemEncoder::default().encode(&mut block, vec![1, 2, 3], Bytes::from);
         block
     }
 
@@ -129,14 +129,14 @@ mod tests {
     fn a_million_levels_stay_json() {
         let deep = format!("{{\"v\":{}{}}}", "[".repeat(1_000_000), "]".repeat(1_000_000));
         let objects = format!("{}1{}", "{\"v\":".repeat(1_000_000), "}".repeat(1_000_000));
-        let items = woven(block(&[&deep, "{}", &objects], Action::Index, None));
+        let items = encoded(block(&[&deep, "{}", &objects], Action::Index, None));
         assert_eq!([0, 1, 2].map(|at| items.has_smile(at)), [false, true, false]);
     }
 
     #[test]
     fn items_are_the_same_in_either_form() {
         for action in [Action::Index, Action::Create, Action::Update, Action::Upsert, Action::Delete] {
-            let items = woven(block(&[r#"{"id":"a","n":1}"#, r#"{"id":"b","n":1.50}"#], action, Some("id")));
+            let items = encoded(block(&[r#"{"id":"a","n":1}"#, r#"{"id":"b","n":1.50}"#], action, Some("id")));
             let smile = items.smile_slice(0, 2).unwrap();
             assert_eq!(decoded(&smile), String::from_utf8_lossy(&items.body), "{action:?}");
             assert_eq!(decoded(&items.smile_slice(1, 2).unwrap()), String::from_utf8_lossy(&items.slice(1, 2)));
@@ -148,8 +148,8 @@ mod tests {
     #[test]
     fn what_smile_cannot_say_stays_json() {
         let documents = [r#"{"n":1}"#, r#"{"n":1e3}"#, "reject", "no json", "[1]", r#"{"n":1,"n":1}"#, r#" {"n" : 2}"#];
-        let items = woven(block(&documents, Action::Index, None));
-        assert_eq!(items.smile.as_ref().unwrap().exceptions, [1, 3, 4, 5]);
+        let items = encoded(block(&documents, Action::Index, None));
+        assert_eq!(items.smile.as_ref().unwrap().json_only, [1, 3, 4, 5]);
         let all = items.smile_slice(0, documents.len() as u32).unwrap();
         assert_eq!(decoded(&all), "{\"index\":{}}\n{\"n\":1}\n{\"index\":{}}\n{\"n\":2}\n");
         assert_eq!(items.smile_slice(1, 6).unwrap(), Bytes::new());
