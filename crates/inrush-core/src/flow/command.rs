@@ -143,7 +143,7 @@ pub enum Note {
     /// An attempt was lost, and why.
     Lost(String),
     /// A request was refused or could not be sent and will be sent again, and why.
-    Trouble(String),
+    WillRetry(String),
     /// A shard of the index started again, or another copy of it took over: so many documents that were acknowledged and not flushed
     /// are sent again.
     SentAgain(u64),

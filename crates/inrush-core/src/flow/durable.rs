@@ -276,7 +276,7 @@ impl Flow {
         if let Some(durable) = &mut self.durable {
             durable.not_before = until;
         }
-        self.commands.push_back(Command::Note(Note::Trouble(format!("a flush did not succeed: {why}"))));
+        self.commands.push_back(Command::Note(Note::WillRetry(format!("a flush did not succeed: {why}"))));
         let tried = now.since(since);
         if self.stop.is_none() && tried >= self.config.retry.retry_for {
             let seconds = tried.as_secs_f64();

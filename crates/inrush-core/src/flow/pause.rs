@@ -55,8 +55,8 @@ pub struct PauseTotal {
 /// What keeps a flow from sending, and how long it did.
 #[derive(Debug, Default)]
 pub(super) struct Pauses {
-    by_hand: bool,
-    trouble: Option<Pause>,
+    requested: bool,
+    cluster: Option<Pause>,
     /// What documents met.
     pub(super) condition: Option<Condition>,
     /// What of these counts now, and since when.
@@ -68,7 +68,7 @@ pub(super) struct Pauses {
 impl Pauses {
     /// Whether nothing may be sent, not even to find out whether it would be taken.
     pub(super) fn is_held(&self) -> bool {
-        self.by_hand || self.trouble.is_some()
+        self.requested || self.cluster.is_some()
     }
 
     /// When the pause has lasted for too long. One by hand never does.
@@ -77,9 +77,9 @@ impl Pauses {
     }
 
     fn cause(&self) -> Option<Pause> {
-        let by_hand = || Pause { kind: PauseKind::ByHand, why: "by hand".to_owned() };
+        let by_request = || Pause { kind: PauseKind::ByHand, why: "by hand".to_owned() };
         let met = || self.condition.map(Pause::from);
-        self.by_hand.then(by_hand).or_else(|| self.trouble.clone()).or_else(met)
+        self.requested.then(by_request).or_else(|| self.cluster.clone()).or_else(met)
     }
 }
 
@@ -97,19 +97,19 @@ impl From<Condition> for Pause {
 
 impl Flow {
     /// Somebody holds the flow, or lets go of it. Any number of calls with the same value count once.
-    pub fn handle_hold(&mut self, now: Time, hold: bool) {
-        self.pauses.by_hand = hold;
+    pub fn handle_pause_request(&mut self, now: Time, paused: bool) {
+        self.pauses.requested = paused;
         self.pauses_changed(now);
     }
 
     /// Whether it is held by hand.
-    pub fn is_held_by_hand(&self) -> bool {
-        self.pauses.by_hand
+    pub fn is_pause_requested(&self) -> bool {
+        self.pauses.requested
     }
 
     /// What the driver sees in the cluster that is no time to send; nothing any more with `None`.
-    pub fn handle_trouble(&mut self, now: Time, trouble: Option<Pause>) {
-        self.pauses.trouble = trouble;
+    pub fn handle_cluster_pause(&mut self, now: Time, pause: Option<Pause>) {
+        self.pauses.cluster = pause;
         self.pauses_changed(now);
     }
 

@@ -252,7 +252,7 @@ impl Flow {
                 self.refused(now, slot_id, part, verdict, &last);
             }
             Attempt::NotSent { reason } => {
-                self.commands.push_back(Command::Note(Note::Trouble(reason.clone())));
+                self.commands.push_back(Command::Note(Note::WillRetry(reason.clone())));
                 self.again(now, slot_id, part, &LastError::client("not_sent", reason));
             }
             Attempt::Lost { reason } => self.lost(slot_id, request, part, reason),
@@ -537,12 +537,12 @@ impl Flow {
         match verdict {
             RequestVerdict::Retry { uncertain } => {
                 part = part.unsure(uncertain);
-                self.commands.push_back(Command::Note(Note::Trouble(last.to_string())));
+                self.commands.push_back(Command::Note(Note::WillRetry(last.to_string())));
                 self.again(now, slot_id, part, last);
             }
             RequestVerdict::RetrySmaller { uncertain } => {
                 part = part.unsure(uncertain);
-                self.commands.push_back(Command::Note(Note::Trouble(last.to_string())));
+                self.commands.push_back(Command::Note(Note::WillRetry(last.to_string())));
                 self.again_in_halves(now, slot_id, part, last);
             }
             RequestVerdict::Smaller => {
