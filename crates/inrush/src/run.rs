@@ -278,14 +278,14 @@ impl Run {
             }
             Event::Replaced(name) => self.fail(now, targets::replaced(&name)),
             Event::Overtaken => self.fail(now, checkpoint::OVERTAKEN.to_owned()),
-            Event::Trouble(trouble) => self.flow.handle_trouble(now, trouble),
+            Event::Trouble(trouble) => self.flow.handle_cluster_pause(now, trouble),
             Event::Hold(hold) => {
                 let hold = match hold {
                     Hold::Pause => true,
                     Hold::Resume => false,
-                    Hold::Toggle => !self.flow.is_held_by_hand(),
+                    Hold::Toggle => !self.flow.is_pause_requested(),
                 };
-                self.flow.handle_hold(now, hold);
+                self.flow.handle_pause_request(now, hold);
                 // Whoever asked wants to see it.
                 self.show_progress();
             }
@@ -574,6 +574,6 @@ fn tell(note: &Note) {
                 "a shard started again, or another copy took over: {docs} documents that no flush had made durable are sent again"
             );
         }
-        Note::Trouble(why) => tracing::info!("a request will be sent again: {why}"),
+        Note::WillRetry(why) => tracing::info!("a request will be sent again: {why}"),
     }
 }
