@@ -207,12 +207,14 @@ impl Flow {
             return 0;
         }
         let plan = self.plan();
-        let under_way = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
+        let in_flight_bytes = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
         let acked = self.durable.as_ref().map_or(0, Durable::acked_bytes);
         // Of batches that are filled side by side, each may be nearly full.
         let filling = plan.batch_bytes.saturating_mul(self.pending.groups() - 1);
-        let ahead =
-            under_way.saturating_mul(2).saturating_add(filling).saturating_sub(self.buffered.saturating_sub(acked));
+        let ahead = in_flight_bytes
+            .saturating_mul(2)
+            .saturating_add(filling)
+            .saturating_sub(self.buffered.saturating_sub(acked));
         let room = self.config.memory.saturating_sub(self.buffered + self.buffered_smile + self.packed_bytes());
         // What is read takes its place twice then.
         let room = if self.encoding() == Encoding::Smile { room / 2 } else { room };
@@ -282,7 +284,7 @@ impl Flow {
     /// # Errors
     /// The counts and the ledger disagree: a defect, and the report must not be trusted.
     pub fn close(&mut self) -> Result<(), LedgerError> {
-        self.tally.counts.docs_given_back = self.ledger.under_way();
+        self.tally.counts.docs_given_back = self.ledger.in_flight();
         self.ledger.check(&self.tally.counts)
     }
 

@@ -208,7 +208,7 @@ impl Ledger {
     }
 
     /// Records that are under way.
-    pub fn under_way(&self) -> u64 {
+    pub fn in_flight(&self) -> u64 {
         self.opened - self.settled
     }
 }
@@ -341,7 +341,7 @@ mod tests {
 
         // Document 3 was written again meanwhile, as 31, and 25 was deleted: what was settled stays counted.
         let mut later = Ledger::default();
-        later.go_on(&ledger.checkpoint());
+        later.resume(&ledger.checkpoint());
         assert_eq!((later.opened(), later.settled()), (3, 3));
         let records = open_tens(&mut later, &[2, 7, 31], 3, 33);
         assert_eq!((later.opened(), later.settled()), (4, 3));
@@ -354,7 +354,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_source_with_gaps_can_be_gone_on_with(
+        fn a_source_with_gaps_can_be_resumed(
             docs in prop::collection::btree_set(0u64..100, 0..40),
             done in prop::collection::btree_set(0u64..100, 0..40),
             again in prop::collection::btree_set(0u64..130, 0..40),
@@ -376,7 +376,7 @@ mod tests {
             let later_docs: Vec<u64> =
                 again.into_iter().filter(|number| *number >= 100 || docs.contains(number)).collect();
             let mut later = Ledger::default();
-            later.go_on(&[checkpoint]);
+            later.resume(&[checkpoint]);
             let mut expected = settled;
             for (id, at, number) in open_tens(&mut later, &later_docs, unsettled, 130) {
                 if number >= 100 || !done.contains(&number) {
@@ -386,7 +386,7 @@ mod tests {
             }
             let checkpoint = later.checkpoint().remove(0);
             prop_assert_eq!((checkpoint.docs(), checkpoint.settled_up_to()), (expected, 130));
-            prop_assert_eq!((later.settled(), later.under_way()), (expected, 0));
+            prop_assert_eq!((later.settled(), later.in_flight()), (expected, 0));
         }
 
         #[test]
@@ -408,7 +408,7 @@ mod tests {
                 left.remove(&doc);
                 prop_assert_eq!(ledger.watermark(id.partition).docs, left.first().copied().unwrap_or(first));
             }
-            prop_assert_eq!(ledger.under_way(), 0);
+            prop_assert_eq!(ledger.in_flight(), 0);
         }
     }
 }

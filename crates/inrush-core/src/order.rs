@@ -11,18 +11,18 @@ use hashbrown::HashMap;
 
 /// The ids under way, by hash, with what waits for each of them.
 #[derive(Debug)]
-pub(crate) struct IdsUnderWay<T> {
+pub(crate) struct IdsInFlight<T> {
     ids: HashMap<u64, Option<VecDeque<T>>, BuildHasherDefault<AlreadyHashed>>,
     held: usize,
 }
 
-impl<T> Default for IdsUnderWay<T> {
+impl<T> Default for IdsInFlight<T> {
     fn default() -> Self {
-        IdsUnderWay { ids: HashMap::default(), held: 0 }
+        IdsInFlight { ids: HashMap::default(), held: 0 }
     }
 }
 
-impl<T> IdsUnderWay<T> {
+impl<T> IdsInFlight<T> {
     /// Marks the id as under way. If it is already, `item` is made and held back, and the answer is `false`.
     pub(crate) fn enter(&mut self, key: u64, item: impl FnOnce() -> T) -> bool {
         match self.ids.entry(key) {
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn later_ones_wait_in_order() {
-        let mut ids = IdsUnderWay::default();
+        let mut ids = IdsInFlight::default();
         assert!(ids.enter(7, || "a1"));
         assert!(!ids.enter(7, || "a2"));
         assert!(!ids.enter(7, || "a3"));

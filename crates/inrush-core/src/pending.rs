@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::batch::{Batch, Segment};
 use crate::body_format::Encoding;
 use crate::items::NO_SHARD;
-use crate::order::IdsUnderWay;
+use crate::order::IdsInFlight;
 use crate::time::Time;
 use crate::tune::Plan;
 
@@ -29,7 +29,7 @@ pub(crate) struct Pending {
     set_apart: VecDeque<Segment>,
     /// A batch of others has left since something was put set_apart: those are next, so that they hold neither ids nor memory for long.
     set_apart_next: bool,
-    ids: IdsUnderWay<Segment>,
+    ids: IdsInFlight<Segment>,
     bytes: u64,
     items: u64,
     oldest: Option<Time>,
@@ -46,7 +46,7 @@ impl Pending {
             released: VecDeque::new(),
             set_apart: VecDeque::new(),
             set_apart_next: false,
-            ids: IdsUnderWay::default(),
+            ids: IdsInFlight::default(),
             bytes: 0,
             items: 0,
             oldest: None,

@@ -104,7 +104,7 @@ const ERROR_KINDS_MAX: usize = 200;
 
 impl Tally {
     /// A tally that goes on from these numbers.
-    pub(crate) fn go_on(counts: Counts, indices: BTreeMap<String, IndexCounts>, errors: Vec<ErrorCount>) -> Self {
+    pub(crate) fn resume(counts: Counts, indices: BTreeMap<String, IndexCounts>, errors: Vec<ErrorCount>) -> Self {
         let errors = errors.into_iter().map(|e| (error_key(e.status, &e.kind, &e.reason), e)).collect();
         Tally { counts, indices, errors }
     }

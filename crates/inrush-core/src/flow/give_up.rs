@@ -101,7 +101,7 @@ impl Flow {
     /// Gives up on a slot: what may have been applied is unknown, the rest is given back.
     fn abandon(&mut self, now: Time, slot_id: u64) {
         let Some(slot) = self.slots.remove(&slot_id) else { return };
-        let under_way = matches!(slot.state, SlotState::Sent { .. } | SlotState::AwaitingGone);
+        let in_flight = matches!(slot.state, SlotState::Sent { .. } | SlotState::AwaitingGone);
         if let SlotState::Sent { request } = slot.state {
             self.requests.remove(&request);
         }
@@ -110,7 +110,7 @@ impl Flow {
             self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
         }
         for (at, part) in slot.parts.iter().enumerate() {
-            if part.uncertain || (at == 0 && under_way) {
+            if part.uncertain || (at == 0 && in_flight) {
                 self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
             }
         }

@@ -26,10 +26,10 @@ impl Flow {
         self.ledger.keep_horizons();
         if let Some(earlier) = earlier {
             earlier.check()?;
-            self.ledger.go_on(&earlier.partitions);
+            self.ledger.resume(&earlier.partitions);
             // The source is read from its beginning again, so its bytes are counted again.
             self.earlier = Counts { bytes_read: 0, ..earlier.counts.clone() };
-            self.tally = Tally::go_on(self.earlier.clone(), earlier.indices.clone(), earlier.errors.clone());
+            self.tally = Tally::resume(self.earlier.clone(), earlier.indices.clone(), earlier.errors.clone());
         }
         self.repeats_allowed = self.tally.counts.possible_duplicates;
         Ok(())

@@ -268,7 +268,7 @@ impl Flow {
         while let Some(decision) = self.tuner.poll_decision() {
             self.commands.push_back(Command::Note(Note::Plan(decision)));
         }
-        self.go_on(now, slot_id);
+        self.advance(now, slot_id);
     }
 
     /// The cluster no longer works on a request whose attempt was lost, as far as can be told.
@@ -282,7 +282,7 @@ impl Flow {
             let last = LastError::client("no_answer", "no answer to a request that was sent".to_owned());
             self.again(now, slot_id, part, &last);
         }
-        self.go_on(now, slot_id);
+        self.advance(now, slot_id);
     }
 
     /// Takes the comparison of documents that met a 409, in the order of the command.
@@ -320,7 +320,7 @@ impl Flow {
                 at += 1;
             }
         }
-        self.go_on(now, slot_id);
+        self.advance(now, slot_id);
     }
 
     /// The part that was sent with this request.
@@ -340,7 +340,7 @@ impl Flow {
     }
 
     /// After an answer: the next part of the slot, or its end.
-    fn go_on(&mut self, now: Time, slot_id: u64) {
+    fn advance(&mut self, now: Time, slot_id: u64) {
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         match slot.state {
             SlotState::Sent { .. } => slot.state = SlotState::Waiting { until: now },

@@ -247,7 +247,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
     let mut cluster = Cluster::default();
     let mut smile = SmileItemEncoder::default();
     let mut blocks = VecDeque::from(blocks);
-    let mut under_way: Vec<(u64, Attempt)> = Vec::new();
+    let mut in_flight: Vec<(u64, Attempt)> = Vec::new();
     let mut gone = Vec::new();
     let (mut letters, mut notes, mut samples, mut settlements) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut faults = faults.iter().copied();
@@ -267,7 +267,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
             match command {
                 Command::Send(request) => {
                     let attempt = cluster.bulk(&request, faults.next().unwrap_or(Fault::None));
-                    under_way.push((request.id, attempt));
+                    in_flight.push((request.id, attempt));
                 }
                 Command::AwaitGone { request } => gone.push(request),
                 Command::Compare { request, items } => {
@@ -288,12 +288,12 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
             let elapsed = now.since_start();
             return Outcome { flow, cluster, letters, notes, samples, settlements, elapsed };
         }
-        assert!(under_way.len() as u32 <= flow.plan().in_flight);
+        assert!(in_flight.len() as u32 <= flow.plan().in_flight);
         order = order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         if let Some(request) = gone.pop() {
             flow.handle_gone(now, request);
-        } else if !under_way.is_empty() {
-            let (request, attempt) = under_way.swap_remove((order >> 33) as usize % under_way.len());
+        } else if !in_flight.is_empty() {
+            let (request, attempt) = in_flight.swap_remove((order >> 33) as usize % in_flight.len());
             now = now + Duration::from_millis(1);
             flow.handle_attempt(now, request, Duration::from_millis(1), 0, attempt);
         } else {

@@ -10,7 +10,7 @@ use crate::ranges::Ranges;
 
 impl Ledger {
     /// Goes on where an earlier run was: what it settled is not settled again, and what it may have sent is known.
-    pub(crate) fn go_on(&mut self, partitions: &[PartitionCheckpoint]) {
+    pub(crate) fn resume(&mut self, partitions: &[PartitionCheckpoint]) {
         for checkpoint in partitions {
             let settled = checkpoint.docs();
             self.opened += settled;

@@ -183,7 +183,7 @@ impl AutoTuner {
         }
         self.decisions.push_back(Decision { at: now, from: self.plan, to, why });
         // Many small requests in place of few large ones: the large ones have to come back first.
-        let tight = self.under_way() * 1.5 > self.knobs.limit(self.loss.growth_limit(now));
+        let tight = self.bytes_in_flight() * 1.5 > self.knobs.limit(self.loss.growth_limit(now));
         let smaller = to.batch_bytes < self.plan.batch_bytes && to.in_flight > self.plan.in_flight;
         let sent_before = self.plan.in_flight;
         self.rest_in_flight = (tight && smaller).then(|| std::mem::replace(&mut to.in_flight, self.plan.in_flight));
@@ -211,8 +211,8 @@ impl AutoTuner {
         (self.settling, self.rest_in_flight) = (None, None);
     }
 
-    fn under_way(&self) -> f64 {
-        Knobs::under_way(&self.plan)
+    fn bytes_in_flight(&self) -> f64 {
+        Knobs::bytes_in_flight(&self.plan)
     }
 
     /// Ends what is being tried. Returns the plan that stands.
@@ -237,8 +237,8 @@ impl AutoTuner {
                 let to = if of_items { self.knobs.more(&base, loss::CUT) } else { self.knobs.scaled(&base, loss::CUT) };
                 (to, format!("{:.1} % of the documents were rejected", ratio * 100.0))
             }
-            loss::Verdict::Restore { under_way, ratio } => {
-                let to = self.knobs.scaled(&base, under_way / Knobs::under_way(&base));
+            loss::Verdict::Restore { bytes_in_flight, ratio } => {
+                let to = self.knobs.scaled(&base, bytes_in_flight / Knobs::bytes_in_flight(&base));
                 let why = format!(
                     "less under way did not lower the rejections ({:.1} %): they are not caused by this load",
                     ratio * 100.0
@@ -309,14 +309,14 @@ impl Tuner for AutoTuner {
             (self.rate, self.best) = (None, None);
             return self.decide(now, to, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
-        let under_way = self.under_way();
+        let bytes_in_flight = self.bytes_in_flight();
         let steady = self.steady_plan();
         let fewest = self.knobs.more(&steady, loss::CUT) == steady;
-        if let Some(verdict) = self.loss.handle(now, sample, under_way, (self.plan.in_flight, fewest)) {
+        if let Some(verdict) = self.loss.handle(now, sample, bytes_in_flight, (self.plan.in_flight, fewest)) {
             return self.handle_loss(now, verdict);
         }
         if let Some(settling) = &mut self.settling {
-            if settling.goes_on(now, sample) {
+            if settling.is_in_progress(now, sample) {
                 return;
             }
             if let Some(in_flight) = self.rest_in_flight.take() {

@@ -224,7 +224,7 @@ impl Tuner for GentleTuner {
             let alone = self.knobs.with_in_flight(&smaller, 1);
             return self.decide(now, alone, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
-        let settling = self.settling.as_mut().is_some_and(|settling| settling.goes_on(now, sample));
+        let settling = self.settling.as_mut().is_some_and(|settling| settling.is_in_progress(now, sample));
         let rejected = sample.rejected > 0 || matches!(sample.outcome, Outcome::Refused | Outcome::Lost);
         // What was sent under the last plan says nothing of this one.
         if rejected && sample.sent >= self.window.from() && self.handle_rejection(now) {

@@ -21,7 +21,7 @@ impl Knobs {
     }
 
     /// Bytes under way, if every request is full.
-    pub(super) fn under_way(plan: &Plan) -> f64 {
+    pub(super) fn bytes_in_flight(plan: &Plan) -> f64 {
         plan.batch_bytes as f64 * f64::from(plan.in_flight)
     }
 
@@ -53,7 +53,7 @@ impl Knobs {
     /// Like [`Knobs::scaled`], but no further than to `limit` bytes under way, and never down.
     pub(super) fn grown(&self, plan: &Plan, factor: f64, limit: f64) -> Plan {
         let limit = limit.min(self.bounds.memory as f64);
-        let factor = factor.min(limit / Knobs::under_way(plan));
+        let factor = factor.min(limit / Knobs::bytes_in_flight(plan));
         let to = if factor <= 1.0 { *plan } else { self.scaled(plan, factor) };
         let most = (limit / to.batch_bytes as f64).floor();
         if f64::from(to.in_flight) > most {
@@ -101,7 +101,7 @@ impl Knobs {
 
     /// Whether there is no room below memory and `limit` for one more request of this size.
     pub(super) fn is_full(&self, plan: &Plan, limit: f64) -> bool {
-        Knobs::under_way(plan) + plan.batch_bytes as f64 > self.limit(limit)
+        Knobs::bytes_in_flight(plan) + plan.batch_bytes as f64 > self.limit(limit)
     }
 
     /// The most bytes under way, below `limit`.

@@ -23,7 +23,7 @@ pub(super) enum Verdict {
     /// Less under way; `ratio` of the documents did not get in. A queue that is full (`of_items`) counts requests, not their bytes.
     Cut { ratio: f64, of_items: bool },
     /// Cutting did not help: it was not our load, so back to so many bytes under way.
-    Restore { under_way: f64, ratio: f64 },
+    Restore { bytes_in_flight: f64, ratio: f64 },
 }
 
 /// Rejections are judged by a cumulative sum (Page 1954) of the likelihood of `LIKELY` times the tolerated part against the tolerated
@@ -90,12 +90,12 @@ impl Loss {
         }
     }
 
-    /// Learns from an attempt, with `under_way` bytes and `in_flight` requests planned, which are the `fewest` there can be or not.
+    /// Learns from an attempt, with `bytes_in_flight` bytes and `in_flight` requests planned, which are the `fewest` there can be or not.
     pub(super) fn handle(
         &mut self,
         now: Time,
         sample: &Sample,
-        under_way: f64,
+        bytes_in_flight: f64,
         (in_flight, fewest): (u32, bool),
     ) -> Option<Verdict> {
         if sample.sent < self.from {
@@ -125,13 +125,13 @@ impl Loss {
         self.score = if unanswered { ALARM } else { (self.score + step).max(0.0) };
         if self.score < ALARM {
             if self.samples.is_multiple_of((4 * in_flight).max(CLEAN_SAMPLES)) {
-                self.clean(now, under_way);
+                self.clean(now, bytes_in_flight);
             }
             return None;
         }
         let ratio = self.ratio;
         if self.cuts == 0 {
-            self.first = (under_way, ratio);
+            self.first = (bytes_in_flight, ratio);
         }
         self.cuts += 1;
         let (since_first, attempts) = (self.since_first(), self.since_first.1);
@@ -147,10 +147,10 @@ impl Loss {
             self.cuts = 0;
             self.ceiling = None;
             self.ambient = Some((since_first, now));
-            return Some(Verdict::Restore { under_way: self.first.0, ratio: since_first });
+            return Some(Verdict::Restore { bytes_in_flight: self.first.0, ratio: since_first });
         }
         if sample.outcome != Outcome::Lost {
-            self.set_ceiling(now, under_way);
+            self.set_ceiling(now, bytes_in_flight);
         }
         Some(Verdict::Cut { ratio, of_items })
     }
@@ -165,12 +165,12 @@ impl Loss {
         }
     }
 
-    /// More than `under_way` bytes brought less: not again for a while.
-    pub(super) fn set_ceiling(&mut self, now: Time, under_way: f64) {
+    /// More than `bytes_in_flight` bytes brought less: not again for a while.
+    pub(super) fn set_ceiling(&mut self, now: Time, bytes_in_flight: f64) {
         // The second time at or above a known ceiling says that it still stands.
-        let known = self.ceiling.is_some_and(|c| under_way > c * BELOW_CEILING);
+        let known = self.ceiling.is_some_and(|c| bytes_in_flight > c * BELOW_CEILING);
         self.retry_after = if known { (self.retry_after * 2).min(RETRY_LONGEST) } else { RETRY_FIRST };
-        self.ceiling = Some(under_way);
+        self.ceiling = Some(bytes_in_flight);
         self.retry_at = now + self.retry_after;
     }
 
@@ -203,7 +203,7 @@ impl Loss {
     }
 
     /// A stretch without alarm.
-    fn clean(&mut self, now: Time, under_way: f64) {
+    fn clean(&mut self, now: Time, bytes_in_flight: f64) {
         let since_first = self.since_first();
         if since_first < HELPED * self.first.1 || since_first < self.tolerated {
             self.cuts = 0;
@@ -211,7 +211,7 @@ impl Loss {
         if self.ambient.is_some() && self.ratio > self.tolerated {
             self.ambient = Some((self.ratio, now));
         }
-        if self.ceiling.is_some_and(|ceiling| under_way > ceiling) {
+        if self.ceiling.is_some_and(|ceiling| bytes_in_flight > ceiling) {
             self.forget();
         }
     }

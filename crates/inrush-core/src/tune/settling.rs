@@ -20,7 +20,7 @@ impl Settling {
     }
 
     /// Whether some may still be under way. A straggler is not waited for: when two requests that followed each other have come back, it is over.
-    pub(super) fn goes_on(&mut self, now: Time, sample: &Sample) -> bool {
+    pub(super) fn is_in_progress(&mut self, now: Time, sample: &Sample) -> bool {
         if sample.sent < self.since {
             self.sent_before = self.sent_before.saturating_sub(1);
         } else if self.first_back.is_some_and(|first| sample.sent >= first) {

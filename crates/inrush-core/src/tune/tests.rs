@@ -165,8 +165,8 @@ fn a_source_that_pauses_is_no_cluster_that_stalls() {
     let mut busy = Model::new(Cluster::default(), vec![auto()]);
     busy.run_until(70.0);
     let usual = busy.loaders[0].tuner.steady_plan();
-    let under_way = |plan: Plan| plan.batch_bytes as f64 * f64::from(plan.in_flight);
-    assert!(under_way(plan) < 2.0 * under_way(usual), "{plan:?}, {usual:?}");
+    let bytes_in_flight = |plan: Plan| plan.batch_bytes as f64 * f64::from(plan.in_flight);
+    assert!(bytes_in_flight(plan) < 2.0 * bytes_in_flight(usual), "{plan:?}, {usual:?}");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_cluster_that_is_away_for_a_while_leaves_the_plan_unchanged() {
     model.cluster.away = false;
     model.run_until(91.0);
     let after = model.loaders[0].tuner.steady_plan();
-    assert!(Knobs::under_way(&after) > 0.4 * Knobs::under_way(&before), "{before:?}, {after:?}");
+    assert!(Knobs::bytes_in_flight(&after) > 0.4 * Knobs::bytes_in_flight(&before), "{before:?}, {after:?}");
     at_least(model.run_until(100.0)[0] / best_fixed(&Cluster::default()), 0.9);
 }
 
@@ -250,7 +250,7 @@ fn a_request_without_an_answer_is_an_alarm_by_itself() {
         node: 0,
     };
     tuner.handle_sample(Time::from_start(lost.wall), &lost);
-    assert!(Knobs::under_way(&tuner.plan()) < Knobs::under_way(&before), "{:?}", tuner.plan());
+    assert!(Knobs::bytes_in_flight(&tuner.plan()) < Knobs::bytes_in_flight(&before), "{:?}", tuner.plan());
     let mut tuner = auto();
     let broken = Sample { wall: Duration::from_millis(10), ..lost };
     tuner.handle_sample(Time::from_start(broken.wall), &broken);

@@ -106,7 +106,7 @@ fn load_through(
     flow.handle_source_end();
     let mut faults = faults.iter().copied();
     let (mut now, mut letters, mut requests) = (Time::START, Vec::new(), Vec::new());
-    let mut under_way: Vec<(Request, Attempt)> = Vec::new();
+    let mut in_flight: Vec<(Request, Attempt)> = Vec::new();
     while !flow.is_done() {
         match flow.poll(now) {
             Some(Command::Send(request)) => {
@@ -129,15 +129,15 @@ fn load_through(
                         }
                     }
                 };
-                under_way.push((request, attempt));
+                in_flight.push((request, attempt));
             }
             Some(Command::AwaitGone { request }) => flow.handle_gone(now, request),
             Some(Command::DeadLetter(letter)) => letters.push(*letter),
             Some(_) => {}
-            None if under_way.is_empty() => now = flow.poll_timeout().unwrap(),
+            None if in_flight.is_empty() => now = flow.poll_timeout().unwrap(),
             None => {
                 order = order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let (request, attempt) = under_way.swap_remove((order >> 33) as usize % under_way.len());
+                let (request, attempt) = in_flight.swap_remove((order >> 33) as usize % in_flight.len());
                 now = now + Duration::from_millis(1);
                 if let Attempt::Replied(reply) = &attempt
                     && reply.runs.iter().any(|run| run.item.status >= 429)

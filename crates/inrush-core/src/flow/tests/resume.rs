@@ -64,7 +64,7 @@ impl World {
         self.letters.truncate(self.disk.as_ref().map_or(0, |disk| disk.1));
         let mut blocks = VecDeque::from(job.blocks.clone());
         let mut writing: Option<Writing> = None;
-        let mut under_way: Vec<(u64, Attempt)> = Vec::new();
+        let mut in_flight: Vec<(u64, Attempt)> = Vec::new();
         let mut gone = Vec::new();
         let mut now = Time::START;
         for round in 0..100_000 {
@@ -95,7 +95,7 @@ impl World {
                 match command {
                     Command::Send(request) => {
                         let attempt = self.cluster.bulk(&request, faults.next().unwrap_or(Fault::None));
-                        under_way.push((request.id, attempt));
+                        in_flight.push((request.id, attempt));
                     }
                     Command::AwaitGone { request } => gone.push(request),
                     Command::Compare { request, items } => {
@@ -135,12 +135,12 @@ impl World {
             }
             if let Some(request) = gone.pop() {
                 flow.handle_gone(now, request);
-            } else if under_way.is_empty() && writing.is_none() {
+            } else if in_flight.is_empty() && writing.is_none() {
                 now = flow.poll_timeout().filter(|&t| t > now).unwrap_or(now + Duration::from_millis(1));
-            } else if under_way.is_empty() || random(3) == 0 {
+            } else if in_flight.is_empty() || random(3) == 0 {
                 now = now + Duration::from_millis(1);
             } else {
-                let (request, attempt) = under_way.swap_remove(random(under_way.len() as u64) as usize);
+                let (request, attempt) = in_flight.swap_remove(random(in_flight.len() as u64) as usize);
                 now = now + Duration::from_millis(5);
                 flow.handle_attempt(now, request, Duration::from_millis(5), 0, attempt);
             }

@@ -33,7 +33,7 @@ impl AutoTuner {
         // How many of the other requests keep the cluster as busy as these do, for each of these.
         let as_busy = delay.unloaded(body * factor) / delay.unloaded(body) / factor;
         let pressure = (BUSY * as_busy * factor / delay.growth(wall, body)).clamp(1.0, 2.0);
-        let pressure = pressure.min(self.loss.growth_limit(now) / self.under_way());
+        let pressure = pressure.min(self.loss.growth_limit(now) / self.bytes_in_flight());
         let first = self.knobs.more(&self.plan, pressure);
         let arms = [first, self.knobs.resized(&first, factor, alone)];
         let better = self.knobs.more(&other, (as_busy * factor).max(1.0));

@@ -51,7 +51,7 @@ impl AutoTuner {
         let part = if matches!(cause, Cause::Due) { SURELY_NO_QUEUE } else { NO_QUEUE };
         let no_queue = wall > part * loaded;
         let unloaded = delay.unloaded(body);
-        let left = Knobs::under_way(&self.plan) / Knobs::under_way(&back);
+        let left = Knobs::bytes_in_flight(&self.plan) / Knobs::bytes_in_flight(&back);
         if wall > 1.3 * unloaded {
             self.change_pause = CHANGE_PAUSE;
         }

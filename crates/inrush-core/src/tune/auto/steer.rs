@@ -102,15 +102,15 @@ impl AutoTuner {
             self.loss.forget();
             return self.begin_drain(now, wall, growth, Cause::Slower);
         }
-        if let Some((under_way, before)) = self.lessened.take() {
-            let step = (under_way / self.under_way()).ln();
+        if let Some((bytes_in_flight, before)) = self.lessened.take() {
+            let step = (bytes_in_flight / self.bytes_in_flight()).ln();
             if (before / rate).ln() > (0.6 * step).max(LESS) {
                 return self.begin_drain(now, wall, growth, Cause::NoQueue);
             }
         }
         if let Some(back) = self.past_summit(rate) {
             let why = format!("{} brought more than {}", Knobs::words(&back), Knobs::words(&self.plan));
-            self.loss.set_ceiling(now, self.under_way());
+            self.loss.set_ceiling(now, self.bytes_in_flight());
             (self.rate, self.best) = (None, None);
             return self.decide(now, back, why);
         }
@@ -140,7 +140,7 @@ impl AutoTuner {
                 "a request takes {comparable:.1} times as long as on the idle cluster, {target:.1} is aimed at"
             );
             self.rate = None;
-            self.lessened = (!grow).then(|| (self.under_way(), rate));
+            self.lessened = (!grow).then(|| (self.bytes_in_flight(), rate));
             return self.decide(now, to, why);
         }
         if grow && self.knobs.is_full(&self.plan, limit) && !self.full {
@@ -170,7 +170,7 @@ impl AutoTuner {
             *best = (self.plan, smooth);
         }
         let (plan, rate) = *best;
-        let more = Knobs::under_way(&self.plan) > 1.2 * Knobs::under_way(&plan);
+        let more = Knobs::bytes_in_flight(&self.plan) > 1.2 * Knobs::bytes_in_flight(&plan);
         (more && smooth < SUMMIT * rate).then_some(plan)
     }
 
@@ -189,7 +189,7 @@ impl AutoTuner {
     /// How many times longer than unloaded a request should take. The more is under way, the less: that makes loaders that share a
     /// cluster, and so see the same growth, meet at the same bytes under way.
     pub(super) fn growth_target(&self, now: Time) -> f64 {
-        let target = 1.0 + 4.0 * (512.0 * 1024.0 / self.under_way()).powf(0.21);
+        let target = 1.0 + 4.0 * (512.0 * 1024.0 / self.bytes_in_flight()).powf(0.21);
         let target = target.clamp(1.5, 6.0);
         // Where a request is over in no time, some more of them disturb nobody and even out servers' swings.
         let unloaded = self.delay.map_or(LATENCY_SECONDS, |delay| delay.unloaded(self.body));

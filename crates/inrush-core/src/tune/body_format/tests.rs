@@ -46,7 +46,7 @@ struct Load {
     server_free: f64,
     cpu: f64,
     /// By their end, in microseconds.
-    under_way: BTreeMap<(u64, u64), (f64, BodyFormat, f64)>,
+    in_flight: BTreeMap<(u64, u64), (f64, BodyFormat, f64)>,
     /// Read ahead in an earlier form.
     encodings: VecDeque<Encoding>,
     sent: u64,
@@ -64,7 +64,7 @@ impl Load {
             link_free: 0.0,
             server_free: 0.0,
             cpu: 0.0,
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             encodings: VecDeque::from([Encoding::Json; 3]),
             sent: 0,
             accepted: 0.0,
@@ -93,16 +93,16 @@ impl Load {
         self.sent += 1;
         let end = (self.server_free * 1e6) as u64;
         // The server's own time includes the wait for its threads.
-        self.under_way.insert((end, self.sent), (self.now, format, self.server_free - self.link_free));
+        self.in_flight.insert((end, self.sent), (self.now, format, self.server_free - self.link_free));
     }
 
     fn run(&mut self, seconds: f64) -> &mut Self {
         let until = self.now + seconds;
         while self.now < until {
-            while (self.under_way.len() as u32) < self.world.in_flight {
+            while (self.in_flight.len() as u32) < self.world.in_flight {
                 self.send();
             }
-            let ((end, _), (sent, format, took)) = self.under_way.pop_first().unwrap();
+            let ((end, _), (sent, format, took)) = self.in_flight.pop_first().unwrap();
             self.now = self.now.max(end as f64 / 1e6);
             self.accepted += BATCH as f64;
             let sample = Sample {

@@ -71,7 +71,7 @@ pub(super) struct Loader {
     pub(super) accepted: f64,
     pub(super) docs: u64,
     pub(super) rejected: u64,
-    under_way: u32,
+    in_flight: u32,
     link_free: f64,
     source_next: f64,
     requests: Vec<(f64, Sample)>,
@@ -90,7 +90,7 @@ impl Model {
             accepted: 0.0,
             docs: 0,
             rejected: 0,
-            under_way: 0,
+            in_flight: 0,
             link_free: 0.0,
             source_next: 0.0,
             requests: Vec::new(),
@@ -137,12 +137,12 @@ impl Model {
         l.docs += u64::from(sample.docs);
         l.rejected += u64::from(sample.rejected);
         l.tuner.handle_sample(now, &sample);
-        l.under_way -= 1;
+        l.in_flight -= 1;
         self.send(loader);
     }
 
     fn send(&mut self, loader: usize) {
-        while self.loaders[loader].under_way < self.loaders[loader].tuner.plan().in_flight {
+        while self.loaders[loader].in_flight < self.loaders[loader].tuner.plan().in_flight {
             if self.loaders[loader].source_next > self.now {
                 let at = micros(self.loaders[loader].source_next) + 1;
                 self.events.push(Reverse((at, loader, u64::MAX)));
@@ -159,7 +159,7 @@ impl Model {
         let docs = (plan.batch_bytes / DOC_BYTES).max(1) as u32;
         let bytes = u64::from(docs) * DOC_BYTES;
         let mib = bytes as f64 / (1 << 20) as f64;
-        l.under_way += 1;
+        l.in_flight += 1;
         l.source_next = l.source_next.max(self.now) + c.source;
         l.link_free = l.link_free.max(self.now) + mib / c.bandwidth;
         let arrives = l.link_free + c.delay / 2.0;
@@ -204,7 +204,7 @@ impl Model {
             accepted: docs - rejected,
             rejected,
             outcome,
-            in_flight: l.under_way,
+            in_flight: l.in_flight,
             source_limited: c.source > 0.0,
             remainder: false,
             node: 0,
