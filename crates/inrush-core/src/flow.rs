@@ -165,7 +165,7 @@ impl Flow {
             while rejects.next_if(|reject| reject.record < records.start).is_some() {}
             let mut next = records.start;
             while let Some(reject) = rejects.next_if(|reject| reject.record < records.end) {
-                self.wait_to_be_sent(now, &block, next..reject.record);
+                self.queue_records(now, &block, next..reject.record);
                 next = reject.record + 1;
                 self.dead_letter(
                     now,
@@ -182,7 +182,7 @@ impl Flow {
                     self.free(&block);
                 }
             }
-            self.wait_to_be_sent(now, &block, next..records.end);
+            self.queue_records(now, &block, next..records.end);
         }
         Ok(())
     }
@@ -228,7 +228,7 @@ impl Flow {
             self.flush_if_due(now);
         }
         if self.commands.is_empty() {
-            self.start_what_may_start(now);
+            self.start_requests(now);
         }
         self.commands.pop_front()
     }
@@ -236,7 +236,7 @@ impl Flow {
     /// When [`Flow::poll`] has something to do even if nothing happens before.
     pub fn poll_timeout(&self) -> Option<Time> {
         let waiting = self.slots.values().filter_map(|slot| match slot.state {
-            SlotState::Waiting { until } if self.may_be_repeated(slot) => Some(until),
+            SlotState::Waiting { until } if self.may_be_retried(slot) => Some(until),
             SlotState::Waiting { .. }
             | SlotState::Sent { .. }
             | SlotState::AwaitingGone
@@ -361,7 +361,7 @@ impl Flow {
         self.slots.values().any(|slot| matches!(slot.state, SlotState::Sent { .. }))
     }
 
-    fn start_what_may_start(&mut self, now: Time) {
+    fn start_requests(&mut self, now: Time) {
         if self.paced(now) > now {
             return;
         }
@@ -371,7 +371,7 @@ impl Flow {
                 return;
             }
             let due = self.slots.values().filter_map(|slot| match slot.state {
-                SlotState::Waiting { until } if until <= now && self.may_be_repeated(slot) => Some((until, slot.id)),
+                SlotState::Waiting { until } if until <= now && self.may_be_retried(slot) => Some((until, slot.id)),
                 _ => None,
             });
             let Some((_, id)) = due.min() else { break };
@@ -401,7 +401,7 @@ impl Flow {
             }
         };
         let id = slot.id;
-        let may_be_sent = self.may_be_repeated(&slot);
+        let may_be_sent = self.may_be_retried(&slot);
         self.slots.insert(id, slot);
         if may_be_sent {
             self.send(now, id);
@@ -517,7 +517,7 @@ impl Flow {
     }
 
     /// Puts a part back at the front of its slot, to be sent after a wait, or ends it where the budget is spent.
-    fn again(&mut self, now: Time, slot_id: u64, mut part: Part, last: &slot::LastError) {
+    fn retry(&mut self, now: Time, slot_id: u64, mut part: Part, last: &slot::LastError) {
         part.failures += 1;
         part.setbacks += 1;
         if !self.config.retry.allows(part.failures, part.first_sent, now) {

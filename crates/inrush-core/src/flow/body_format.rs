@@ -73,7 +73,7 @@ impl Flow {
         }
     }
 
-    pub(super) fn distrust(&mut self, now: Time, format: BodyFormat, why: &str) {
+    pub(super) fn forbid_format(&mut self, now: Time, format: BodyFormat, why: &str) {
         let trying = self.body_format_tuner.is_trying();
         self.body_format_tuner.forbid(now, format, why);
         if trying && !self.body_format_tuner.is_trying() {
@@ -90,12 +90,12 @@ impl Flow {
     }
 
     /// A part was answered item by item. If it was refused in another form before, that form is to blame.
-    pub(super) fn taken(&mut self, now: Time, part: Part) -> Part {
+    pub(super) fn blame_refused_format(&mut self, now: Time, part: Part) -> Part {
         if part.plain != Plain::Tried {
             return part;
         }
         let format = self.body_format();
-        self.distrust(now, format, "it refused a request, and took the same one as plain JSON");
+        self.forbid_format(now, format, "it refused a request, and took the same one as plain JSON");
         Part { plain: Plain::Yes, ..part }
     }
 
@@ -127,12 +127,12 @@ impl Part {
 
     /// The server refused the whole request as something it cannot read. If it was not plain JSON, it is that now, to be sent once more
     /// before it is taken apart.
-    pub(super) fn refused_so(&self) -> Option<Part> {
+    pub(super) fn as_plain_json(&self) -> Option<Part> {
         (self.format != BodyFormat::PLAIN).then(|| Part { plain: Plain::Tried, body: None, ..self.clone() })
     }
 
     /// What was refused as plain JSON as well is to blame itself.
-    pub(super) fn kept_plain(self) -> Part {
+    pub(super) fn stay_plain(self) -> Part {
         match self.plain {
             Plain::No => self,
             Plain::Tried | Plain::Yes => Part { plain: Plain::Yes, ..self },

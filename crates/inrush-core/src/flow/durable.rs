@@ -232,7 +232,7 @@ impl Flow {
         let batch = self.durable.as_mut()?.again.pop_front()?;
         self.tally.counts.retried_items += u64::from(batch.items);
         let id = self.next_id();
-        Some(Slot::again(id, now, batch))
+        Some(Slot::resend(id, now, batch))
     }
 
     /// At a stop: what would be sent again is unknown, and at its end (`over`) what no flush has made durable, too.

@@ -145,7 +145,7 @@ impl Flow {
             (true, None) => self.pauses.held_since = Some(now),
             (false, Some(since)) => {
                 self.pauses.held_since = None;
-                self.leave_out(now, now.since(since));
+                self.exclude_pause(now, now.since(since));
             }
             (true, Some(_)) | (false, None) => {}
         }
@@ -183,7 +183,7 @@ impl Flow {
     }
 
     /// A time in which nothing was sent on purpose spends no retries, and is nothing that the cluster did.
-    fn leave_out(&mut self, now: Time, held: Duration) {
+    fn exclude_pause(&mut self, now: Time, held: Duration) {
         self.last_progress = (self.last_progress + held).min(now);
         for slot in self.slots.values_mut() {
             let comparing = match &mut slot.state {

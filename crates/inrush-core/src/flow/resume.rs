@@ -22,7 +22,7 @@ impl Flow {
     ///
     /// # Errors
     /// The checkpoint is damaged.
-    pub fn keep_checkpoints(&mut self, earlier: Option<&Checkpoint>) -> Result<(), LedgerError> {
+    pub fn enable_checkpoints(&mut self, earlier: Option<&Checkpoint>) -> Result<(), LedgerError> {
         self.ledger.keep_horizons();
         if let Some(earlier) = earlier {
             earlier.check()?;
@@ -46,7 +46,7 @@ impl Flow {
     }
 
     /// Whether something waits to be repeated that may be there already, which has to be written down before.
-    pub fn repeats_wait(&self) -> bool {
+    pub fn has_waiting_repeats(&self) -> bool {
         self.repeats_wanted() > self.repeats_allowed
     }
 
@@ -104,7 +104,7 @@ impl Flow {
     }
 
     /// Whether the first part of a slot may be sent: it is no repetition, or it was written down.
-    pub(super) fn may_be_repeated(&self, slot: &Slot) -> bool {
+    pub(super) fn may_be_retried(&self, slot: &Slot) -> bool {
         let repeats = match slot.parts.front() {
             Some(part) if part.last_uncertain => part.batch.without_id(),
             _ => 0,
@@ -124,7 +124,7 @@ impl Flow {
     }
 
     /// Records of a block wait for a batch; what an earlier run may have sent, apart.
-    pub(super) fn wait_to_be_sent(&mut self, now: Time, block: &Arc<Tracked>, records: Range<u32>) {
+    pub(super) fn queue_records(&mut self, now: Time, block: &Arc<Tracked>, records: Range<u32>) {
         let cut = block.sent_before.clamp(records.start, records.end);
         self.pending.push(now, Segment { block: Arc::clone(block), first: records.start, end: cut });
         self.pending.push(now, Segment { block: Arc::clone(block), first: cut, end: records.end });

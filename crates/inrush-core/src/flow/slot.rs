@@ -107,7 +107,7 @@ impl Slot {
     }
 
     /// What was sent before and may be there, or may be lost.
-    pub(super) fn again(id: u64, now: Time, batch: Batch) -> Self {
+    pub(super) fn resend(id: u64, now: Time, batch: Batch) -> Self {
         let mut slot = Slot::new(id, now, batch, true);
         slot.parts.iter_mut().for_each(|part| (part.uncertain, part.last_uncertain) = (true, true));
         slot
@@ -228,7 +228,7 @@ impl Flow {
             Attempt::Refused { status: status @ (406 | 415), error, .. } if part.format != BodyFormat::PLAIN => {
                 (sample.outcome, tells) = (Outcome::Answered, false);
                 let why = format!("the server refused it: {}", LastError::new(status, &error));
-                self.distrust(now, part.format, &why);
+                self.forbid_format(now, part.format, &why);
                 self.push_front(slot_id, part);
             }
             Attempt::Refused { status, error, retry_after } => {
@@ -253,11 +253,11 @@ impl Flow {
             }
             Attempt::NotSent { reason } => {
                 self.commands.push_back(Command::Note(Note::WillRetry(reason.clone())));
-                self.again(now, slot_id, part, &LastError::client("not_sent", reason));
+                self.retry(now, slot_id, part, &LastError::client("not_sent", reason));
             }
             Attempt::Lost { reason } => self.lost(slot_id, request, part, reason),
             Attempt::Garbled { reason } => {
-                self.distrust(now, part.format, &reason);
+                self.forbid_format(now, part.format, &reason);
                 self.lost(slot_id, request, part, reason);
             }
         }
@@ -280,7 +280,7 @@ impl Flow {
         }
         if let Some(part) = slot.parts.pop_front() {
             let last = LastError::client("no_answer", "no answer to a request that was sent".to_owned());
-            self.again(now, slot_id, part, &last);
+            self.retry(now, slot_id, part, &last);
         }
         self.advance(now, slot_id);
     }
@@ -353,7 +353,7 @@ impl Flow {
     }
 
     fn replied(&mut self, now: Time, slot_id: u64, part: Part, reply: &BulkReply) -> Counted {
-        let part = self.taken(now, part);
+        let part = self.blame_refused_format(now, part);
         let summary = self.config.summary_replies && !part.item_replies && reply.runs.is_empty();
         if summary && !reply.errors {
             self.met(now, None);
@@ -427,7 +427,7 @@ impl Flow {
             let may_wait = paused.is_some() || self.config.retry.allows(failures + 1, part.first_sent, now);
             match unproven_waits && may_wait {
                 true => unproven.segments.into_iter().for_each(|segment| retry.push(segment)),
-                false => self.tell_apart(slot_id, &part, unproven),
+                false => self.resend_unmatched(slot_id, &part, unproven),
             }
         }
         if !smaller.is_empty() {
@@ -441,7 +441,7 @@ impl Flow {
                 Some(_) => part.with(retry).paused(now),
                 None => Part { failures, setbacks, ..part.with(retry) },
             };
-            self.again_unless_comparing(now, slot_id, retry, halve, &last);
+            self.retry_after_comparison(now, slot_id, retry, halve, &last);
         }
         if let Some(why) = stop {
             self.handle_stop(now, Stop::Failed(why));
@@ -538,12 +538,12 @@ impl Flow {
             RequestVerdict::Retry { uncertain } => {
                 part = part.unsure(uncertain);
                 self.commands.push_back(Command::Note(Note::WillRetry(last.to_string())));
-                self.again(now, slot_id, part, last);
+                self.retry(now, slot_id, part, last);
             }
             RequestVerdict::RetrySmaller { uncertain } => {
                 part = part.unsure(uncertain);
                 self.commands.push_back(Command::Note(Note::WillRetry(last.to_string())));
-                self.again_in_halves(now, slot_id, part, last);
+                self.retry_in_halves(now, slot_id, part, last);
             }
             RequestVerdict::Smaller => {
                 self.limit_bodies(part.batch.bytes);
@@ -551,14 +551,14 @@ impl Flow {
             }
             RequestVerdict::Bisect { uncertain } => {
                 part = part.unsure(uncertain);
-                match part.refused_so() {
+                match part.as_plain_json() {
                     Some(plain) => self.push_front(slot_id, plain),
-                    None => self.halve(now, slot_id, part.kept_plain(), last),
+                    None => self.halve(now, slot_id, part.stay_plain(), last),
                 }
             }
             RequestVerdict::Pause(condition) => {
                 self.met(now, Some(condition));
-                self.again(now, slot_id, part.paused(now), last);
+                self.retry(now, slot_id, part.paused(now), last);
             }
             RequestVerdict::Stop => {
                 self.push_front(slot_id, part);
@@ -580,7 +580,7 @@ impl Flow {
     /// Sends items again whose entries of the reply could not be told apart, asking for the ids of
     /// the entries; where that was done before, each item alone. None of them is in the index, so
     /// nothing is there twice.
-    fn tell_apart(&mut self, slot_id: u64, part: &Part, unproven: Batch) {
+    fn resend_unmatched(&mut self, slot_id: u64, part: &Part, unproven: Batch) {
         if !part.ids_asked && unproven.has_ids() {
             return self.push_front(slot_id, part.with(unproven));
         }
@@ -625,26 +625,26 @@ impl Flow {
         self.commands.push_back(Command::Compare { request, items });
     }
 
-    /// Like [`Flow::again`], in two requests where it has more than one document. That is a new attempt with something smaller, so it costs none of the
+    /// Like [`Flow::retry`], in two requests where it has more than one document. That is a new attempt with something smaller, so it costs none of the
     /// retries, only their time.
-    fn again_in_halves(&mut self, now: Time, slot_id: u64, mut part: Part, last: &LastError) {
+    fn retry_in_halves(&mut self, now: Time, slot_id: u64, mut part: Part, last: &LastError) {
         if part.batch.items == 1 || !self.config.retry.allows(part.failures, part.first_sent, now) {
-            return self.again(now, slot_id, part, last);
+            return self.retry(now, slot_id, part, last);
         }
         (part.failures, part.setbacks) = (part.failures.max(1), part.setbacks + 1);
         let (a, b) = part.batch.halves();
         self.wait_and_send(now, slot_id, [part.with(a), part.with(b)], last);
     }
 
-    /// Like [`Flow::again`]; while a comparison is under way the part only queues behind it.
-    fn again_unless_comparing(&mut self, now: Time, slot_id: u64, part: Part, halve: bool, last: &LastError) {
+    /// Like [`Flow::retry`]; while a comparison is under way the part only queues behind it.
+    fn retry_after_comparison(&mut self, now: Time, slot_id: u64, part: Part, halve: bool, last: &LastError) {
         let comparing = self.slots.get(&slot_id).is_some_and(|s| matches!(s.state, SlotState::Comparing { .. }));
         if comparing {
             self.push_front(slot_id, Part { failures: part.failures + 1, ..part });
         } else if halve {
-            self.again_in_halves(now, slot_id, part, last);
+            self.retry_in_halves(now, slot_id, part, last);
         } else {
-            self.again(now, slot_id, part, last);
+            self.retry(now, slot_id, part, last);
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn root(field: &Field, names: &[String], mixed: Mixed, found: &mut Fo
 struct Names<'a>(&'a [String]);
 
 impl Names<'_> {
-    fn told(self, position: RowPosition) -> String {
+    fn describe(self, position: RowPosition) -> String {
         match self.0.get(position.source as usize) {
             Some(name) if self.0.len() > 1 => format!("{name} row {}", position.row),
             _ => format!("row {}", position.row),
@@ -73,15 +73,15 @@ impl Advisor<'_> {
         self.found.notes.push(Note { field: self.path.to_owned(), kind, text });
     }
 
-    fn told(&self, kinds: &[(&'static str, Seen)]) -> String {
-        let position = |position| self.names.told(position);
-        let told = kinds.iter().map(|(name, seen)| match seen.count {
+    fn describe(&self, kinds: &[(&'static str, Seen)]) -> String {
+        let position = |position| self.names.describe(position);
+        let described = kinds.iter().map(|(name, seen)| match seen.count {
             1 => format!("{name} once ({})", position(seen.first)),
             count => {
                 format!("{name} {count} times (first in {}, last in {})", position(seen.first), position(seen.last))
             }
         });
-        told.collect::<Vec<_>>().join(", ")
+        described.collect::<Vec<_>>().join(", ")
     }
 
     /// The mapping of one field; `None` where nothing is known of it.
@@ -97,17 +97,17 @@ impl Advisor<'_> {
         }
         let scalars: u64 = kinds.iter().filter(|(name, _)| *name != "an object").map(|(_, seen)| seen.count).sum();
         if scalars > 0 {
-            let told = self.told(&kinds);
+            let described = self.describe(&kinds);
             if self.mixed != Mixed::Widen {
                 self.note(
                     NoteKind::Conflict,
-                    format!("is {told}: kept as it is in each document, and not searchable; to search it, rename one of the two before"),
+                    format!("is {described}: kept as it is in each document, and not searchable; to search it, rename one of the two before"),
                 );
                 return Some(json!({ "type": "object", "enabled": false }));
             }
             self.note(
                 NoteKind::Conflict,
-                format!("is {told}: the servers take either objects or values, so documents with the rarer kind will be refused; --mixed keep takes all of them and leaves this field out of searches, or rename one of the two before"),
+                format!("is {described}: the servers take either objects or values, so documents with the rarer kind will be refused; --mixed keep takes all of them and leaves this field out of searches, or rename one of the two before"),
             );
             if scalars > field.objects.count {
                 let kinds: Vec<_> = kinds.into_iter().filter(|(name, _)| *name != "an object").collect();
@@ -153,11 +153,11 @@ impl Advisor<'_> {
 
     /// Values of several kinds, which only a keyword takes together. `instead`: what else there is.
     fn mixed(&mut self, kinds: &[(&'static str, Seen)], instead: &str) -> Value {
-        let told = self.told(kinds);
+        let described = self.describe(kinds);
         self.note(
             NoteKind::Conflict,
             format!(
-                "is {told}: mapped as keyword, which takes all of them but sorts and compares them as text{instead}"
+                "is {described}: mapped as keyword, which takes all of them but sorts and compares them as text{instead}"
             ),
         );
         keyword()
@@ -165,10 +165,10 @@ impl Advisor<'_> {
 
     /// The type of most values; documents with others are taken, without this field in the index.
     fn without_malformed(&mut self, kinds: &[(&'static str, Seen)], mut property: Value) -> Value {
-        let told = self.told(kinds);
+        let described = self.describe(kinds);
         self.note(
             NoteKind::Conflict,
-            format!("is {told}: mapped as {} with \"ignore_malformed\", which lets all documents in and finds this field only where it fits", property["type"]),
+            format!("is {described}: mapped as {} with \"ignore_malformed\", which lets all documents in and finds this field only where it fits", property["type"]),
         );
         property["ignore_malformed"] = json!(true);
         property
@@ -223,7 +223,7 @@ impl Advisor<'_> {
         if let Some((shapes, property, what)) = special.iter().find(|(shapes, ..)| matching(shapes) * 10 > filled * 9)
             && let Some(other) = strings.first_other(shapes)
         {
-            let (matching, other) = (matching(shapes), self.names.told(other));
+            let (matching, other) = (matching(shapes), self.names.describe(other));
             if self.mixed == Mixed::Ignore {
                 self.note(
                     NoteKind::Conflict,
@@ -253,10 +253,10 @@ impl Advisor<'_> {
         json!({ "type": "text", "fields": { "keyword": { "type": "keyword", "ignore_above": CATEGORY_BYTES_MAX } } })
     }
 
-    /// Dates, addresses and points refuse an empty string, unless they are told to leave it out of the index.
+    /// Dates, addresses and points refuse an empty string, unless they are described to leave it out of the index.
     fn allow_empty(&mut self, mut property: Value, empty: Seen) -> Value {
         if empty.any() {
-            let (count, first) = (empty.count, self.names.told(empty.first));
+            let (count, first) = (empty.count, self.names.describe(empty.first));
             self.note(
                 NoteKind::Choice,
                 format!("is empty in {count} documents (first in {first}), which its type does not take: \"ignore_malformed\" lets them in, without this field in the index"),

@@ -18,8 +18,8 @@ pub(super) struct Window {
     accepted_bytes: u64,
     wall_seconds: f64,
     wall_squares: f64,
-    /// Answers that told their time, and its sum.
-    told: u32,
+    /// Answers that timed their time, and its sum.
+    timed: u32,
     took_seconds: f64,
     in_flight: u64,
     source_limited: u32,
@@ -39,7 +39,7 @@ impl Window {
             accepted_bytes: 0,
             wall_seconds: 0.0,
             wall_squares: 0.0,
-            told: 0,
+            timed: 0,
             took_seconds: 0.0,
             in_flight: 0,
             source_limited: 0,
@@ -72,7 +72,7 @@ impl Window {
             let wall = sample.wall.as_secs_f64();
             self.wall_seconds += wall;
             self.wall_squares += wall * wall;
-            self.told += u32::from(sample.took.is_some());
+            self.timed += u32::from(sample.took.is_some());
             self.took_seconds += sample.took.unwrap_or_default().as_secs_f64();
         }
         true
@@ -91,10 +91,10 @@ impl Window {
         (self.answered > 0).then(|| self.wall_seconds / f64::from(self.answered))
     }
 
-    /// Mean time that the server accounts for, seconds, if every answer told it. Both its ends are rounded alike where a server's clock
+    /// Mean time that the server accounts for, seconds, if every answer timed it. Both its ends are rounded alike where a server's clock
     /// goes in steps, so the mean is right where a single value is not.
     pub(super) fn took(&self) -> Option<f64> {
-        (self.told > 0 && self.told == self.answered).then(|| self.took_seconds / f64::from(self.told))
+        (self.timed > 0 && self.timed == self.answered).then(|| self.took_seconds / f64::from(self.timed))
     }
 
     /// Standard error of the mean wall time, and so of the rate, as a part of it. Attempts that wait in one queue are not independent, so

@@ -113,7 +113,7 @@ impl Chaos<'_> {
     fn live(&mut self) -> Option<Flow> {
         let mut flow = flow(self.config, self.batch_bytes, self.in_flight);
         let earlier: Option<Checkpoint> = self.disk.as_ref().map(|text| serde_json::from_str(text).unwrap());
-        flow.keep_checkpoints(earlier.as_ref()).unwrap();
+        flow.enable_checkpoints(earlier.as_ref()).unwrap();
         flow.wait_for_flushes(self.server.terms());
         let mut blocks = VecDeque::from(self.blocks.clone());
         let (mut sent, mut gone): (Vec<Sent>, Vec<u64>) = (Vec::new(), Vec::new());
@@ -161,7 +161,7 @@ impl Chaos<'_> {
                 return Some(flow);
             }
             let blocked = blocks.front().filter(|b| !flow.may_take(&self.encoder.encode((*b).clone()))).cloned();
-            if blocked.is_some() || flow.repeats_wait() || self.random(5) == 0 {
+            if blocked.is_some() || flow.has_waiting_repeats() || self.random(5) == 0 {
                 self.checkpoint(&mut flow, blocked.as_ref());
             }
             match self.random(12) {

@@ -58,7 +58,7 @@ impl World {
             (*seed >> 33) % n
         };
         let mut flow = flow(job.config, job.batch_bytes, job.in_flight);
-        flow.keep_checkpoints(self.earlier().as_ref()).unwrap();
+        flow.enable_checkpoints(self.earlier().as_ref()).unwrap();
         flow.set_body_format_tuner(BodyFormatTuner::new(job.format, BodyFormatChoices::default(), ""));
         let mut smile = SmileItemEncoder::default();
         self.letters.truncate(self.disk.as_ref().map_or(0, |disk| disk.1));
@@ -125,7 +125,7 @@ impl World {
                 }
                 None => {
                     let blocked = blocks.front().filter(|b| !flow.may_take(&job.encoder.encode((*b).clone())));
-                    if blocked.is_some() || flow.repeats_wait() || random(3) == 0 {
+                    if blocked.is_some() || flow.has_waiting_repeats() || random(3) == 0 {
                         let mut reach = |b: &DocBlock| b.origin.first_doc + b.records.len() as u64 + random(30);
                         let horizons = blocked.map(|b| (Default::default(), reach(b))).into_iter().collect();
                         let checkpoint = flow.checkpoint(&horizons);
@@ -273,7 +273,7 @@ fn a_damaged_checkpoint_is_refused() {
     let mut damaged = Checkpoint::default();
     damaged.counts.docs_read = 1;
     damaged.counts.docs_indexed = 1;
-    assert!(flow(config(), 100, 1).keep_checkpoints(Some(&damaged)).is_err());
+    assert!(flow(config(), 100, 1).enable_checkpoints(Some(&damaged)).is_err());
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn nothing_is_taken_beyond_the_horizon() {
     let (ids, words) = good(10);
     let encoder = Encoder::new(operations(Action::Index, true));
     let mut flow = flow(config(), 1000, 1);
-    flow.keep_checkpoints(None).unwrap();
+    flow.enable_checkpoints(None).unwrap();
     let block = encoder.encode(blocks(&ids, &words, 10).remove(0));
     assert!(!flow.may_take(&block));
     let checkpoint = flow.checkpoint(&BTreeMap::from([(block.partition(), 9)]));
