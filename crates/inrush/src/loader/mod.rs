@@ -208,7 +208,7 @@ impl Loader {
         }
         if checkpointer.is_some() {
             let progress = earlier.as_ref().map(|earlier| &earlier.progress);
-            flow.keep_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
+            flow.enable_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
         }
         let targets = Targets::new(prepared.index(&config), prepared.rolls_over(), flow.tally().indices.keys());
         let sizes_before = match &earlier {
