@@ -1,4 +1,4 @@
-//! How request bodies go over the format: as text or binary, compressed or not.
+//! Body formats: how request bodies are encoded and compressed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// In which form documents are sent. Servers keep `_source` in that form, and transcode it whenever it is read as the other one.
+/// The encoding of documents in a request. Servers store `_source` in this encoding, and transcode
+/// it whenever it is read in the other one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Encoding {
@@ -37,14 +38,15 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// How hard to compress: 1 (fastest) to 12 (smallest), in the steps of libdeflate. Default 1: level 6 takes two to three times as long for bodies
-/// that are a fifth smaller, level 9 up to twelve times (`bench/runs/2026-11-21-smile.md`).
+/// The gzip level: 1 (fastest) to 12 (smallest), as in libdeflate. Default 1: level 6 takes two to
+/// three times as long for bodies that are a fifth smaller, level 9 up to twelve times
+/// (`bench/runs/2026-11-21-smile.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct GzipLevel(u8);
 
 impl GzipLevel {
-    /// The level, or `None` if there is no such one.
+    /// The level, or `None` outside 1 to 12.
     pub const fn new(level: u8) -> Option<Self> {
         if matches!(level, 1..=12) { Some(GzipLevel(level)) } else { None }
     }
@@ -81,11 +83,11 @@ impl From<GzipLevel> for u8 {
     }
 }
 
-/// How bodies are compressed.
+/// The compression of request bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
     /// `Content-Encoding: gzip`.
@@ -104,7 +106,7 @@ impl fmt::Display for Compression {
 impl FromStr for Compression {
     type Err = String;
 
-    /// `none`, `gzip` (level 1) or `gzip:LEVEL`.
+    /// Parses `none`, `gzip` (level 1) or `gzip:LEVEL`.
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             None if text == "none" => Ok(Compression::None),
@@ -120,17 +122,17 @@ impl FromStr for Compression {
     }
 }
 
-/// Encoding and compression of one request.
+/// Encoding and compression of a request body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BodyFormat {
-    /// In which form documents are sent.
+    /// The encoding of documents.
     pub encoding: Encoding,
-    /// How the body is compressed.
+    /// The compression of the body.
     pub compression: Compression,
 }
 
 impl BodyFormat {
-    /// What every server takes: JSON as it is.
+    /// Uncompressed JSON, which every server accepts.
     pub const PLAIN: BodyFormat = BodyFormat { encoding: Encoding::Json, compression: Compression::None };
 }
 
@@ -143,32 +145,32 @@ impl fmt::Display for BodyFormat {
     }
 }
 
-/// A change of the form in which requests are sent.
+/// A change of the body format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyFormatChange {
-    /// Until now.
+    /// The format before.
     pub from: BodyFormat,
-    /// From now on.
+    /// The format from now on.
     pub to: BodyFormat,
-    /// In words a person can read, with the figures it rests on.
+    /// The reason in words, with its figures.
     pub why: String,
-    /// The server does not take the old form: a warning.
+    /// The server does not accept the old format. The change is a warning then.
     pub forced: bool,
 }
 
-/// A request's body: slices that are never put together, and their compressed form from the first attempt on, so that a repetition compresses
-/// nothing again.
+/// A request body: slices that are never joined, and their compressed form once it exists. A retry
+/// does not compress again.
 #[derive(Debug)]
 pub struct Body {
     /// The slices, before compression.
     pub slices: Vec<Bytes>,
-    /// How it is sent.
+    /// The format of the body.
     pub format: BodyFormat,
     packed: OnceLock<Bytes>,
 }
 
 impl Body {
-    /// A body that nobody has compressed yet.
+    /// A body that is not compressed yet.
     pub fn new(slices: Vec<Bytes>, format: BodyFormat) -> Self {
         Body { slices, format, packed: OnceLock::new() }
     }
@@ -178,23 +180,23 @@ impl Body {
         self.slices.iter().map(|slice| slice.len() as u64).sum()
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the body is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its compressed form, once somebody has made it.
+    /// The compressed form, once it exists.
     pub fn packed(&self) -> Option<&Bytes> {
         self.packed.get()
     }
 
-    /// Keeps the compressed form. The first one stays.
+    /// Stores the compressed form. The first one is kept.
     pub fn pack(&self, packed: Bytes) {
-        // A second one is the same.
+        // A second one has the same content.
         let _ = self.packed.set(packed);
     }
 
-    /// Memory that the compressed form takes besides the documents, bytes.
+    /// Memory that the compressed form takes in addition to the documents, bytes.
     pub(crate) fn packed_bytes(&self) -> u64 {
         self.packed().map_or(0, |packed| packed.len() as u64)
     }

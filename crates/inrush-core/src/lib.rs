@@ -1,9 +1,9 @@
-//! The pure middle of `inrush`: no clock, no thread, no file, no socket, no randomness.
+//! The pure middle of `inrush`: no clock, thread, file, socket or randomness.
 //!
-//! Documents enter as a [`DocBlock`], leave as requests, and come back as verdicts; everything that waits lives
-//! in the crate `inrush`. Time is an argument ([`Time`]), the seed of the jitter is an argument, and the same
-//! calls in give the same calls out, which is what makes the simulator, the property tests and the replay
-//! of a recorded run possible.
+//! Documents enter as a [`DocBlock`], leave as requests, and come back as verdicts. Everything that
+//! waits is in the crate `inrush`. Time ([`Time`]) and the seed of the jitter are arguments, so
+//! equal calls have equal results. The simulator, the property tests and the replay of a recorded
+//! run depend on that.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod batch;

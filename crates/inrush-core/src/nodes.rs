@@ -1,50 +1,53 @@
-//! Which node gets the next request: the least busy of the healthy ones, in turn.
+//! Node selection: the next request goes to the least busy healthy node, round robin among equals.
 //!
-//! A node that fails is set aside for 1 s, doubling to 30 s with every failure in a row. When its pause is over it
-//! gets one request, and is back once that one is answered. If every node is set aside, the one whose pause ends
-//! first is used anyway: someone has to be asked, and the caller's own back-off spaces the attempts.
+//! A node that fails is set aside for 1 s. The pause doubles to 30 s with every failure in a row.
+//! After the pause the node gets one request as a probe, and is healthy again once that one is
+//! answered. If every node is set aside, the one whose pause ends first is used: the caller's
+//! back-off spaces the attempts.
 //!
-//! A node that refuses whole requests because of load (429) answers fast, so it would always be the least busy one and get most of
-//! them. It gets a bound: half of what it had under way, one more for every such number of requests it then answers, and none any more
-//! once it carries twice of what made it refuse.
+//! A node that refuses whole requests because of load (429) answers fast. It would always be the
+//! least busy one and attract most requests. So a refusal gives the node a bound: half of its
+//! requests in flight. The bound grows by one for every `bound` requests that the node answers, and
+//! is dropped when it reaches twice the load that was refused.
 
 use std::time::Duration;
 
 use crate::time::Time;
 
-/// How long a node is set aside after its first failure.
+/// The pause of a node after its first failure.
 pub const PAUSE_MIN: Duration = Duration::from_secs(1);
-/// The longest a node is set aside, however often it failed.
+/// The longest pause of a node, however often it failed.
 pub const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// The place of a node in the list the pool was made with.
+/// The index of a node in the list that the pool was created with.
 pub type NodeIndex = usize;
 
-/// What a request signal about the node it went to.
+/// What the end of a request says about its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeSignal {
-    /// It answered: whatever the status, the node works.
+    /// The node answered, with any status.
     Answered,
-    /// It refused the request because of load.
+    /// The node refused the request because of load.
     Overloaded,
-    /// It could not be reached, did not answer in time, or said itself (502, 503) that it cannot work.
+    /// The node could not be reached, did not answer in time, or answered that it cannot work (502,
+    /// 503).
     Failed,
-    /// Nothing either way: the connection broke after the request went out, the request could not be made on our
-    /// side, or nobody waited for the answer.
+    /// The end says nothing about the node: the connection broke after the request was sent, the
+    /// request could not be built, or the caller stopped waiting.
     Unclear,
 }
 
-/// A node that was chosen, to be handed back to [`NodePool::finished`].
+/// A chosen node, to be passed back to [`NodePool::finished`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// The node.
     pub node: NodeIndex,
-    /// What the node's state was at the time, so that an answer to a request from before it was set aside is not
-    /// taken for the answer to the request that tries it out.
+    /// The state of the node when it was chosen. An answer to an earlier request must not count as
+    /// the answer to the probe.
     epoch: u64,
 }
 
-/// The nodes and what is known about each.
+/// The nodes and their state.
 #[derive(Debug)]
 pub struct NodePool {
     nodes: Vec<Node>,
@@ -59,12 +62,12 @@ struct Node {
     bound: Option<Bound>,
 }
 
-/// How much a node gets that refused a request.
+/// The load limit of a node that refused a request.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
-    /// Requests under way, at least 1.
+    /// Requests in flight, at least 1.
     now: f64,
-    /// Beyond it the bound is forgotten.
+    /// The bound is dropped when it reaches this value.
     forgotten_at: f64,
 }
 
@@ -76,18 +79,19 @@ enum Health {
 }
 
 impl NodePool {
-    /// A pool of `len` nodes, all taken for healthy; at least one.
+    /// A pool of `len` nodes, all taken as healthy; at least one.
     pub fn new(len: usize) -> Self {
         let node = || Node { in_flight: 0, health: Health::Healthy, epoch: 0, bound: None };
         NodePool { nodes: (0..len.max(1)).map(|_| node()).collect(), next: 0 }
     }
 
-    /// Chooses the node of the next request and counts it as in flight there.
+    /// Chooses the node of the next request and counts the request as in flight there.
     pub fn pick(&mut self, now: Time) -> Pick {
         self.pick_preferring(now, None)
     }
 
-    /// The same, for a request that had best go to `preferred`: it does, if that node is healthy and takes more.
+    /// As [`NodePool::pick`], with a preferred node: it is chosen if it is healthy and below its
+    /// bound.
     pub fn pick_preferring(&mut self, now: Time, preferred: Option<NodeIndex>) -> Pick {
         let takes_more = |&index: &NodeIndex| {
             self.nodes.get(index).is_some_and(|node| node.health == Health::Healthy && !node.is_full())
@@ -104,7 +108,7 @@ impl NodePool {
         Pick { node: index, epoch: node.epoch }
     }
 
-    /// Takes a request back, answered or not.
+    /// Records the end of a request.
     pub fn finished(&mut self, pick: Pick, signal: NodeSignal, now: Time) {
         let node = &mut self.nodes[pick.node];
         node.learn_bound(signal);
@@ -119,7 +123,7 @@ impl NodePool {
                 let pause = (pause * 2).min(PAUSE_MAX);
                 Health::SetAside { until: now + pause, pause }
             }
-            // Still to be tried out, at once.
+            // The probe is repeated at once.
             (Health::Probing { pause }, NodeSignal::Unclear) => Health::SetAside { until: now, pause },
             (health @ Health::Healthy, NodeSignal::Unclear) | (health @ Health::SetAside { .. }, _) => health,
         };
@@ -129,17 +133,17 @@ impl NodePool {
         node.health = health;
     }
 
-    /// How many nodes are not set aside.
+    /// The number of healthy nodes.
     pub fn healthy(&self) -> usize {
         self.nodes.iter().filter(|node| node.health == Health::Healthy).count()
     }
 
-    /// Requests under way to a node.
+    /// Requests in flight to a node.
     pub fn in_flight(&self, node: NodeIndex) -> usize {
         self.nodes.get(node).map_or(0, |node| node.in_flight)
     }
 
-    /// The node whose pause is over for the longest time.
+    /// The node whose pause ended first, among those whose pause is over.
     fn due(&self, now: Time) -> Option<NodeIndex> {
         self.aside().filter(|&(_, until)| until <= now).min_by_key(|&(_, until)| until).map(|(index, _)| index)
     }
@@ -150,7 +154,8 @@ impl NodePool {
             .min_by_key(|&index| (self.nodes[index].is_full(), self.nodes[index].in_flight))
     }
 
-    /// With no healthy node: the one whose pause ends first, or, with all of them being tried out, the least busy.
+    /// Without a healthy node: the node whose pause ends first. With all nodes being probed: the
+    /// least busy one.
     fn soonest(&self) -> NodeIndex {
         let aside = self.aside().min_by_key(|&(_, until)| until).map(|(index, _)| index);
         aside.or_else(|| self.in_turn().min_by_key(|&index| self.nodes[index].in_flight)).unwrap_or_default()
@@ -178,7 +183,7 @@ impl Node {
         let load = self.in_flight as f64;
         self.bound = match (signal, self.bound) {
             (NodeSignal::Overloaded, None) => Some(Bound { now: (load / 2.0).max(1.0), forgotten_at: load * 2.0 }),
-            // Requests that were under way together are refused together: that is one refusal.
+            // Requests that were in flight together are refused together: that is one refusal.
             (NodeSignal::Overloaded, Some(bound)) if load > bound.now => Some(bound),
             (NodeSignal::Overloaded, Some(bound)) => Some(Bound { now: (bound.now / 2.0).max(1.0), ..bound }),
             (NodeSignal::Answered, Some(bound)) => {
@@ -336,7 +341,7 @@ mod tests {
         let mut in_flight: Vec<Pick> = (0..8).map(|_| pool.pick(now)).collect();
         let mut refused = 0;
         for round in 0..100 {
-            // Node 0 takes two at a time and refuses the others at once; node 1 takes all it gets.
+            // Node 0 takes two at a time and refuses the others at once; node 1 takes all.
             let (on_0, on_1): (Vec<Pick>, Vec<Pick>) = in_flight.drain(..).partition(|pick| pick.node == 0);
             for (at, pick) in on_0.into_iter().enumerate() {
                 let signal = if at < 2 { NodeSignal::Answered } else { NodeSignal::Overloaded };

@@ -1,15 +1,15 @@
 //! Documents with the same id take effect in source order.
 //!
-//! Nothing is ordered between bulk requests, and inside of one a retried item comes after its successors. So no two
-//! documents with the same id are under way at once: a later one is held back until the earlier one is settled.
-//! A collision of the 64-bit hashes only holds a document back for nothing.
+//! Bulk requests are not ordered, and a retried item comes after its successors in the same
+//! request. So at most one document of an id is in flight: a later one is held until the earlier
+//! one is settled. A collision of the 64-bit hashes only holds a document back without need.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use hashbrown::HashMap;
 
-/// The ids under way, by hash, with what waits for each of them.
+/// The ids in flight, by hash, each with the items that wait for it.
 #[derive(Debug)]
 pub(crate) struct IdsInFlight<T> {
     ids: HashMap<u64, Option<VecDeque<T>>, BuildHasherDefault<AlreadyHashed>>,
@@ -23,7 +23,8 @@ impl<T> Default for IdsInFlight<T> {
 }
 
 impl<T> IdsInFlight<T> {
-    /// Marks the id as under way. If it is already, `item` is made and held back, and the answer is `false`.
+    /// Marks the id as in flight and returns `true`. If it already is, holds back `item` and
+    /// returns `false`.
     pub(crate) fn enter(&mut self, key: u64, item: impl FnOnce() -> T) -> bool {
         match self.ids.entry(key) {
             hashbrown::hash_map::Entry::Vacant(entry) => {
@@ -38,7 +39,7 @@ impl<T> IdsInFlight<T> {
         }
     }
 
-    /// The id's document is settled. The next one that waited for it takes its place and is returned.
+    /// Settles the id's document. Returns the next item that waited for the id; it takes the place.
     pub(crate) fn leave(&mut self, key: u64) -> Option<T> {
         let next = self.ids.get_mut(&key)?.as_mut().and_then(|held| held.pop_front());
         match next {
@@ -53,13 +54,13 @@ impl<T> IdsInFlight<T> {
         }
     }
 
-    /// How many documents are held back.
+    /// The number of documents held back.
     pub(crate) fn held(&self) -> usize {
         self.held
     }
 }
 
-/// The keys are hashes themselves.
+/// A hasher for keys that are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AlreadyHashed(u64);
 

@@ -118,8 +118,8 @@ pub enum Decimals {
     /// that neither form reproduces (`1e3`) is [`EncodeError::Inexact`].
     #[default]
     ByText,
-    /// The number becomes a double, as in Jackson, if the double has the same value. Otherwise it is
-    /// [`EncodeError::Inexact`]. This is enough where decimals go into numeric fields only.
+    /// The number becomes a double, as in Jackson, if the double has the same value. Otherwise it
+    /// is [`EncodeError::Inexact`]. This is enough where decimals go into numeric fields only.
     ByValue,
 }
 

@@ -1,4 +1,4 @@
-//! JSON documents woven into an NDJSON bulk body: an action line before each of them.
+//! Documents to bulk items in NDJSON: an action line before each document.
 
 use bytes::Bytes;
 use inrush_smile::DEPTH_MAX;
@@ -10,20 +10,20 @@ use crate::items::{ItemBlock, NO_SHARD, RejectedRecord};
 use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, check_index_name};
 use crate::routing::Routing;
 
-/// Makes bulk items from documents, as one job wants them. Shared by all threads that encode.
+/// Turns documents into bulk items as one job wants them. All encoding threads share it.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     operations: Operations,
-    /// The action line of every document, where it is always the same.
+    /// The action line, if it is the same for every document.
     fixed_line: Option<Vec<u8>>,
-    /// Finds the shard of each item.
+    /// Computes the shard of each item, if wanted.
     shards: Option<Routing>,
     dropped: Dropped,
 }
 
 impl Encoder {
-    /// An encoder for these operations. The index stands in the request's path if it is a fixed name, in every action line
-    /// otherwise.
+    /// An encoder for these operations. A fixed index name goes into the request path; otherwise
+    /// every action line names the index.
     pub fn new(operations: Operations) -> Self {
         let plain = operations.id.is_none()
             && operations.routing.is_none()
@@ -35,31 +35,33 @@ impl Encoder {
         Encoder { operations, fixed_line, shards: None, dropped }
     }
 
-    /// The fields that are left out, and which of them documents had. Clones of the encoder share
-    /// it.
+    /// The fields that are removed, and which of them occurred. Clones of the encoder share this
+    /// state.
     pub fn dropped(&self) -> Dropped {
         self.dropped.clone()
     }
 
-    /// Notes of each item to which shard its id or routing value leads, in the one index of the job.
+    /// Also computes the shard of each item, from its id or routing value, for the single index of
+    /// the job.
     #[must_use]
     pub fn with_shards(mut self, routing: Routing) -> Self {
         self.shards = Some(routing);
         self
     }
 
-    /// The fields that ids, routing values, versions and names of indices are made of.
+    /// The fields that ids, routing values, versions and index names are made of.
     pub fn fields(&self) -> Vec<String> {
         self.operations.fields()
     }
 
-    /// The items of `block`. Documents that cannot be sent (no id where one is needed, an id that is too long, an
-    /// impossible index name) become rejects of the block, so that they cannot spoil a request.
+    /// The items of `block`. A document that cannot be sent (a missing id, an id that is too long,
+    /// an invalid index name) becomes a reject of the block, so that it cannot spoil a request.
     pub fn encode(&self, block: DocBlock) -> ItemBlock {
         self.encode_into(block, Vec::new(), Bytes::from)
     }
 
-    /// The same, written into a buffer that was used before, and shared in a way that gives it back.
+    /// As [`Encoder::encode`], into a used buffer. `share` turns the buffer into `Bytes` that
+    /// return it.
     pub fn encode_into(&self, block: DocBlock, buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
         match &self.fixed_line {
             Some(line) if block.meta.is_empty() && self.operations.drop.is_empty() => {
@@ -88,7 +90,8 @@ impl Encoder {
         out.finish(block, share)
     }
 
-    /// Appends one item, or leaves `out` as it was and says why the document cannot be sent.
+    /// Appends one item. On an error `out` is unchanged; the error is the kind and reason of the
+    /// reject.
     fn item(&self, document: &[u8], meta: &DocMeta, out: &mut ItemBlockBuilder) -> Result<(), (&'static str, String)> {
         let ops = &self.operations;
         let action = meta.action.unwrap_or(ops.action);
@@ -200,7 +203,8 @@ impl Encoder {
         let of = self.shards.as_ref()?;
         let shard = match (id, routing) {
             (Some(id), routing) => of.shard(id, routing),
-            // Which of the shards of its routing value, the server decides with the id that it makes.
+            // The server selects one of the shards of the routing value with the id that it
+            // generates.
             (None, Some(_)) if of.is_partitioned() => return None,
             (None, Some(routing)) => of.shard("", Some(routing)),
             (None, None) => return None,
@@ -212,7 +216,8 @@ impl Encoder {
         let invalid = |reason| ("invalid_json", reason);
         let wrap = matches!(action, Action::Update | Action::Upsert);
         if wrap {
-            // A broken document inside an update spoils the whole request, not only its item (UpdateRequest is parsed with the body).
+            // A broken document in an update spoils the whole request, not only its item: servers
+            // parse the document with the body (`UpdateRequest`).
             serde_json::from_slice::<serde::de::IgnoredAny>(document)
                 .map_err(|e| invalid(format!("the document is not JSON: {e}")))?;
             body.extend_from_slice(b"{\"doc\":");
@@ -243,7 +248,7 @@ impl Encoder {
     }
 }
 
-/// The document, where it may be looked into.
+/// The document, if its fields may be looked up.
 #[inline]
 fn shallow(document: &[u8]) -> Result<Shallow<'_>, (&'static str, String)> {
     Shallow::new(document).ok_or_else(too_deep)
@@ -288,7 +293,7 @@ fn version_of(document: Shallow<'_>, meta: &DocMeta, path: &FieldPath) -> Result
     })
 }
 
-/// A bulk body has a line for each document, and an empty one would shift all that follow.
+/// A bulk body has one line for each document. An empty line would shift all that follow.
 fn empty() -> (&'static str, String) {
     ("empty_document", "the document is empty; expected a JSON object".to_owned())
 }
@@ -297,7 +302,7 @@ fn head(text: &str) -> &str {
     &text[..text.floor_char_boundary(64)]
 }
 
-/// The hot path: the same action line before every document, nothing parsed.
+/// The hot path: the same action line before every document, and nothing is parsed.
 fn encode_fixed(mut block: DocBlock, line: &[u8], buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
     let rejects = std::mem::take(&mut block.rejects);
     let mut out = ItemBlockBuilder::new(&block, line.len() + 1, buffer);

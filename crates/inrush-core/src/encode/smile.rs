@@ -1,11 +1,12 @@
-//! Bulk items as SMILE besides their JSON.
+//! Bulk items as SMILE, in addition to their JSON form.
 
 use bytes::Bytes;
 use inrush_smile::{SEPARATOR, SmileEncoder, SmileOptions};
 
 use crate::items::{ItemBlock, SmileItems};
 
-/// Gives bulk items a SMILE form. It remembers the names of fields and the last action line, so one for each thread and job is best.
+/// Adds the SMILE form to bulk items. It remembers field names and the last action line, so use one
+/// for each thread and job.
 #[derive(Debug)]
 pub struct SmileItemEncoder {
     encoder: SmileEncoder,
@@ -21,13 +22,14 @@ impl Default for SmileItemEncoder {
 }
 
 impl SmileItemEncoder {
-    /// One that writes documents with these options.
+    /// An encoder with these options for documents.
     pub fn new(options: SmileOptions) -> Self {
         SmileItemEncoder { encoder: SmileEncoder::new(options), line: Vec::new(), line_smile: Vec::new() }
     }
 
-    /// Adds the SMILE form of the items, written into a buffer that was used before, and shared in a way that gives it back. An item whose
-    /// document SMILE cannot say exactly, or that is no JSON object, stays JSON alone: the server says what it thinks of it.
+    /// Adds the SMILE form of the items. `body` is a used buffer; `share` turns it into `Bytes`
+    /// that return it. An item stays JSON only if its document has no exact SMILE form or is not a
+    /// JSON object; the server decides about it.
     pub fn encode(&mut self, block: &mut ItemBlock, mut body: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) {
         body.clear();
         body.reserve(block.body.len());
@@ -46,7 +48,7 @@ impl SmileItemEncoder {
         block.smile = Some(SmileItems { body: share(body), ends, json_only });
     }
 
-    /// Appends an item, or nothing if it cannot be said.
+    /// Appends an item. Returns `false` and appends nothing if the item has no SMILE form.
     fn item(&mut self, item: &[u8], out: &mut Vec<u8>) -> bool {
         let line = memchr::memchr(b'\n', item).unwrap_or(item.len());
         let (line, document) = (&item[..line], item.get(line + 1..).unwrap_or_default());
@@ -58,7 +60,8 @@ impl SmileItemEncoder {
         if document.is_empty() {
             return true;
         }
-        // Others are refused anyway, and what a server makes of a body with them is not known as well.
+        // Servers refuse other documents, and their treatment of such SMILE bodies is less well
+        // known.
         let is_object = document.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
         if !is_object || self.encoder.encode(document, out).is_err() {
             out.truncate(start);
@@ -109,7 +112,7 @@ mod tests {
         Encoder::new(operations).encode(block)
     }
 
-    /// A body as NDJSON.
+    /// A SMILE body as NDJSON.
     fn decoded(body: &[u8]) -> String {
         let (mut decoder, mut out, mut at) = (SmileDecoder::default(), Vec::new(), 0);
         while at < body.len() {

@@ -1,4 +1,4 @@
-//! In which form requests are sent, and what is done when a server does not understand it after all.
+//! The body format of requests, and what happens when a server does not accept it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,43 +10,46 @@ use crate::time::Time;
 use crate::tune::{BodyFormatTuner, Outcome, Sample};
 
 impl Flow {
-    /// Who decides how requests are sent. Default: always as plain JSON. To be called before the first block.
+    /// Sets the tuner of the body format. Default: always uncompressed JSON. To be called before
+    /// the first block.
     pub fn set_body_format_tuner(&mut self, tuner: BodyFormatTuner) {
         self.body_format_tuner = tuner;
     }
 
-    /// How requests are sent now. A document that SMILE cannot say goes as JSON all the same.
+    /// The current body format. A document without an exact SMILE form is sent as JSON in any case.
     pub fn body_format(&self) -> BodyFormat {
         self.body_format_tuner.format()
     }
 
-    /// How requests are sent when nothing is compared.
+    /// The body format without the current experiment.
     pub fn steady_body_format(&self) -> BodyFormat {
         self.body_format_tuner.steady()
     }
 
-    /// What that is based on.
+    /// The reason for the body format, in words.
     pub fn body_format_why(&self) -> String {
         self.body_format_tuner.why()
     }
 
-    /// The form in which documents are wanted from now on.
+    /// The encoding that new items need.
     pub fn encoding(&self) -> Encoding {
         self.body_format().encoding
     }
 
-    /// The CPU time that this process has taken so far: what decides between forms that are equally fast.
+    /// The processor time of this process so far. It decides between formats that are equally fast.
     pub fn handle_cpu(&mut self, total: Duration) {
         self.body_format_tuner.handle_cpu(total);
     }
 
-    /// Whether the cluster takes SMILE and gzip, or why not.
+    /// Whether the cluster accepts SMILE and gzip; if not, the reason.
     pub fn handle_probe(&mut self, smile: Result<(), String>, gzip: Result<(), String>) {
         self.body_format_tuner.handle_probe(smile, gzip);
     }
 
-    /// Tells both tuners of an attempt. While one compares, the other one holds still, unless there is trouble. What was put `set_apart` is small for no
-    /// reason that the cluster gave, so the batch tuner hears of it only in trouble; it is a part of what SMILE costs. Returns whether it did.
+    /// Passes a sample to both tuners. While one runs an experiment, the other is not told, unless
+    /// the cluster rejects or loses requests. Requests of items that were set apart (`set_apart`)
+    /// are small for reasons of their own: the batch tuner hears of them only in that case, but
+    /// they count as a cost of SMILE. Returns whether the batch tuner received the sample.
     pub(super) fn learn(&mut self, now: Time, sample: &Sample, format: BodyFormat, set_apart: bool) -> bool {
         let trouble = sample.outcome != Outcome::Answered || sample.rejected > 0;
         let trying = self.body_format_tuner.is_trying();
@@ -65,7 +68,7 @@ impl Flow {
         heard
     }
 
-    /// What would be measured across this moment says nothing of the cluster.
+    /// Voids measurements of the tuner across this moment.
     pub(super) fn tuner_break(&mut self, now: Time) {
         self.tuner.handle_break(now);
         if self.config.samples {
@@ -89,7 +92,8 @@ impl Flow {
         self.commands.extend(self.body_format_tuner.poll_probe().map(Command::Probe));
     }
 
-    /// A part was answered item by item. If it was refused in another form before, that form is to blame.
+    /// A part was answered item by item. If it was refused in another format before, that format
+    /// was the cause.
     pub(super) fn blame_refused_format(&mut self, now: Time, part: Part) -> Part {
         if part.plain != Plain::Tried {
             return part;
@@ -99,14 +103,15 @@ impl Flow {
         Part { plain: Plain::Yes, ..part }
     }
 
-    /// Memory that compressed bodies take besides the documents, bytes.
+    /// Memory that compressed bodies take in addition to the documents, bytes.
     pub(super) fn packed_bytes(&self) -> u64 {
         self.slots.values().flat_map(|slot| &slot.parts).map(Part::packed_bytes).sum()
     }
 }
 
 impl Part {
-    /// The body to send, where others are sent as `format` says. The same as before, if it is.
+    /// The body to send, given the format of other requests. The previous body if its format is the
+    /// same.
     pub(super) fn body(&mut self, format: BodyFormat) -> Arc<Body> {
         let encoding = if self.batch.has_smile() { format.encoding } else { Encoding::Json };
         let format = if self.plain == Plain::No { BodyFormat { encoding, ..format } } else { BodyFormat::PLAIN };
@@ -115,23 +120,23 @@ impl Part {
             Some(body) if body.format == format => body,
             _ => Arc::new(Body::new(self.batch.body(format.encoding), format)),
         };
-        // Slices cost nothing to make again.
+        // Slices cost nothing to create again.
         self.body = (format.compression != Compression::None).then(|| Arc::clone(&body));
         body
     }
 
-    /// Bytes of its compressed body, 0 where there is none.
+    /// Bytes of the compressed body, 0 if there is none.
     pub(super) fn packed_bytes(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.packed_bytes())
     }
 
-    /// The server refused the whole request as something it cannot read. If it was not plain JSON, it is that now, to be sent once more
-    /// before it is taken apart.
+    /// After a refusal of the whole request as unreadable: the part as plain JSON, to be sent once
+    /// before it is halved. `None` if it was plain JSON.
     pub(super) fn as_plain_json(&self) -> Option<Part> {
         (self.format != BodyFormat::PLAIN).then(|| Part { plain: Plain::Tried, body: None, ..self.clone() })
     }
 
-    /// What was refused as plain JSON as well is to blame itself.
+    /// If plain JSON was refused as well, the content is the cause.
     pub(super) fn stay_plain(self) -> Part {
         match self.plain {
             Plain::No => self,

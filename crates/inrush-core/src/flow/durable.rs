@@ -1,7 +1,11 @@
-//! Where an index answers before it syncs its translog (`index.translog.durability: async`), an acknowledged document can still be lost
-//! with a node. So it waits here, its bytes kept and its id held, and is settled by a flush that was sent later and succeeded on all
-//! assigned copies, if the index is still in the terms in which the document was sent: the same UUID and primary terms. In another terms
-//! everything that waits, and every request of the old one, is sent again as something that may be there.
+//! Durability of documents in an index that acknowledges before it syncs its translog
+//! (`index.translog.durability: async`).
+//!
+//! A node that fails can lose acknowledged documents of such an index. So the flow keeps the bytes
+//! and ids of acknowledged documents. A flush settles them if it was sent later, succeeded on all
+//! assigned copies, and the index has the same UUID and primary terms as when the documents were
+//! sent. If the terms changed, all documents that wait, and those of all requests sent before, are
+//! sent again as possibly indexed.
 
 use std::collections::VecDeque;
 use std::mem::take;
@@ -13,48 +17,51 @@ use crate::batch::{Batch, Segment};
 use crate::outcome::Settled;
 use crate::time::Time;
 
-/// The longest that an acknowledged document waits for a flush to be sent: the servers' own default of
+/// How long an acknowledged document waits for a flush at most. The servers' own default of
 /// `index.translog.sync_interval`.
 const FLUSH_EVERY: Duration = Duration::from_secs(5);
 
-/// This part of the memory may be acknowledged and not flushed before a flush is sent: half of what requests under way leave free, so
-/// that the other half takes what is acknowledged while the flush lasts.
+/// A flush is sent when a quarter of the memory is acknowledged and not flushed. Requests in flight
+/// take half of the memory; the last quarter is for documents that are acknowledged during the
+/// flush.
 const FLUSH_PART: u64 = 4;
 
-/// What tells that no shard of an index has lost anything it acknowledged.
+/// The identity of an index and of its primaries. If it is unchanged, no shard has lost an
+/// acknowledged document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrimaryTerms {
     /// The index.
     pub index: String,
-    /// Another one after the index was made anew.
+    /// The UUID of the index. It changes when the index is created again.
     pub uuid: String,
-    /// The primary term of each shard. It rises when another copy becomes the primary, and when the primary starts again.
+    /// The primary term of each shard. It increases when another copy becomes the primary, and when
+    /// the primary restarts.
     pub terms: Vec<u64>,
 }
 
-/// What became of a flush.
+/// The result of a flush.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flushed {
-    /// It succeeded on all assigned copies of all shards, and this was read afterwards.
+    /// It succeeded on all assigned copies of all shards. These terms were read after it.
     Done(PrimaryTerms),
-    /// It did not, or that is not known, and why.
+    /// It failed, or its result is unknown; with the reason.
     Failed(String),
 }
 
 #[derive(Debug)]
 pub(super) struct Durable {
     terms: PrimaryTerms,
-    /// Rises with every change of `terms`.
+    /// Increases with every change of the terms.
     pub(super) epoch: u32,
     flush_bytes: u64,
     /// In the order of the acknowledgements.
     acked: VecDeque<Acked>,
     acked_bytes: u64,
     in_flight: Option<InFlight>,
-    /// No flush is sent before, because the last one failed.
+    /// No flush is sent before this time, because the last one failed.
     not_before: Time,
     failing: Option<Failing>,
-    /// What was sent in an earlier terms.
+    /// Items that were sent under earlier terms.
     again: VecDeque<Batch>,
 }
 
@@ -67,7 +74,7 @@ struct Acked {
     at: Time,
 }
 
-/// A flush under way, and how many of the oldest acknowledgements it covers.
+/// A flush in flight, and how many of the oldest acknowledgements it covers.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     request: u64,
@@ -119,8 +126,8 @@ impl Durable {
 }
 
 impl Flow {
-    /// From now on documents settle only by a flush. To be called before the first block, with what was read of the index after
-    /// whatever an earlier run sent.
+    /// From now on, documents are settled by flushes only. To be called before the first block,
+    /// with terms that were read after the last request of an earlier run.
     pub fn wait_for_flushes(&mut self, terms: PrimaryTerms) {
         self.durable = Some(Durable {
             terms,
@@ -135,7 +142,7 @@ impl Flow {
         });
     }
 
-    /// Takes what became of a flush.
+    /// Takes the result of a flush.
     pub fn handle_flushed(&mut self, now: Time, request: u64, flushed: Flushed) {
         let Some(durable) = &mut self.durable else { return };
         let Some(flush) = durable.in_flight.take_if(|flush| flush.request == request) else { return };
@@ -159,14 +166,14 @@ impl Flow {
                     terms.index
                 );
                 self.handle_stop(now, Stop::Failed(why));
-                // No later flush can say more.
+                // No later flush can prove more.
                 self.give_up_durable(now, true);
             }
             Flushed::Failed(why) => self.flush_failed(now, &why),
         }
     }
 
-    /// An item was acknowledged.
+    /// Records the acknowledgement of items.
     pub(super) fn acknowledge(
         &mut self,
         now: Time,
@@ -191,14 +198,14 @@ impl Flow {
             return self.settle_batch(now, &batch, Settled::Unknown, None, false);
         }
         if part.epoch != durable.epoch {
-            // It was sent in an earlier terms, and may have been applied then.
+            // The request was sent under earlier terms, and may have been applied under them.
             return durable.send_again(items.clone(), plan.batch_bytes, plan.batch_docs);
         }
         let (items, index) = (items.clone(), index.map(str::to_owned));
         durable.push(Acked { items, settled, index, uncertain: part.uncertain, at: now });
     }
 
-    /// When the next flush is to be sent, if nothing else happens.
+    /// When the next flush is due, if no event occurs.
     pub(super) fn flush_due(&self) -> Option<Time> {
         let durable = self.durable.as_ref().filter(|durable| durable.in_flight.is_none())?;
         let oldest = durable.acked.front()?.at;
@@ -209,7 +216,8 @@ impl Flow {
         Some(due.max(durable.not_before))
     }
 
-    /// Whether nothing is under way and nothing can be sent until a flush frees ids or memory, or is the last thing to do.
+    /// Whether nothing is in flight, and nothing can be sent until a flush releases ids or memory,
+    /// or the flush is the last action.
     fn only_a_flush_helps(&self) -> bool {
         let more =
             self.stop.is_none() && (!self.pending.is_empty() || self.durable.as_ref().is_some_and(Durable::has_again));
@@ -227,7 +235,7 @@ impl Flow {
         self.commands.push_back(Command::Flush { request, index: durable.terms.index.clone() });
     }
 
-    /// A permit for what has to be sent again.
+    /// A slot for items that have to be sent again.
     pub(super) fn slot_again(&mut self, now: Time) -> Option<Slot> {
         let batch = self.durable.as_mut()?.again.pop_front()?;
         self.tally.counts.retried_items += u64::from(batch.items);
@@ -235,7 +243,8 @@ impl Flow {
         Some(Slot::resend(id, now, batch))
     }
 
-    /// At a stop: what would be sent again is unknown, and at its end (`over`) what no flush has made durable, too.
+    /// At a stop: items that would be sent again are unknown. When the drain time is over (`over`),
+    /// so are items that no flush has made durable.
     pub(super) fn give_up_durable(&mut self, now: Time, over: bool) {
         let Some(durable) = &mut self.durable else { return };
         let mut batches = take(&mut durable.again);

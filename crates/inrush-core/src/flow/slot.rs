@@ -1,5 +1,6 @@
-//! One permit: a request under way, and what an answer makes of its items. Repetitions and halves of a request stay inside
-//! its permit, so that a cluster in trouble gets fewer requests, not more.
+//! Slots: one permit each, with a request in flight and the consequences of its answer. Retries and
+//! halves of a request stay inside its permit, so a cluster in trouble gets fewer requests, not
+//! more.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,13 +18,13 @@ use crate::reply::{BulkReply, ItemError, ItemReply};
 use crate::time::Time;
 use crate::tune::{Outcome, Sample};
 
-/// During a pause the wait doubles so often, with the default from 100 ms to 3.2 s.
+/// During a pause the wait doubles this many times: by default from 100 ms to 3.2 s.
 const PAUSED_SETBACKS_MAX: u32 = 5;
 
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) id: u64,
-    /// What is left of the request, the part that is sent next in front.
+    /// The rest of the request. The front part is sent next.
     pub(super) parts: VecDeque<Part>,
     pub(super) state: SlotState,
 }
@@ -40,45 +41,46 @@ pub(super) enum SlotState {
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) batch: Batch,
-    /// An attempt may have been applied without our knowing.
+    /// An earlier attempt may have been applied.
     pub(super) uncertain: bool,
-    /// The last attempt was such a one: sent again, what has no id may be there once more.
+    /// The last attempt may have been applied. A retry may duplicate items without an id.
     pub(super) last_uncertain: bool,
-    /// Ask for entries even where summaries are enough.
+    /// Request entries even where summaries are enough.
     pub(super) item_replies: bool,
-    /// When it was sent last, the ids of the entries were asked for.
+    /// The ids of entries were requested in the last attempt.
     pub(super) ids_asked: bool,
-    /// Attempts since one got anything in.
+    /// Attempts since one got an item accepted.
     pub(super) failures: u32,
-    /// Those among them, without a better one since, that got less than half of the items in: the wait doubles with each.
+    /// Attempts since one got at least half of the items accepted. The wait doubles with each.
     pub(super) setbacks: u32,
     pub(super) first_sent: Time,
-    /// Requests under way when it was sent last.
+    /// Requests in flight at the last attempt.
     pub(super) in_flight: u32,
-    /// It was sent before it was full.
+    /// The part was sent before the batch was full.
     pub(super) source_limited: bool,
-    /// It is what is left of a larger one.
+    /// The part is the rest of a larger one.
     pub(super) remainder: bool,
-    /// In which life of the index it was sent last.
+    /// The epoch of the index's primary terms at the last attempt.
     pub(super) epoch: u32,
-    /// How it was sent last.
+    /// The format of the last attempt.
     pub(super) format: BodyFormat,
-    /// Whether it may only be sent as every server takes it.
+    /// Whether the part may only be sent in the format that every server accepts.
     pub(super) plain: Plain,
-    /// What was compressed, for a repetition.
+    /// The compressed body, for a retry.
     pub(super) body: Option<Arc<Body>>,
-    /// What sends all items to one shard, the same in every repetition.
+    /// The routing value that sends all items to one shard, the same in every retry.
     pub(super) routing: Option<Arc<str>>,
 }
 
-/// Whether a part is to be sent as JSON without compression, whatever others are.
+/// Whether a part has to be sent as uncompressed JSON, whatever the format of others is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plain {
-    /// It may be sent as others are.
+    /// It may be sent like others.
     No,
-    /// The server refused it in another form: if it takes it so, that was because of the form.
+    /// The server refused the part in another format. If it accepts plain JSON, the format is the
+    /// cause.
     Tried,
-    /// It was refused so, too: something in it is to blame.
+    /// The server refused plain JSON as well: the content is the cause.
     Yes,
 }
 
@@ -106,7 +108,7 @@ impl Slot {
         Slot { id, parts: VecDeque::from([part]), state: SlotState::Waiting { until: now } }
     }
 
-    /// What was sent before and may be there, or may be lost.
+    /// A slot for items that were sent before, with unknown result.
     pub(super) fn resend(id: u64, now: Time, batch: Batch) -> Self {
         let mut slot = Slot::new(id, now, batch, true);
         slot.parts.iter_mut().for_each(|part| (part.uncertain, part.last_uncertain) = (true, true));
@@ -120,25 +122,26 @@ impl Part {
         Part { remainder: self.remainder || batch.items < self.batch.items, batch, body: None, ..self.clone() }
     }
 
-    /// After an attempt that met a condition of the whole index. Waiting for it to pass costs no retries, the pause has a bound of
-    /// its own; the wait grows, so that a cluster in trouble is asked seldom, but stays short enough to notice that it is over.
+    /// After an attempt that met a condition of the whole index. Waiting for its end costs no
+    /// retries, because the pause has a limit of its own. The wait grows, so that a cluster in
+    /// trouble gets few requests, but stays short enough to notice the end.
     fn paused(self, now: Time) -> Part {
         Part { first_sent: now, failures: 0, setbacks: self.setbacks.min(PAUSED_SETBACKS_MAX), ..self }
     }
 
-    /// After an attempt that may have been applied, or surely was not.
+    /// After an attempt that may have been applied, or certainly was not.
     fn unsure(self, uncertain: bool) -> Part {
         Part { uncertain: self.uncertain || uncertain, last_uncertain: self.last_uncertain || uncertain, ..self }
     }
 }
 
-/// The error that a repetition follows.
+/// The error that caused a retry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastError {
     pub(super) status: u16,
     pub(super) kind: String,
     pub(super) reason: String,
-    /// The server asked for a wait of at least so long.
+    /// The wait that the server asked for.
     pub(super) retry_after: Duration,
 }
 
@@ -162,19 +165,19 @@ impl LastError {
     }
 }
 
-/// Items of one reply, sorted by what is to be done with them.
+/// The items of one reply, sorted by the next step.
 #[derive(Default)]
 struct Sorted {
     retry: Batch,
-    /// What is retried is to be sent in halves.
+    /// The retry goes in halves.
     halve: bool,
     smaller: Batch,
     compare: Batch,
-    /// Dropped by a pipeline or refused: which of both is not known. Neither is in the index.
+    /// Dropped by a pipeline or refused; which one is unknown. None of them is in the index.
     unproven: Batch,
-    /// One of the unproven is to be sent again after a wait.
+    /// One of the unproven items has to wait before its retry.
     unproven_waits: bool,
-    /// The cluster worked on one of the unproven.
+    /// The cluster did work for one of the unproven items.
     unproven_worked: bool,
     paused: Option<Condition>,
     last: LastError,
@@ -182,7 +185,7 @@ struct Sorted {
     rejected: u32,
 }
 
-/// What a reply counted for the tuner.
+/// The counts of a reply for the tuner.
 #[derive(Default)]
 struct Counted {
     accepted: u32,
@@ -192,8 +195,8 @@ struct Counted {
 }
 
 impl Flow {
-    /// Takes what became of a request. `wall`: from handing it over to the end of its reply. `node`: where it went, by its place in the
-    /// list of nodes.
+    /// Takes the result of a request. `wall`: from the start of sending to the end of the reply.
+    /// `node`: the index in the list of nodes.
     pub fn handle_attempt(&mut self, now: Time, request: u64, wall: Duration, node: u16, attempt: Attempt) {
         let Some((slot_id, part)) = self.sent(request) else { return };
         self.tally.counts.bytes_sent += part.packed_bytes();
@@ -215,7 +218,7 @@ impl Flow {
             remainder: part.remainder,
             node,
         };
-        // Whether the time that it took says something of the work that the cluster does.
+        // Whether the duration reflects work of the cluster.
         let mut tells = true;
         match attempt {
             Attempt::Replied(reply) => {
@@ -235,7 +238,7 @@ impl Flow {
                 let verdict = request_verdict(status, &error, self.config.incremental_bulk);
                 sample.outcome = match verdict {
                     RequestVerdict::Smaller => Outcome::TooLarge,
-                    // A gateway that finds nobody, or a server that broke: not one that has too much to do.
+                    // A gateway without a server, or a server that failed: neither is overloaded.
                     RequestVerdict::Retry { .. } if status >= 500 => Outcome::Lost,
                     RequestVerdict::Retry { .. } | RequestVerdict::RetrySmaller { .. } => Outcome::Refused,
                     RequestVerdict::Bisect { .. } | RequestVerdict::Pause(_) | RequestVerdict::Stop => {
@@ -271,7 +274,7 @@ impl Flow {
         self.advance(now, slot_id);
     }
 
-    /// The cluster no longer works on a request whose attempt was lost, as far as can be told.
+    /// The cluster no longer works on a lost request, as far as that can be known.
     pub fn handle_gone(&mut self, now: Time, request: u64) {
         let Some(slot_id) = self.requests.remove(&request) else { return };
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
@@ -285,7 +288,7 @@ impl Flow {
         self.advance(now, slot_id);
     }
 
-    /// Takes the comparison of documents that met a 409, in the order of the command.
+    /// Takes the comparisons of documents that met a 409, in the order of the command.
     pub fn handle_compared(&mut self, now: Time, request: u64, results: &[Comparison]) {
         let Some(slot_id) = self.requests.remove(&request) else { return };
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
@@ -339,7 +342,7 @@ impl Flow {
         slot.parts.pop_front().map(|part| (slot_id, part))
     }
 
-    /// After an answer: the next part of the slot, or its end.
+    /// Moves on after an answer: to the next part of the slot, or to its end.
     fn advance(&mut self, now: Time, slot_id: u64) {
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         match slot.state {
@@ -363,7 +366,7 @@ impl Flow {
             return Counted { accepted: items, ..Counted::default() };
         }
         if summary {
-            // Some were refused, and which is not known: the same again, with entries.
+            // Some items failed. The entries are needed to know which.
             self.push_front(slot_id, Part { item_replies: true, ..part.unsure(true) });
             return Counted::default();
         }
@@ -418,8 +421,8 @@ impl Flow {
         let Sorted { mut retry, halve, smaller, compare, unproven, unproven_waits, paused, last, .. } = sorted;
         let Sorted { accepted, rejected, .. } = sorted;
         self.met(now, paused);
-        // What got something in is no failure, however often: the batch shrinks, and its time is
-        // bounded too.
+        // An attempt with progress is not a failure: the batch shrinks, and its time is bounded
+        // too.
         let failures = if accepted > 0 { 0 } else { part.failures };
         let setbacks = if accepted >= rejected { 0 } else { part.setbacks };
         if !unproven.is_empty() {
@@ -449,7 +452,8 @@ impl Flow {
         Counted { accepted, rejected, paused: paused.is_some() }
     }
 
-    /// Decides on neighbouring items with the same entry. Returns why the run has to stop, if it has to.
+    /// Applies the verdict on adjacent items with the same entry. Returns the reason if the run has
+    /// to stop.
     fn judge(
         &mut self,
         now: Time,
@@ -478,7 +482,7 @@ impl Flow {
                 sorted.smaller.push(items);
             }
             Verdict::Compare => {
-                // To find out that it is there was work.
+                // Finding the existing document was work.
                 sorted.accepted += items.len();
                 sorted.compare.push(items);
             }
@@ -486,7 +490,7 @@ impl Flow {
                 let mut batch = Batch::default();
                 batch.push(items);
                 self.dead_letter_batch(now, &batch, &last());
-                // The cluster works; it is the document that does not.
+                // The cluster works; only the document is wrong.
                 sorted.accepted += batch.items;
             }
             Verdict::Pause(condition) => {
@@ -503,8 +507,7 @@ impl Flow {
         None
     }
 
-    /// What an entry says of its request, whose item is not known. Returns why the run has to stop,
-    /// if it has to.
+    /// Applies an entry whose item is unknown. Returns the reason if the run has to stop.
     fn judge_unowned(&mut self, part: &Part, entry: &ItemReply, sorted: &mut Sorted) -> Option<String> {
         let verdict = item_verdict(entry, self.context(part));
         match verdict {
@@ -567,7 +570,8 @@ impl Flow {
         }
     }
 
-    /// Two halves in place of a part; a single document that is still too much, or still spoils its request, is a dead letter.
+    /// Replaces a part by two halves. A single document that is still too large, or still spoils
+    /// its request, is a dead letter.
     fn halve(&mut self, now: Time, slot_id: u64, part: Part, last: &LastError) {
         if part.batch.items == 1 {
             return self.dead_letter_batch(now, &part.batch, last);
@@ -577,9 +581,9 @@ impl Flow {
         self.push_front(slot_id, part.with(a));
     }
 
-    /// Sends items again whose entries of the reply could not be told apart, asking for the ids of
-    /// the entries; where that was done before, each item alone. None of them is in the index, so
-    /// nothing is there twice.
+    /// Sends items again whose entries could not be matched, and requests the ids of entries. If
+    /// that was done before, each item is sent alone. None of the items is in the index, so no
+    /// duplicates arise.
     fn resend_unmatched(&mut self, slot_id: u64, part: &Part, unproven: Batch) {
         if !part.ids_asked && unproven.has_ids() {
             return self.push_front(slot_id, part.with(unproven));
@@ -625,8 +629,8 @@ impl Flow {
         self.commands.push_back(Command::Compare { request, items });
     }
 
-    /// Like [`Flow::retry`], in two requests where it has more than one document. That is a new attempt with something smaller, so it costs none of the
-    /// retries, only their time.
+    /// As [`Flow::retry`], in two requests if there is more than one document. The halves are a new
+    /// attempt, so they cost no retries, only time.
     fn retry_in_halves(&mut self, now: Time, slot_id: u64, mut part: Part, last: &LastError) {
         if part.batch.items == 1 || !self.config.retry.allows(part.failures, part.first_sent, now) {
             return self.retry(now, slot_id, part, last);
@@ -636,7 +640,7 @@ impl Flow {
         self.wait_and_send(now, slot_id, [part.with(a), part.with(b)], last);
     }
 
-    /// Like [`Flow::retry`]; while a comparison is under way the part only queues behind it.
+    /// As [`Flow::retry`]. While a comparison is in flight, the part is queued behind it.
     fn retry_after_comparison(&mut self, now: Time, slot_id: u64, part: Part, halve: bool, last: &LastError) {
         let comparing = self.slots.get(&slot_id).is_some_and(|s| matches!(s.state, SlotState::Comparing { .. }));
         if comparing {

@@ -1,4 +1,4 @@
-//! The flow against a cluster of a few lines that misbehaves on purpose, in virtual time.
+//! The flow against a small cluster that misbehaves on purpose, in virtual time.
 
 mod durable;
 mod pause;
@@ -19,7 +19,7 @@ use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, Item
 use crate::routing::Routing;
 use crate::tune::{self, Fixed, Sample};
 
-/// What happens to one request, or to single items of it.
+/// The fault of a request, or of single items of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
@@ -29,7 +29,7 @@ enum Fault {
     ResetBeforeApplying,
     ResetAfterApplying,
     Refused(u16),
-    /// 429 or 503, and for how many seconds to stay away.
+    /// 429 or 503, with a `Retry-After` in seconds.
     Later(u16, u64),
     /// A circuit breaker of durability PERMANENT.
     Breaker,
@@ -63,7 +63,7 @@ fn json_body(request: &Request) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// Documents by id; those without one get a number.
+/// Documents by id. Documents without an id get a number.
 #[derive(Default)]
 struct Cluster {
     documents: BTreeMap<String, String>,
@@ -110,7 +110,7 @@ impl Cluster {
         match fault {
             Fault::NotSent => return Attempt::NotSent { reason: "refused".into() },
             Fault::ResetBeforeApplying => return lost(),
-            // A single document that is refused as too large is a dead letter, and rightly so.
+            // A single document that is refused as too large is a dead letter, which is right.
             Fault::Refused(413) if request.items == 1 => {}
             Fault::Refused(status) => return Attempt::Refused { status, error: error("x"), retry_after: None },
             Fault::Later(status, seconds) => {
@@ -123,7 +123,7 @@ impl Cluster {
             }
             Fault::None | Fault::Rejects(_) | Fault::ResetAfterApplying | Fault::Flood => {}
         }
-        // An id that is too long, say: it spoils the whole request.
+        // Like an id that is too long: it spoils the whole request.
         if text.contains("spoils") {
             let error = error("action_request_validation_exception");
             return Attempt::Refused { status: 400, error, retry_after: None };
@@ -175,7 +175,7 @@ fn config() -> FlowConfig {
     }
 }
 
-/// Waits as long as it takes, because all faults of a test may come in a row.
+/// Large limits, because all faults of a test may occur in a row.
 fn patient() -> FlowConfig {
     let hour = Duration::from_secs(3600);
     FlowConfig {
@@ -189,13 +189,13 @@ fn flow(config: FlowConfig, batch_bytes: u64, in_flight: u32) -> Flow {
     Flow::new(config, Box::new(Fixed(Plan { batch_bytes, batch_docs: u32::MAX, in_flight })))
 }
 
-/// One that SMILE cannot say exactly has a number that is written with an exponent.
+/// A document without an exact SMILE form contains a number with an exponent.
 fn document(id: &str, n: u64, word: &str) -> String {
     let number = if word == "exception" { format!("{n}e0") } else { n.to_string() };
     format!("{{\"id\":\"{id}\",\"n\":{number},\"w\":\"{word}\"}}")
 }
 
-/// Blocks of documents `{"id":…,"n":position}`; the position makes contents differ.
+/// Blocks of documents `{"id":…,"n":position}`. The position makes contents differ.
 fn blocks(ids: &[Option<u8>], words: &[&str], per_block: usize) -> Vec<DocBlock> {
     let mut first_doc = 0;
     ids.chunks(per_block)
@@ -242,7 +242,7 @@ struct Outcome {
     elapsed: Duration,
 }
 
-/// Drives a flow to its end. Answers come in an order that `order` decides.
+/// Drives a flow to its end. `order` decides the order of answers.
 fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fault], mut order: u64) -> Outcome {
     let mut cluster = Cluster::default();
     let mut smile = SmileItemEncoder::default();
@@ -407,7 +407,7 @@ fn no_more_is_sent_than_the_rate_allows() {
     let limited = FlowConfig { rate: Some(Rate::Docs(10)), samples: true, ..config() };
     let out = run(limited, Action::Index, 101, &[]);
     assert_eq!(out.flow.counts().docs_created, 101);
-    // What the last request holds is not waited for.
+    // The last request does not delay the end.
     assert!(out.elapsed >= Duration::from_millis(9500) && out.elapsed < Duration::from_secs(11), "{:?}", out.elapsed);
     assert!(out.samples.iter().all(|s| s.docs <= 5 && s.source_limited), "the rate is the limit, not the cluster");
 }
@@ -421,7 +421,7 @@ fn repetitions_keep_to_the_rate_as_well() {
     assert!(sent > 60);
     let mut starts: Vec<(Time, u32)> = out.samples.iter().map(|s| (s.sent, s.docs)).collect();
     starts.sort();
-    // Each request has the time that the documents of the one before take at 10 a second.
+    // Each request waits for the time that the documents before it take at 10 a second.
     for pair in starts.windows(2) {
         let gap = pair[1].0.since(pair[0].0).as_secs_f64();
         assert!(gap >= f64::from(pair[0].1) / 10.0 - 1e-6, "{pair:?}");
@@ -448,12 +448,12 @@ fn a_gateway_without_a_server_is_not_a_server_with_too_much_to_do() {
 
 #[test]
 fn memory_at_its_bound_is_no_limit_of_the_source() {
-    // Two thirds of it are under way, as tuners are bounded.
+    // Two thirds of the memory are in flight, as tuners are bounded.
     let bounded = FlowConfig { memory: 3000, samples: true, ..config() };
     let encoder = Encoder::new(operations(Action::Index, false));
     let out = drive(flow(bounded, 500, 4), &encoder, blocks(&vec![None; 600], &vec!["w"; 600], 5), &[], 3);
     let limited = out.samples.iter().filter(|sample| sample.source_limited).count();
-    // The last ones are.
+    // Only the last ones are.
     assert!(out.samples.len() > 40 && limited <= 8, "{limited} of {}", out.samples.len());
 }
 
@@ -481,7 +481,7 @@ fn a_flood_stage_that_lasts_stops_the_run_without_dead_letters() {
     assert!(out.letters.is_empty());
     assert_eq!((out.flow.counts().docs_read, out.flow.counts().docs_given_back > 0), (0, true));
     assert!(out.elapsed < Duration::from_secs(100), "{:?}", out.elapsed);
-    // Every probe is a whole request: after the first few, one in some seconds.
+    // Every probe is a whole request. After the first few there is one in several seconds.
     assert!(out.flow.counts().requests < 60, "{} requests in a minute", out.flow.counts().requests);
 }
 
@@ -609,7 +609,7 @@ fn attempts_that_get_most_in_do_not_make_the_waits_grow() {
     let (ids, words) = good(200);
     let encoder = Encoder::new(operations(Action::Index, true));
     let roomy = FlowConfig { memory: 1 << 20, ..config() };
-    // Two thirds of what is sent are taken each time: 200, 67, 23, 8, 3.
+    // Two thirds of each request are accepted: 200, 67, 23, 8, 3.
     let out = drive(flow(roomy, 1 << 20, 1), &encoder, blocks(&ids, &words, 200), &[Fault::Rejects(3); 5], 1);
     assert_eq!((out.flow.counts().docs_created, out.flow.counts().requests), (200, 6));
     assert!(out.elapsed < Duration::from_millis(5 * 100 + 10), "{:?}", out.elapsed);

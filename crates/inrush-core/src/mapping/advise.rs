@@ -1,4 +1,4 @@
-//! From what was seen to a mapping, each decision with its reason.
+//! From the observed values to a mapping, with a reason for each decision.
 
 use serde_json::{Map, Value, json};
 
@@ -6,24 +6,24 @@ use super::field::{Field, Seen};
 use super::shape::Shape;
 use super::{Mixed, Note, NoteKind, RowPosition};
 
-/// Beyond it a later document would be refused by `integer`, so half of its range: larger numbers are `long`, which costs next to
-/// nothing, because doc values are stored by the range that is there.
+/// Larger numbers become `long`: half of the range of `integer`, because a later document beyond it
+/// would be refused. `long` costs little more, as doc values are stored by their actual range.
 const INTEGER_MAX: i128 = 1 << 30;
 
-/// Up to it a double holds every whole number.
+/// A double represents every whole number up to here.
 const DOUBLE_MAX: i128 = 1 << 53;
 
-/// Characters from which on a keyword is not indexed: 4 bytes each, they stay below the 32,766 bytes of a Lucene term, beyond which the
-/// whole document would be refused.
+/// Characters of the longest keyword that is indexed. At up to 4 bytes each they stay below the
+/// 32,766 bytes of a Lucene term; a longer term refuses the whole document.
 const KEYWORD_MAX: u32 = 8191;
 
-/// The longest value that is a category rather than a text, bytes.
+/// Bytes of the longest value that counts as a category rather than text.
 const CATEGORY_BYTES_MAX: usize = 256;
 
-/// The longest value of one word (an id, a path, a URL), bytes.
+/// Bytes of the longest value of one word (an id, a path, a URL).
 const WORD_BYTES_MAX: usize = 2048;
 
-/// What there is to tell besides the mapping.
+/// The findings besides the mapping.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) notes: Vec<Note>,
@@ -31,12 +31,12 @@ pub(super) struct Found {
     pub(super) arrays_of_objects: Vec<String>,
 }
 
-/// The mapping of the document itself.
+/// The mapping of the whole document.
 pub(super) fn root(field: &Field, names: &[String], mixed: Mixed, found: &mut Found) -> Value {
     json!({ "properties": properties(field, "", Names(names), mixed, found) })
 }
 
-/// What the sources are called.
+/// The names of the sources.
 #[derive(Clone, Copy)]
 struct Names<'a>(&'a [String]);
 
@@ -84,7 +84,7 @@ impl Advisor<'_> {
         described.collect::<Vec<_>>().join(", ")
     }
 
-    /// The mapping of one field; `None` where nothing is known of it.
+    /// The mapping of one field; `None` if nothing is known about its values.
     fn property(&mut self, field: &Field) -> Option<Value> {
         let kinds = kinds(field);
         if kinds.is_empty() {
@@ -135,15 +135,15 @@ impl Advisor<'_> {
             return self.mixed(kinds, "");
         }
         if numbers {
-            // Numbers in strings are taken by a numeric field, and an empty string as no value.
+            // A numeric field takes numbers in strings, and takes an empty string as no value.
             if strings.filled() == numeric {
                 return self.number(field);
             }
-            // A number is what most are: the others are malformed.
+            // If most values are numbers, the others are malformed.
             let bare = field.integers.count + field.decimals.count;
             if self.mixed == Mixed::Ignore && 2 * (bare + numeric) > bare + strings.filled() {
                 let number = self.number(field);
-                // Beyond 64 bits it is a keyword already.
+                // Numbers beyond 64 bits are keywords already.
                 return if number["type"] == "keyword" { number } else { self.without_malformed(kinds, number) };
             }
             return self.mixed(kinds, "; --mixed ignore keeps numbers numbers where most values are");
@@ -151,7 +151,8 @@ impl Advisor<'_> {
         self.string(field)
     }
 
-    /// Values of several kinds, which only a keyword takes together. `instead`: what else there is.
+    /// A keyword, the only type that takes values of several kinds. `instead`: an alternative, for
+    /// the note.
     fn mixed(&mut self, kinds: &[(&'static str, Seen)], instead: &str) -> Value {
         let described = self.describe(kinds);
         self.note(
@@ -163,7 +164,8 @@ impl Advisor<'_> {
         keyword()
     }
 
-    /// The type of most values; documents with others are taken, without this field in the index.
+    /// The type of most values. Documents with other values are accepted; this field of theirs is
+    /// not indexed.
     fn without_malformed(&mut self, kinds: &[(&'static str, Seen)], mut property: Value) -> Value {
         let described = self.describe(kinds);
         self.note(
@@ -218,7 +220,7 @@ impl Advisor<'_> {
             }
             return self.allow_empty(property.clone(), strings.of(Shape::Empty));
         }
-        // Where nearly all agree, somebody will want to know which ones do not.
+        // If nearly all values agree, the exceptions are worth a note.
         let matching = |shapes: &[Shape]| shapes.iter().map(|s| strings.of(*s).count).sum::<u64>();
         if let Some((shapes, property, what)) = special.iter().find(|(shapes, ..)| matching(shapes) * 10 > filled * 9)
             && let Some(other) = strings.first_other(shapes)
@@ -253,7 +255,8 @@ impl Advisor<'_> {
         json!({ "type": "text", "fields": { "keyword": { "type": "keyword", "ignore_above": CATEGORY_BYTES_MAX } } })
     }
 
-    /// Dates, addresses and points refuse an empty string, unless they are described to leave it out of the index.
+    /// Adds `ignore_malformed` where values are empty: dates, addresses and points refuse an empty
+    /// string.
     fn allow_empty(&mut self, mut property: Value, empty: Seen) -> Value {
         if empty.any() {
             let (count, first) = (empty.count, self.names.describe(empty.first));
@@ -267,7 +270,7 @@ impl Advisor<'_> {
     }
 }
 
-/// Shapes that have a type of their own where all values agree.
+/// Shapes with a type of their own, used if all values agree.
 fn special() -> [(&'static [Shape], Value, &'static str); 7] {
     let date = |format: &str| json!({ "type": "date", "format": format });
     let with_space =
@@ -280,7 +283,7 @@ fn special() -> [(&'static [Shape], Value, &'static str); 7] {
             "a date with a time",
         ),
         (&[Shape::DateSlashes], date("yyyy/MM/dd"), "a date"),
-        // What could be either way round follows those that tell.
+        // Ambiguous dates follow the unambiguous ones.
         (&[Shape::DayMonthYear, Shape::DayOrMonth], date("dd/MM/yyyy"), "a date as day/month/year"),
         (&[Shape::MonthDayYear, Shape::DayOrMonth], date("MM/dd/yyyy"), "a date as month/day/year"),
         (&[Shape::Ip], json!({ "type": "ip" }), "an IP address"),
@@ -292,7 +295,7 @@ fn keyword() -> Value {
     json!({ "type": "keyword", "ignore_above": KEYWORD_MAX })
 }
 
-/// The kinds of values that a field had, with how often and where.
+/// The kinds of values of a field, with their counts and positions.
 fn kinds(field: &Field) -> Vec<(&'static str, Seen)> {
     [
         ("an object", field.objects),
@@ -306,7 +309,7 @@ fn kinds(field: &Field) -> Vec<(&'static str, Seen)> {
     .collect()
 }
 
-/// An object with a latitude and a longitude in all documents.
+/// Whether the field is an object with a latitude and a longitude in all documents.
 fn geo_point(field: &Field) -> bool {
     let degrees = |name: &str, most: f64| {
         field.children.get(name).is_some_and(|child| {

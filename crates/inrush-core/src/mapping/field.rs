@@ -1,4 +1,4 @@
-//! What is known of one field.
+//! Statistics of one field.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasherDefault;
@@ -10,10 +10,10 @@ use super::RowPosition;
 use super::shape::{Shape, shape};
 use crate::order::AlreadyHashed;
 
-/// Different values that are remembered of a field, to tell categories from free text.
+/// Distinct values of a field that are remembered, to distinguish categories from free text.
 const DISTINCT_MAX: usize = 1_000;
 
-/// Counts how often something was seen, and remembers where first.
+/// A count of occurrences, with the positions of the first and the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) count: u64,
@@ -35,24 +35,24 @@ impl Seen {
     }
 }
 
-/// The values that a field had, elements of arrays included.
+/// The values of a field, including elements of arrays.
 #[derive(Debug, Default)]
 pub(super) struct Field {
     pub(super) nulls: Seen,
     pub(super) booleans: Seen,
     pub(super) integers: Seen,
-    /// Smallest and largest integer; beyond 64 bits they are counted as decimals.
+    /// The smallest and the largest integer. Integers beyond 64 bits count as decimals.
     pub(super) least: i128,
     pub(super) most: i128,
     pub(super) decimals: Seen,
-    /// The largest number, without its sign.
+    /// The largest absolute value of a number.
     pub(super) magnitude: f64,
     pub(super) strings: Strings,
     pub(super) objects: Seen,
-    /// Elements of arrays that are objects.
+    /// Objects that are elements of arrays.
     pub(super) objects_in_arrays: Seen,
     pub(super) arrays: Seen,
-    /// In the order of their names, so that the same documents give the same mapping.
+    /// The fields of objects, sorted by name so that equal documents give equal mappings.
     pub(super) children: BTreeMap<String, Field>,
 }
 
@@ -74,18 +74,18 @@ impl Field {
     }
 }
 
-/// The strings among a field's values.
+/// The strings among the values of a field.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     pub(super) all: Seen,
-    /// By what they look like.
+    /// Counts by shape.
     pub(super) shapes: BTreeMap<Shape, Seen>,
-    /// Smallest and largest of those that are whole numbers.
+    /// The smallest and the largest whole number among the strings.
     pub(super) least: i64,
     pub(super) most: i64,
-    /// The longest, bytes.
+    /// The length of the longest string, bytes.
     pub(super) longest: usize,
-    /// Words of all of them.
+    /// The number of words in all strings.
     pub(super) words: u64,
     distinct: HashSet<u64, BuildHasherDefault<AlreadyHashed>>,
 }
@@ -109,22 +109,22 @@ impl Strings {
         }
     }
 
-    /// Whether the same values come again and again, as those of a category do.
+    /// Whether few distinct values repeat, as in a category.
     pub(super) fn repeat(&self) -> bool {
         self.distinct.len() < DISTINCT_MAX && self.all.count >= 4 * self.distinct.len() as u64
     }
 
-    /// Those that look like `shape`.
+    /// Strings of this shape.
     pub(super) fn of(&self, shape: Shape) -> Seen {
         self.shapes.get(&shape).copied().unwrap_or_default()
     }
 
-    /// Those that are not empty.
+    /// The number of non-empty strings.
     pub(super) fn filled(&self) -> u64 {
         self.all.count - self.of(Shape::Empty).count
     }
 
-    /// The first that has none of these shapes and is not empty.
+    /// The first non-empty string with none of these shapes.
     pub(super) fn first_other(&self, shapes: &[Shape]) -> Option<RowPosition> {
         let others = self.shapes.iter().filter(|(shape, _)| **shape != Shape::Empty && !shapes.contains(shape));
         others.map(|(_, seen)| seen.first).min()

@@ -1,7 +1,8 @@
-//! A mapping from data: looks at documents one by one and says which type each field should have, and where the documents
-//! contradict each other.
+//! Mapping inference: derives a mapping from documents, and finds fields whose values contradict
+//! each other.
 //!
-//! [`Schema`] collects in bounded memory, [`Schema::advise`] decides. The types are those that both products have.
+//! [`Schema::add`] collects statistics in bounded memory; [`Schema::advise`] decides. The types are
+//! those that Elasticsearch and OpenSearch have in common.
 
 mod advise;
 mod field;
@@ -14,14 +15,14 @@ use serde_json::Value;
 use field::Field;
 use visit::{Budget, FieldSeed};
 
-/// Fields that are looked at, those of all objects together; what comes later is only counted. The servers' own default limit is
-/// 1,000 a mapping.
+/// Distinct fields that are observed, over all objects. Further fields are only counted. The
+/// default limit of the servers is 1,000 fields a mapping.
 pub const FIELDS_MAX: usize = 10_000;
 
-/// Levels of objects that are looked at, as `index.mapping.depth.limit` of the servers.
+/// Nested levels of objects that are observed: the servers' default of `index.mapping.depth.limit`.
 pub const DEPTH_MAX: usize = 20;
 
-/// What the documents seen so far have in common.
+/// The statistics of the documents so far.
 #[derive(Debug, Default)]
 pub struct Schema {
     root: Field,
@@ -29,65 +30,66 @@ pub struct Schema {
     budget: Budget,
 }
 
-/// Where a document stands.
+/// The position of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowPosition {
-    /// Which of the sources, from 0.
+    /// The index of the source, from 0.
     pub source: u32,
-    /// Its line or row, from 1.
+    /// The line or row, from 1.
     pub row: u64,
 }
 
-/// What becomes of a field whose values are of several kinds.
+/// The mapping of a field with values of several kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mixed {
-    /// Numbers and texts become keywords; of objects and values the servers take the more frequent
-    /// kind, and refuse the other.
+    /// Numbers and text become keywords. Of objects and values, the mapping takes the more frequent
+    /// kind, and servers refuse the other.
     #[default]
     Widen,
-    /// No document is refused: a field of objects and values is kept, and not searchable.
+    /// No document is refused. A field of objects and values is stored, but not searchable.
     Keep,
-    /// The same, and a field of numbers, dates, addresses or points has that type where most values
-    /// are; the others are not searchable.
+    /// As `Keep`. In addition, a field of mostly numbers, dates, addresses or points gets that
+    /// type; its other values are not searchable.
     Ignore,
 }
 
-/// What was found.
+/// An inferred mapping with notes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
     /// The mapping, as `{"properties": …}`.
     pub mapping: Value,
-    /// What a person should know, by field.
+    /// Notes for the user, by field.
     pub notes: Vec<Note>,
-    /// Documents that were looked at.
+    /// The number of documents observed.
     pub docs: u64,
 }
 
-/// One thing to know about one field.
+/// A note on one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The field's full path, `a.b`; empty for the whole mapping.
+    /// The full path of the field, `a.b`; empty for the whole mapping.
     pub field: String,
-    /// How serious it is.
+    /// The kind of the note.
     pub kind: NoteKind,
-    /// What was found, and what to do.
+    /// The finding, and what to do.
     pub text: String,
 }
 
-/// How serious a note is.
+/// The kind of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteKind {
-    /// Documents contradict each other; the text says whether some would be refused.
+    /// Documents contradict each other. The text says whether some would be refused.
     Conflict,
-    /// A decision that could have been another.
+    /// A decision with alternatives.
     Choice,
 }
 
 impl Schema {
-    /// Looks at one document.
+    /// Observes one document.
     ///
     /// # Errors
-    /// What is no JSON object; it is not counted, but what was read before the mistake may have been looked at.
+    /// The document is not a JSON object. It is not counted, but fields before the error may have
+    /// been observed.
     pub fn add(&mut self, document: &[u8], position: RowPosition) -> Result<(), serde_json::Error> {
         let mut json = serde_json::Deserializer::from_slice(document);
         let seed = FieldSeed { field: &mut self.root, budget: &mut self.budget, position, depth: 0, in_array: false };
@@ -97,17 +99,18 @@ impl Schema {
         Ok(())
     }
 
-    /// Documents that were looked at.
+    /// The number of documents observed.
     pub fn docs(&self) -> u64 {
         self.docs
     }
 
-    /// The mapping that these documents want. `names`: what people call each source; notes name it where there are several.
+    /// The mapping for these documents. `names`: the names of the sources; notes mention them if
+    /// there are several.
     pub fn advise(&self, names: &[String]) -> Advice {
         self.advise_mixed(names, Mixed::default())
     }
 
-    /// The same, where fields of several kinds may be mapped otherwise.
+    /// As [`Schema::advise`], with a choice for fields of several kinds.
     pub fn advise_mixed(&self, names: &[String], mixed: Mixed) -> Advice {
         let mut found = advise::Found::default();
         let mapping = advise::root(&self.root, names, mixed, &mut found);

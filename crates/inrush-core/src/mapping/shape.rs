@@ -1,18 +1,19 @@
-//! What a string looks like.
+//! Shapes of strings: the type that a string looks like.
 
 use std::net::IpAddr;
 
-/// What a string can stand for.
+/// The shape of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shape {
     Empty,
-    /// `true` or `false`, which the servers take for booleans.
+    /// `true` or `false`, which servers accept as booleans.
     Boolean,
-    /// A whole number as JSON writes it, so no leading zeros (a postal code is no number), within 64 bits.
+    /// A whole number as in JSON, within 64 bits. Leading zeros do not count: a postal code is not
+    /// a number.
     Integer,
-    /// A decimal number as JSON writes it.
+    /// A decimal number as in JSON.
     Decimal,
-    /// `2024-01-31`, with or without a time, as `strict_date_optional_time` takes it.
+    /// `2024-01-31`, with or without a time, as `strict_date_optional_time` accepts it.
     Date,
     /// `2024-01-31 10:00:00`.
     DateSpaceTime,
@@ -22,11 +23,11 @@ pub(super) enum Shape {
     DateSpaceMicros,
     /// `2024/01/31`.
     DateSlashes,
-    /// `31/01/2024`: the first number was above 12.
+    /// `31/01/2024`: the first number exceeds 12.
     DayMonthYear,
-    /// `01/31/2024`: the second number was above 12.
+    /// `01/31/2024`: the second number exceeds 12.
     MonthDayYear,
-    /// `01/02/2024`: could be either.
+    /// `01/02/2024`: ambiguous.
     DayOrMonth,
     /// An IPv4 or IPv6 address.
     Ip,
@@ -35,7 +36,7 @@ pub(super) enum Shape {
     Other,
 }
 
-/// What `text` looks like. Text with white space around it is `Other`: no server takes it for anything else.
+/// The shape of `text`. Text with surrounding white space is `Other`: servers do not trim it.
 pub(super) fn shape(text: &str) -> Shape {
     let bytes = text.as_bytes();
     let Some(first) = bytes.first() else { return Shape::Empty };
@@ -60,7 +61,7 @@ pub(super) fn shape(text: &str) -> Shape {
     Shape::Other
 }
 
-/// A number as JSON writes it.
+/// A number as in JSON.
 fn number(text: &str) -> Option<Shape> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.") {
@@ -85,7 +86,7 @@ fn lat_lon(text: &str) -> bool {
     degrees(lat, 90.0) && degrees(lon, 180.0)
 }
 
-/// So many digits at the beginning, as a number, and what follows them.
+/// The first `count` digits as a number, and the rest of the text.
 fn digits(text: &str, count: usize) -> Option<(u32, &str)> {
     let head = text.get(..count)?;
     if !head.bytes().all(|b| b.is_ascii_digit()) {
@@ -126,7 +127,7 @@ fn year_first(text: &str) -> Option<Shape> {
         }
         ('-', Some(' ')) => {
             let rest = &rest[1..];
-            // The servers' patterns want all digits that they name.
+            // The servers' patterns require every digit.
             let shape = match (rest.len(), rest.as_bytes().get(8)) {
                 (8, None) => Shape::DateSpaceTime,
                 (12, Some(b'.')) => Shape::DateSpaceMillis,
@@ -140,7 +141,8 @@ fn year_first(text: &str) -> Option<Shape> {
     }
 }
 
-/// `HH:mm`, `HH:mm:ss` or with a fraction of up to nine digits; and what follows.
+/// Parses `HH:mm`, `HH:mm:ss`, or the latter with a fraction of up to nine digits. Returns the
+/// rest.
 fn time(text: &str) -> Option<&str> {
     let (hour, rest) = digits(text, 2)?;
     let (minute, rest) = digits(rest.strip_prefix(':')?, 2)?;

@@ -10,7 +10,7 @@ fn advise(documents: &[Value]) -> Advice {
     schema.advise(&[])
 }
 
-/// The mapping of the field `f` that has these values.
+/// The mapping of a field `f` with these values.
 fn of(values: &[Value]) -> (Value, Vec<Note>) {
     let advice = advise(&values.iter().map(|value| json!({ "f": value })).collect::<Vec<_>>());
     (advice.mapping["properties"]["f"].clone(), advice.notes)
@@ -37,7 +37,7 @@ fn numbers_follow_their_range_and_leave_room_to_grow() {
         (vec![json!(1), json!("2")], "integer"),
         (vec![json!(1), json!("5000000000")], "long"),
         (vec![json!(1), json!("2.5")], "double"),
-        // The servers take an empty string for no number.
+        // Servers accept an empty string as a missing number.
         (vec![json!(1), json!("")], "integer"),
         (vec![json!([1, 2]), json!(3)], "integer"),
         (vec![json!(true), json!(null)], "boolean"),
@@ -65,7 +65,7 @@ fn strings_have_the_type_that_all_of_them_allow() {
         (vec!["10.0.0.1", "::1"], json!({ "type": "ip" })),
         (vec!["48.85,2.35"], json!({ "type": "geo_point" })),
         (vec!["true", "false"], json!({ "type": "boolean" })),
-        // Whoever writes a number as a string means a name.
+        // A number written as a string is a name.
         (vec!["1", "2"], keyword()),
         (vec!["a/b/c", "id-7"], keyword()),
         (vec![""], keyword()),
@@ -190,7 +190,7 @@ fn a_million_levels_are_an_error_or_left_alone() {
     let position = RowPosition { source: 0, row: 1 };
     let deep = |open: &str, close: &str| format!("{{\"v\":{}1{}}}", open.repeat(1_000_000), close.repeat(1_000_000));
     for document in [deep("[", "]"), deep("{\"v\":", "}"), deep("[{\"v\":", "}]")] {
-        // Arrays count as levels only while they are read.
+        // Arrays count as levels only while they are parsed.
         let _ = schema.add(document.as_bytes(), position);
     }
     assert!(schema.add(b"{\"a\":1}", position).is_ok());

@@ -1,4 +1,4 @@
-//! One walk through a document's text, without building it.
+//! A walk through a document's text that does not build the document.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::field::Field;
 use super::{DEPTH_MAX, FIELDS_MAX, RowPosition};
 
-/// How much more may be remembered.
+/// What may still be stored.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     fields: usize,
@@ -20,7 +20,7 @@ pub(super) struct FieldSeed<'a> {
     pub(super) field: &'a mut Field,
     pub(super) budget: &'a mut Budget,
     pub(super) position: RowPosition,
-    /// Objects around the value; 0 is the document.
+    /// Enclosing objects; 0 for the document itself.
     pub(super) depth: usize,
     pub(super) in_array: bool,
 }

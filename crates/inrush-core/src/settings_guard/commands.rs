@@ -1,4 +1,4 @@
-//! What a guard asks for, what it is answered, and how it ends.
+//! Commands of a guard, their replies, and the guard's outcome.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -7,109 +7,109 @@ use super::lease::{Changes, Lease, Settings, Version};
 use super::policy::GROUPS;
 use crate::time::Time;
 
-/// What a guard is after.
+/// The purpose of a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// A load runs: hold a share in the lease.
+    /// A load runs: hold a share of the lease.
     Hold,
-    /// The load has ended: put the settings back, unless others still hold them.
+    /// The load has ended: restore the settings, unless others still hold the lease.
     Leave,
-    /// Put back what others left.
+    /// Restore what others left.
     Recover,
 }
 
-/// What is to be done for a guard, one thing at a time; each is answered with a [`Reply`].
+/// The next action for a guard, one at a time. Each is answered with a [`Reply`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Read the lease, as it is on its shard now.
+    /// Read the current lease from its shard.
     ReadLease,
-    /// Read the settings of the index, with defaults.
+    /// Read the settings of the index, including defaults.
     ReadSettings,
     /// Write the lease.
     WriteLease {
-        /// Its content.
+        /// The content.
         lease: Lease,
-        /// What it may replace.
+        /// The condition of the write.
         over: Precondition,
     },
-    /// Delete the lease if it is still this version.
+    /// Delete the lease if it still has this version.
     DeleteLease {
         /// The version.
         version: Version,
     },
     /// Change settings of the index, all or none.
     Put {
-        /// By name; `None` puts a setting back to not set.
+        /// By name; `None` resets a setting to its default.
         values: BTreeMap<String, Option<String>>,
-        /// What is written down in the lease now.
+        /// The changes that the lease records.
         changes: Changes,
     },
-    /// Do nothing until then, and answer [`Reply::Due`].
+    /// Do nothing until this time, then answer [`Reply::Due`].
     Wait {
-        /// When.
+        /// The end of the wait.
         until: Time,
     },
 }
 
-/// What a write of the lease may replace.
+/// The precondition of a write of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// Only if there is none (`op_type=create`).
+    /// There is no lease (`op_type=create`).
     Absent,
-    /// Only this version (`if_seq_no`, `if_primary_term`).
+    /// The lease has this version (`if_seq_no`, `if_primary_term`).
     Version(Version),
 }
 
-/// What came of a [`Command`].
+/// The result of a [`Command`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The lease, or none.
+    /// The lease, or `None`.
     Lease(Option<(Lease, Version)>),
     /// The settings.
     Settings(Settings),
-    /// The lease was written and has this version now.
+    /// The lease was written and now has this version.
     Written(Version),
     /// The lease was deleted.
     Deleted,
-    /// Somebody else was faster.
+    /// Another writer was faster.
     Conflict,
     /// The settings were changed.
     Put,
-    /// The server refuses these settings, and why.
+    /// The server refuses the settings, with its reason.
     Refused(String),
-    /// The index is gone, or another one has its name.
+    /// The index was deleted, or another index has its name.
     Gone,
-    /// No answer, or none that can be used, after all tries: what was asked for may have been done.
+    /// No usable answer after all tries, with the reason. The command may have been executed.
     Failed(String),
     /// The wait is over.
     Due,
 }
 
-/// How it ended.
+/// The outcome of a guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing was changed, so there was nothing to put back.
+    /// Nothing was changed, so nothing had to be restored.
     Nothing,
-    /// Everything is as it was, but for settings that somebody else has set meanwhile: those were left.
+    /// Everything is restored, except settings that someone else set in the meantime.
     Restored {
-        /// Their names.
+        /// The names of those settings.
         foreign: Vec<String>,
     },
-    /// Others hold the lease, or are putting back: the last one does it.
+    /// Others hold the lease or are restoring. The last holder restores.
     PassedOn {
-        /// How many hold it; none: one is putting back.
+        /// The number of holders; 0 if one is restoring.
         holders: usize,
     },
-    /// Some settings were refused; they stay in the lease.
+    /// Some settings were refused. They stay in the lease.
     NotRestored {
         /// The server's reasons, by setting.
         refused: BTreeMap<String, String>,
     },
-    /// The cluster gave no answer; the lease holds the originals.
+    /// The cluster gave no usable answer, with the reason. The lease records the originals.
     Unknown(String),
 }
 
-/// Settings on their way: all at once, or by groups where the server refuses that.
+/// Settings on their way to the server: all at once, or in groups if the server refuses that.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Puts {
     pub(super) now: BTreeMap<String, Option<String>>,
@@ -123,7 +123,7 @@ impl Puts {
         Puts { now: values, ..Puts::default() }
     }
 
-    /// Whether more is to be put after this answer; it is in `now` then.
+    /// Moves on after an answer. Returns whether `now` has more settings to change.
     pub(super) fn advance(&mut self, refused: Option<String>) -> bool {
         let done = mem::take(&mut self.now);
         match refused {

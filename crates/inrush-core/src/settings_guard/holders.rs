@@ -1,4 +1,4 @@
-//! Who of the holders of a lease is alive, judged by what one observer has seen.
+//! Liveness of the holders of a lease, judged by the observations of one guard.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,30 +6,31 @@ use std::time::Duration;
 use super::lease::{Lease, Phase, Version};
 use crate::time::Time;
 
-/// How often a holder shows that it is alive.
+/// The interval between the heartbeats of a holder.
 pub const HEARTBEAT: Duration = Duration::from_secs(20);
 
-/// A holder whose counter did not rise for so long, as one observer saw it, is dead. Three heartbeats.
+/// A holder is dead if one observer sees no heartbeat for this time: three intervals.
 pub const DEAD_AFTER: Duration = Duration::from_secs(60);
 
-/// What is known of a holder.
+/// Whether a holder is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Liveness {
     Alive,
-    /// Not observed for long enough; known at this time at the latest.
+    /// Not observed for long enough. It will be known at this time at the latest.
     UnknownUntil(Time),
     Dead,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// The counter of a holder, or the version of a lease that somebody is putting back.
+    /// The counter of a holder, or the version of a lease that is being restored.
     mark: u64,
     since: Time,
     changed: bool,
 }
 
-/// What one observer has seen, with its own monotonic clock. Clocks of different machines are never compared.
+/// The observations of one guard, with its own monotonic clock. Clocks of different machines are
+/// never compared.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observer {
     seen: BTreeMap<String, Seen>,
@@ -44,7 +45,7 @@ impl Observer {
         Observer { dead_after, ..Observer::default() }
     }
 
-    /// Takes the word of somebody who can tell for sure, such as the system that ran the holder.
+    /// Records what the caller knows for certain, for example from the system that ran the holder.
     pub(super) fn know(&mut self, holder: &str, alive: bool) {
         let (into, from) = match alive {
             true => (&mut self.known_alive, &mut self.known_dead),
@@ -54,12 +55,13 @@ impl Observer {
         into.insert(holder.to_owned());
     }
 
-    /// Looks at a lease that was just read.
+    /// Observes a lease that was just read.
     pub(super) fn look(&mut self, now: Time, lease: &Lease, version: Version) {
         for (id, holder) in &lease.holders {
             self.mark(now, id, holder.beat);
         }
-        // Putting back takes a few requests and has no heartbeat; what moves is the document.
+        // A restore takes a few requests and has no heartbeat. Its progress shows in the document's
+        // version.
         if let Phase::Restoring { by } = &lease.phase {
             self.mark(now, &format!("restoring {by}"), version.seq_no);
         }
@@ -71,7 +73,7 @@ impl Observer {
             Some(seen) if seen.mark == mark => {}
             Some(seen) => *seen = Seen { mark, since: now, changed: true },
             None => {
-                // Whoever comes while we look is alive.
+                // A holder that appears during the observation is alive.
                 self.seen.insert(id.to_owned(), Seen { mark, since: now, changed: self.has_looked });
             }
         }
@@ -83,7 +85,7 @@ impl Observer {
 
     pub(super) fn restorer(&self, now: Time, id: &str) -> Liveness {
         match self.life(now, id, &format!("restoring {id}")) {
-            // One step forward is no promise of the next.
+            // Progress of a restore does not promise further progress.
             Liveness::Alive if !self.known_alive.contains(id) => {
                 let since = self.seen.get(&format!("restoring {id}")).map_or(now, |seen| seen.since);
                 Liveness::UnknownUntil(since + self.dead_after)

@@ -1,74 +1,76 @@
-//! What the cluster knows about a guarded index: the lease, one document for each of them.
+//! The lease: one document in the cluster for each guarded index.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The settings of an index, flat (`index.refresh_interval`), every value as text, as the servers keep them.
+/// The settings of an index by flat name (`index.refresh_interval`). Values are text, as servers
+/// store them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// What was set.
+    /// Settings with a value.
     pub set: BTreeMap<String, String>,
-    /// What the server assumes where nothing was set.
+    /// Defaults of the server.
     pub defaults: BTreeMap<String, String>,
 }
 
 impl Settings {
-    /// What holds: the value that was set, else the default.
+    /// The effective value: the one that was set, else the default.
     pub fn effective(&self, name: &str) -> Option<&str> {
         self.set.get(name).or_else(|| self.defaults.get(name)).map(String::as_str)
     }
 }
 
-/// One setting that is changed for the time of a load.
+/// A setting that is changed during a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// The value that was set; `None`: it was not set.
+    /// The value before; `None` if it was not set.
     pub original: Option<String>,
-    /// The value for the time of the load.
+    /// The value during the load.
     pub applied: String,
 }
 
-/// Changes by the setting's name.
+/// Changes by the name of the setting.
 pub type Changes = BTreeMap<String, Change>;
 
-/// A load that has a share in the lease.
+/// A load that holds a share of the lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Rises with every sign of life. Whether it has risen is all that matters: clocks are not compared.
+    /// Increases with every heartbeat. Only the increase matters: clocks are not compared.
     pub beat: u64,
 }
 
-/// What happens with a guarded index.
+/// The phase of a guarded index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum Phase {
-    /// Its settings may be changed. Without holders: somebody could not put all of them back.
+    /// Its settings may be changed. Without holders: a restore was incomplete.
     Held,
-    /// Its settings are being put back.
+    /// Its settings are being restored.
     Restoring {
-        /// By whom.
+        /// The guard that restores them.
         by: String,
     },
 }
 
-/// The lease: the document in the cluster, under the index's UUID as its id. It is written only by compare-and-set.
+/// The lease, a document with the index's UUID as its id. It is written by compare-and-set only.
 ///
-/// Nobody changes a setting before the lease says what it was, so wherever a loader stops, anyone can put it back.
+/// No setting is changed before the lease records its original value. So anyone can restore the
+/// settings wherever a loader stops.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// The name of the index.
     pub index: String,
-    /// What happens with it.
+    /// The phase.
     #[serde(flatten)]
     pub phase: Phase,
-    /// Settings that may be changed now, with their originals.
+    /// Settings that may be changed at the moment, with their originals.
     pub changes: Changes,
-    /// The loads that have a share, by their ids.
+    /// The loads that hold a share, by id.
     pub holders: BTreeMap<String, Holder>,
 }
 
-/// Which version of the lease was read or written, for compare-and-set.
+/// The version of a lease, for compare-and-set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// `_seq_no`.
@@ -77,12 +79,12 @@ pub struct Version {
     pub primary_term: u64,
 }
 
-/// Where the settings of a change stand.
+/// The current value of a changed setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SettingState {
     Original,
     Applied,
-    /// Somebody else has set it meanwhile: it is theirs now.
+    /// Someone else set it in the meantime, so it is not restored.
     Foreign,
 }
 

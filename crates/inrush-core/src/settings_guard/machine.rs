@@ -1,4 +1,4 @@
-//! The state machine of one guard: of a load that holds the lease and leaves it, or of `recover`.
+//! The state machine of one guard: of a load that holds the lease and leaves it, or of a recovery.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -10,19 +10,19 @@ use super::lease::{Change, Changes, Holder, Lease, Phase, SettingState, Settings
 use super::policy::{self, LoadProfile};
 use crate::time::Time;
 
-/// How often a guard that waits for a sign of life looks at the lease.
+/// How often a guard that waits for a heartbeat reads the lease.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Which answer is waited for.
+/// The reply that the guard waits for.
 #[derive(Clone, Debug)]
 enum Stage {
     /// The lease.
     Look,
-    /// Whether there was no lease before ours.
+    /// Whether there was no lease before this one.
     Claim { lease: Lease },
-    /// The settings, to say what they were.
+    /// The settings, to record their original values.
     Survey { lease: Lease, version: Version },
-    /// Whether our share is in the lease.
+    /// Whether this load's share is in the lease.
     Enter { lease: Lease, settings: Settings },
     /// Whether the settings were changed for the load.
     Apply { puts: Puts },
@@ -32,21 +32,21 @@ enum Stage {
     BeatLook,
     /// Whether the heartbeat is in the lease.
     Beat,
-    /// Whether our share is out of the lease.
+    /// Whether this load's share was removed from the lease.
     Part { holders: usize },
-    /// Whether putting back is ours.
+    /// Whether this guard may restore.
     Take { lease: Lease },
-    /// The settings, to put back what is not as it was.
+    /// The settings, to restore those that were changed.
     Compare { lease: Option<(Lease, Version)> },
-    /// Whether the settings were put back.
+    /// Whether the settings were restored.
     Restore { lease: Option<(Lease, Version)>, puts: Puts, foreign: Vec<String> },
-    /// Whether the lease is deleted.
+    /// Whether the lease was deleted.
     Clear { foreign: Vec<String> },
-    /// Whether the lease holds what was refused.
+    /// Whether the lease records the refused settings.
     Keep { refused: BTreeMap<String, String> },
     /// The end of a wait.
     Wait,
-    /// None: it has ended.
+    /// None: the guard has ended.
     Ended,
 }
 
@@ -61,9 +61,11 @@ pub struct Guard {
     beat: u64,
     stage: Stage,
     command: Option<Command>,
-    /// What we may have changed ourselves: such a value is never taken for an original, even where the lease is lost.
+    /// Changes that this guard may have made. Their values are never taken for originals, even if
+    /// the lease is lost.
     known: Changes,
-    /// Whether a lease with changes may have been written by us; without changes there is nothing to put back.
+    /// This guard may have written a lease with changes. Without changes there is nothing to
+    /// restore.
     written: bool,
     refused: BTreeMap<String, String>,
     problem: Option<String>,
@@ -71,13 +73,14 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// The guard of a load into `index`, by an id that no other load has.
+    /// The guard of a load into `index`. `me` is an id that no other load has.
     pub fn hold(me: String, index: String, profile: LoadProfile) -> Self {
         Guard::new(me, index, profile, Purpose::Hold, DEAD_AFTER)
     }
 
-    /// Puts back what others left on `index`. Holders of whom nothing is heard for `dead_after` are dead (default
-    /// [`DEAD_AFTER`]; zero takes all of them for dead at once). `known` is what a local record says that was changed.
+    /// A guard that restores what others left on `index`. A holder without a heartbeat for
+    /// `dead_after` is dead (default [`DEAD_AFTER`]; zero takes all holders for dead). `known` are
+    /// changes from a local record.
     pub fn recover(me: String, index: String, dead_after: Duration, known: Changes) -> Self {
         Guard { known, ..Guard::new(me, index, LoadProfile::default(), Purpose::Recover, dead_after) }
     }
@@ -100,29 +103,30 @@ impl Guard {
         }
     }
 
-    /// What is to be done next; nothing while an answer is waited for, the lease is held, or it has ended.
+    /// The next command. `None` while a reply is pending, while the lease is held, and after the
+    /// end.
     pub fn poll(&mut self) -> Option<Command> {
         let command = self.command.take();
         self.written |= matches!(&command, Some(Command::WriteLease { lease, .. }) if !lease.changes.is_empty());
         command
     }
 
-    /// Whether the lease is held and the settings are changed, as far as the server takes them.
+    /// Whether the lease is held and the settings are changed, as far as the server accepts them.
     pub fn is_active(&self) -> bool {
         matches!(self.stage, Stage::Active)
     }
 
-    /// How it ended, once it has.
+    /// The outcome, after the end.
     pub fn outcome(&self) -> Option<&Outcome> {
         self.outcome.as_ref()
     }
 
-    /// What was changed, by this load or another that shares the lease, but for what was refused.
+    /// The changes of this load, or of another one that shares the lease, except refused ones.
     pub fn changes(&self) -> impl Iterator<Item = (&String, &Change)> {
         self.known.iter().filter(|(name, _)| !self.refused.contains_key(*name))
     }
 
-    /// Settings that the server did not let us change for the load, and why.
+    /// Settings that the server refused to change for the load, with its reasons.
     pub fn refused(&self) -> &BTreeMap<String, String> {
         &self.refused
     }
@@ -132,19 +136,19 @@ impl Guard {
         self.problem.as_deref()
     }
 
-    /// Takes the word of somebody who can tell for sure whether a holder lives.
+    /// Records whether a holder is alive, from a caller that knows for certain.
     pub fn know_holder(&mut self, holder: &str, alive: bool) {
         self.observer.know(holder, alive);
     }
 
-    /// A heartbeat is due. Nothing happens unless the lease is held and nothing else is under way.
+    /// A heartbeat is due. It is skipped unless the lease is held and no reply is pending.
     pub fn handle_heartbeat(&mut self) {
         if matches!(self.stage, Stage::Active) {
             self.ask(Stage::BeatLook, Command::ReadLease);
         }
     }
 
-    /// The load has ended: the settings are put back, after the answer that is waited for.
+    /// The load has ended. The settings are restored after the pending reply.
     pub fn handle_stop(&mut self) {
         if self.purpose != Purpose::Hold {
             return;
@@ -152,13 +156,13 @@ impl Guard {
         self.purpose = Purpose::Leave;
         match self.stage {
             Stage::Active => self.look(),
-            // Not asked yet, so nothing is under way.
+            // The command was not handed out yet, so no reply is pending.
             _ if self.command.is_some() => self.look(),
             _ => {}
         }
     }
 
-    /// What came of the command that [`Guard::poll`] gave out last.
+    /// Takes the reply to the command that [`Guard::poll`] returned last.
     pub fn handle(&mut self, now: Time, reply: Reply) {
         let stage = mem::replace(&mut self.stage, Stage::Ended);
         if let Reply::Lease(Some((lease, version))) = &reply {
@@ -181,7 +185,7 @@ impl Guard {
             (Stage::Enter { lease, settings }, Reply::Written(_)) => self.entered(lease, &settings),
             (Stage::Apply { puts }, Reply::Put) => self.applied(puts, None),
             (Stage::Apply { puts }, Reply::Refused(why)) => self.applied(puts, Some(why)),
-            // It may have been done, and the lease says what it was before.
+            // The settings may have been changed. The lease records their originals.
             (Stage::Apply { puts }, Reply::Failed(why)) => {
                 self.refused.extend(puts.now.into_keys().map(|name| (name, why.clone())));
                 self.stage = Stage::Active;
@@ -191,12 +195,12 @@ impl Guard {
                     lease.holders.insert(self.me.clone(), self.next_beat());
                     self.ask(Stage::Beat, Command::WriteLease { lease, over: Precondition::Version(version) });
                 }
-                // Taken for dead, or the lease was deleted by hand.
+                // This load was taken for dead, or the lease was deleted by hand.
                 lost => self.join(lost),
             },
             (Stage::Beat, Reply::Written(_)) => self.stage = Stage::Active,
             (Stage::Beat, Reply::Conflict) => self.ask(Stage::BeatLook, Command::ReadLease),
-            // The next one may come through.
+            // The next heartbeat may succeed.
             (Stage::BeatLook | Stage::Beat, _) => self.stage = Stage::Active,
             (_, Reply::Conflict) => self.look(),
             (_, reply) => {
@@ -224,7 +228,7 @@ impl Guard {
             (Stage::Clear { foreign }, Reply::Deleted) => self.finish(Outcome::Restored { foreign }),
             (Stage::Keep { refused }, Reply::Written(_)) => self.finish(Outcome::NotRestored { refused }),
             (Stage::Clear { .. } | Stage::Keep { .. }, Reply::Conflict) => self.look(),
-            // The load ended while it was joining: the lease says how far that came.
+            // The load ended while it was joining. The lease shows how far it came.
             (
                 Stage::Claim { .. }
                 | Stage::Survey { .. }
@@ -241,12 +245,13 @@ impl Guard {
         }
     }
 
-    /// Takes a share: alone, beside others, or from somebody who is putting back and will see that by a conflict.
+    /// Takes a share: alone, beside others, or from a guard that is restoring, which will meet a
+    /// conflict.
     fn join(&mut self, found: Option<(Lease, Version)>) {
         match found {
             None => {
-                // Only then are the settings read: what another loader has changed is written down before, so whatever
-                // we find while the lease has no changes is nobody's but the user's.
+                // The settings are read after this write. Every loader records its changes before
+                // it makes them, so values found while the lease has no changes are the user's own.
                 let holders = BTreeMap::from([(self.me.clone(), self.next_beat())]);
                 let index = self.index.clone();
                 let lease = Lease { index, phase: Phase::Held, changes: Changes::new(), holders };
@@ -260,7 +265,7 @@ impl Guard {
     }
 
     fn survey(&mut self, lease: Lease, version: Version, settings: Settings) {
-        // The settings as they were before any of us.
+        // The settings before any loader changed them.
         let mut before = settings.clone();
         for (name, change) in self.known.iter().chain(&lease.changes) {
             if change.state(name, &settings) == SettingState::Applied {
@@ -306,7 +311,7 @@ impl Guard {
             return self.ask(Stage::Apply { puts }, command);
         }
         self.refused = puts.refused;
-        // Whoever was taken for dead in between is to notice at once.
+        // A load that was taken for dead in the meantime has to notice at once.
         self.ask(Stage::BeatLook, Command::ReadLease);
     }
 
@@ -315,7 +320,8 @@ impl Guard {
             if self.known.is_empty() {
                 return self.finish(Outcome::Nothing);
             }
-            // Somebody has put back and deleted the lease, or only deleted it: we still know what it was.
+            // Someone restored the settings and deleted the lease, or only deleted it. This guard
+            // still knows the originals.
             return self.ask(Stage::Compare { lease: None }, Command::ReadSettings);
         };
         let lives: Vec<Liveness> = match &lease.phase {
@@ -338,7 +344,7 @@ impl Guard {
             }
             Purpose::Hold | Purpose::Leave => self.finish(Outcome::PassedOn { holders }),
             Purpose::Recover => match lives.iter().filter_map(until).max() {
-                // One that lives is enough: it will put back.
+                // One living holder is enough: it will restore.
                 Some(until) if !lives.contains(&Liveness::Alive) => {
                     self.ask(Stage::Wait, Command::Wait { until: until.min(now + LOOK_EVERY) });
                 }
@@ -347,7 +353,7 @@ impl Guard {
         }
     }
 
-    /// Makes it ours to put back. Whoever else tries finds a conflict.
+    /// Claims the restore. Other guards that try meet a conflict.
     fn take(&mut self, lease: Lease, version: Version) {
         let lease = Lease { phase: Phase::Restoring { by: self.me.clone() }, holders: BTreeMap::new(), ..lease };
         let stage = Stage::Take { lease: lease.clone() };
@@ -360,7 +366,7 @@ impl Guard {
             |wanted: SettingState| changes.iter().filter(move |(name, change)| change.state(name, settings) == wanted);
         let values: BTreeMap<_, _> =
             standing(SettingState::Applied).map(|(name, change)| (name.clone(), change.original.clone())).collect();
-        // What was refused for the load was never ours.
+        // A setting that was refused for the load was never changed.
         let foreign = standing(SettingState::Foreign).map(|(name, _)| name.clone()).collect();
         if values.is_empty() {
             return self.clear(lease, foreign);
@@ -384,7 +390,7 @@ impl Guard {
         let refused = puts.refused;
         match lease {
             _ if refused.is_empty() => self.clear(lease, foreign),
-            // Without holders, so that anyone can try again at once.
+            // The lease has no holders then, so that anyone can retry at once.
             Some((mut lease, version)) => {
                 lease.phase = Phase::Held;
                 lease.changes.retain(|name, _| refused.contains_key(name));

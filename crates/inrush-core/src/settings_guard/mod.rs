@@ -1,10 +1,12 @@
-//! The settings guard: what a load changes on an index is written down in the cluster first, then changed, and put back at
-//! the end, on an error and on a signal; after a crash by anyone, from any machine.
+//! The settings guard. A load changes some settings of an index. The guard records each change in
+//! the cluster before it is made, and restores the settings at the end, on an error and on a
+//! signal. After a crash anyone can restore them, from any machine.
 //!
-//! [`Guard`] decides and [`Command`]s say what is to be done: somebody else asks the cluster and comes back with a
-//! [`Reply`]. All agreement between loaders is in one document for each index, the [`Lease`], which is only ever written by
-//! compare-and-set. After every conflict, and whenever it is not sure, a guard reads the lease again and goes on from what it says; so
-//! a write whose answer was lost needs no special case.
+//! [`Guard`] is a state machine: it returns a [`Command`], the driver executes it on the cluster
+//! and answers with a [`Reply`]. Loaders coordinate through one document for each index, the
+//! [`Lease`], which is written by compare-and-set only. After every conflict, and in any doubt, a
+//! guard reads the lease again and continues from its content. So a write whose answer was lost
+//! needs no special case.
 
 mod commands;
 mod holders;

@@ -1,5 +1,5 @@
-//! Which settings are changed for the time of a load, and why. All of it is in [`wanted`], so that it can be measured and
-//! changed in one place.
+//! The policy: which settings a load changes, and why. All of it is in [`wanted`], so that it can
+//! be measured and changed in one place.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,41 +23,44 @@ pub const MERGE_THROTTLE: &str = "index.merge.scheduler.auto_throttle";
 /// `index.blocks.write`.
 pub const BLOCK_WRITES: &str = "index.blocks.write";
 
-/// From so many bytes of sources on, an empty index is filled without replicas: 256 MiB. Below it, copying the finished index
-/// to a replica afterwards has costs of its own (a recovery begins seconds later) and little is saved.
+/// Bytes of sources from which an empty index is loaded without replicas: 256 MiB. For smaller
+/// loads little is saved, and copying the finished index to a replica has costs of its own
+/// (recovery starts seconds later).
 pub const REPLICAS_BYTES_MIN: u64 = 256 << 20;
 
-/// From so many bytes of sources on, refreshes, flushes and merges are changed: 1 GiB.
+/// Bytes of sources from which refreshes, flushes and merges are changed: 1 GiB.
 ///
-/// Measured on one node: without refreshes 600,000 small documents (80 MB) were searchable 25 % later, because the one
-/// refresh at the end runs on one thread after the load instead of beside it; 2,000,000 (270 MB) were equal, with no
-/// merges instead of 4 to 8 s of them. So a load has to be clearly longer than that to gain.
+/// Measured on one node. Without refreshes 600,000 small documents (80 MB) were searchable 25 %
+/// later, because the single refresh at the end runs on one thread after the load instead of in
+/// parallel with it. 2,000,000 documents (270 MB) took equally long, and saved 4 to 8 s of merges.
+/// So only clearly larger loads gain.
 pub const LARGE_BYTES_MIN: u64 = 1 << 30;
 
-/// The refresh interval of a large load. Not -1: segments of a minute are large enough to save the merges, and then no
-/// refresh at the end has more than a minute of documents before it.
+/// The refresh interval of a large load. Not -1: segments of a minute are large enough to save
+/// merges, and a final refresh then has at most a minute of documents to process.
 const REFRESH_LARGE: &str = "60s";
 const REFRESH_LARGE_SECONDS: u64 = 60;
 
-/// What a threshold below is raised to. Lower than that of newer servers (10 GB), which then stays.
+/// The flush threshold of a large load. Newer servers have a higher default (10 GB), which is kept.
 const FLUSH_LARGE: &str = "1gb";
 const FLUSH_LARGE_BYTES: u64 = 1 << 30;
 
-/// What is known of a load before it begins.
+/// Facts about a load before it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadProfile {
-    /// Bytes of the sources, where that is known. A load of unknown size is treated as a small one: it may be a trickle that
-    /// lasts for days, during which replicas and refreshes matter.
+    /// Bytes of the sources, if known. A load of unknown size counts as small: it may be a trickle
+    /// over days, during which replicas and refreshes matter.
     pub bytes_total: Option<u64>,
-    /// The index holds nothing yet.
+    /// The index has no documents yet.
     pub empty: bool,
-    /// Somebody said that replicas are to be off.
+    /// The user wants replicas off.
     pub replicas_off: bool,
-    /// Somebody said that the cluster is to acknowledge before it syncs; documents then settle by flushes.
+    /// The user wants the cluster to acknowledge before it syncs. Documents are settled by flushes
+    /// then.
     pub async_translog: bool,
-    /// Nodes that can hold replicas; with one, replicas have no place anyway.
+    /// Nodes that can hold replicas. With one node, replicas cannot be assigned anyway.
     pub data_nodes: Option<u64>,
-    /// The index is not loaded into but replaced, and is to take no writes meanwhile.
+    /// The index is being replaced, not loaded, and must not accept writes in the meantime.
     pub block_writes: bool,
 }
 
@@ -66,29 +69,29 @@ impl LoadProfile {
         self.bytes_total.is_some_and(|total| total >= bytes)
     }
 
-    /// Whether this load changes nothing, whatever the settings are.
+    /// Whether this load changes no setting, whatever the current values are.
     pub fn changes_nothing(&self) -> bool {
         let asked = self.replicas_off || self.async_translog || self.block_writes;
         !asked && !self.at_least(REPLICAS_BYTES_MIN.min(LARGE_BYTES_MIN))
     }
 }
 
-/// The values that `load` is to run with, by setting, as far as they differ from what is set.
+/// The settings that the load needs, by name, as far as they differ from the current values.
 pub fn wanted(load: &LoadProfile, settings: &Settings) -> BTreeMap<&'static str, String> {
     let mut wanted = BTreeMap::new();
     if load.block_writes && settings.effective(BLOCK_WRITES) != Some("true") {
         wanted.insert(BLOCK_WRITES, "true".to_owned());
     }
     if load.at_least(LARGE_BYTES_MIN) {
-        // What is longer already, or off, stays.
+        // A longer interval, or none, is kept.
         if interval(settings.effective(REFRESH)).is_some_and(|now| now < Duration::from_secs(REFRESH_LARGE_SECONDS)) {
             wanted.insert(REFRESH, REFRESH_LARGE.to_owned());
         }
-        // Never lower than it is; one that cannot be read is left.
+        // The threshold is never lowered. An unreadable one is kept.
         if settings.effective(FLUSH_THRESHOLD).and_then(bytes).is_some_and(|now| now < FLUSH_LARGE_BYTES) {
             wanted.insert(FLUSH_THRESHOLD, FLUSH_LARGE.to_owned());
         }
-        // The throttle makes merges wait that the load then waits for.
+        // The throttle delays merges, and the load then waits for them.
         if settings.effective(MERGE_THROTTLE) != Some("false") {
             wanted.insert(MERGE_THROTTLE, "false".to_owned());
         }
@@ -104,7 +107,7 @@ pub fn wanted(load: &LoadProfile, settings: &Settings) -> BTreeMap<&'static str,
         if settings.effective(REPLICAS) != Some("0") {
             wanted.insert(REPLICAS, "0".to_owned());
         }
-        // Writes would wait for copies that are not there any more.
+        // Writes would wait for copies that no longer exist.
         if !wanted.is_empty() && settings.effective(WAIT_FOR_ACTIVE).is_some_and(needs_replicas) {
             wanted.insert(WAIT_FOR_ACTIVE, "1".to_owned());
         }
@@ -112,10 +115,11 @@ pub fn wanted(load: &LoadProfile, settings: &Settings) -> BTreeMap<&'static str,
     wanted
 }
 
-/// Each replica indexes every document again, so without them a load is up to as many times faster; a node that is lost
-/// meanwhile takes its documents along, so an index that holds something keeps them unless somebody said otherwise.
+/// Whether to load without replicas. Each replica indexes every document again, so a load without
+/// them is up to that many times faster. A node that fails loses its documents, so an index that
+/// has documents keeps its replicas unless the user says otherwise.
 fn replicas_off(load: &LoadProfile, settings: &Settings) -> bool {
-    // With segment replication replicas do not index; little would be won.
+    // With segment replication, replicas do not index, so little would be gained.
     let replicas_index = settings.effective("index.replication.type") != Some("SEGMENT");
     let have_a_place = load.data_nodes != Some(1);
     load.replicas_off || (load.empty && replicas_index && have_a_place && load.at_least(REPLICAS_BYTES_MIN))
@@ -125,18 +129,19 @@ fn needs_replicas(copies: &str) -> bool {
     copies.parse::<u32>().is_ok_and(|copies| copies > 1)
 }
 
-/// Whether changing these settings gives the index replicas, or may do so.
+/// Whether these changes add replicas, or may do so.
 pub fn brings_replicas(values: &BTreeMap<String, Option<String>>) -> bool {
     let set_but = |name: &str, none: &str| values.get(name).is_some_and(|value| value.as_deref() != Some(none));
     set_but(REPLICAS, "0") || set_but(AUTO_EXPAND, "false")
 }
 
-/// Settings that are only right together, in the order in which they are changed one by one where the server refuses them
-/// all at once.
+/// Groups of settings that are only correct together. If the server refuses all changes at once,
+/// the groups are changed one by one in this order.
 pub(super) const GROUPS: [&[&str]; 5] =
     [&[AUTO_EXPAND, REPLICAS, WAIT_FOR_ACTIVE], &[REFRESH], &[FLUSH_THRESHOLD], &[MERGE_THROTTLE], &[DURABILITY]];
 
-/// An interval as the servers write it; `None` for none at all (`-1`, `0`) and for what cannot be read. Not set: 1 s.
+/// Parses an interval as servers write it. `None` if it is off (`-1`, `0`) or unreadable. The
+/// default is 1 s.
 fn interval(text: Option<&str>) -> Option<Duration> {
     let text = text.unwrap_or("1s");
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -154,7 +159,7 @@ fn interval(text: Option<&str>) -> Option<Duration> {
     Duration::try_from_secs_f64(amount * seconds).ok()
 }
 
-/// A size as the servers write it; `None` for what cannot be read.
+/// Parses a size as servers write it. `None` if it is unreadable.
 fn bytes(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -198,7 +203,7 @@ mod tests {
             brings_replicas(&BTreeMap::from([(name.to_owned(), value.map(str::to_owned))]))
         };
         assert!(brings(REPLICAS, Some("1")) && brings(AUTO_EXPAND, Some("0-1")));
-        // Put back to not set, which is one.
+        // Reset to the default, which is one replica.
         assert!(brings(REPLICAS, None));
         assert!(!brings(REPLICAS, Some("0")) && !brings(AUTO_EXPAND, Some("false")) && !brings(REFRESH, None));
     }

@@ -1,5 +1,6 @@
-//! Every interleaving of two loads and a recovery, stopped after every single step: a search through all states that they can
-//! reach together. In each of them, whoever comes later must be able to put back what was changed.
+//! All interleavings of two loads and a recovery, stopped after every step: a search through all
+//! states that they can reach. From each state, a later recovery must be able to restore the
+//! settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -10,7 +11,7 @@ use super::policy::{LARGE_BYTES_MIN, REFRESH, REPLICAS};
 use super::*;
 use crate::time::Time;
 
-/// The cluster, as far as a guard sees it.
+/// The cluster as far as a guard sees it.
 #[derive(Clone, Debug, Default)]
 struct Cluster {
     lease: Option<(Lease, u64)>,
@@ -60,7 +61,7 @@ impl Cluster {
         }
     }
 
-    /// Written down first: whatever is not as it was, is in the lease with what it was.
+    /// Every changed setting is in the lease with its original value.
     fn check_written_down(&self, story: &Option<Rc<Story>>) {
         let before = Cluster::new().settings;
         let names: BTreeSet<&String> = before.keys().chain(self.settings.keys()).collect();
@@ -78,7 +79,7 @@ impl Cluster {
     }
 }
 
-/// How a state was reached, the last move first.
+/// How a state was reached, most recent move first.
 #[derive(Debug)]
 #[allow(dead_code, reason = "it is printed where a check fails")]
 struct Story {
@@ -90,7 +91,7 @@ struct Story {
 struct Actor {
     guard: Guard,
     crashed: bool,
-    /// How often it may still be made to try again, so that the search ends.
+    /// How often this may still happen, so that the search ends.
     heartbeats: u8,
     lost_replies: u8,
 }
@@ -124,13 +125,13 @@ enum Move {
 const MOVES: [Move; 5] = [Move::Step, Move::StepWithoutReply, Move::Stop, Move::Heartbeat, Move::Crash];
 
 impl World {
-    /// The world after a move; `None` where it is impossible.
+    /// The world after a move; `None` if the move is impossible.
     fn after(&self, at: usize, what: Move) -> Option<World> {
         if !self.actors[at].runs() {
             return None;
         }
         let mut next = self.clone();
-        // Whoever lives goes on within the seconds that another one waits.
+        // Live actors proceed while another one waits for seconds.
         let settled = self.actors.iter().enumerate().all(|(n, a)| n == at || !a.runs() || a.guard.is_active());
         let actor = &mut next.actors[at];
         match what {
@@ -179,7 +180,7 @@ impl World {
     }
 }
 
-/// Runs one guard until it has nothing to do.
+/// Runs one guard until it has no command.
 fn run(guard: &mut Guard, cluster: &mut Cluster, now: &mut Time) {
     for _ in 0..200 {
         let Some(command) = guard.poll() else { return };
@@ -192,7 +193,7 @@ fn run(guard: &mut Guard, cluster: &mut Cluster, now: &mut Time) {
     panic!("no end: {guard:#?}");
 }
 
-/// Everybody stops here for ever; somebody comes and puts back.
+/// All actors stop here for ever, and a recovery starts.
 fn check_recoverable(world: &World, story: &Option<Rc<Story>>) {
     let mut cluster = world.cluster.clone();
     let mut guard = Guard::recover("later".into(), "x".into(), DEAD_AFTER, Changes::new());
@@ -203,8 +204,8 @@ fn check_recoverable(world: &World, story: &Option<Rc<Story>>) {
     cluster.check_as_before(story);
 }
 
-/// Goes through all states; returns how many there are. Where the loads that live are not `respected`, because somebody
-/// forces a recovery, only the end has to be right.
+/// Searches all states and returns their number. If `respected` is false, a forced recovery ignores
+/// live loads, so only the final state has to be right.
 fn search(start: World, crashes_allowed: usize, respected: bool) -> usize {
     let lost_replies: u8 = start.actors.iter().map(|a| a.lost_replies).sum();
     let (mut seen, mut clusters) = (BTreeSet::new(), BTreeSet::new());
@@ -214,14 +215,15 @@ fn search(start: World, crashes_allowed: usize, respected: bool) -> usize {
             continue;
         }
         assert!(seen.len() < 200_000, "the search does not end");
-        // Who comes later knows nothing but the cluster.
+        // A later recovery knows only the cluster.
         if respected && clusters.insert(hash(&world.cluster)) {
             world.cluster.check_written_down(&story);
             check_recoverable(&world, &story);
         }
         let crashes = world.actors.iter().filter(|a| a.crashed).count();
         let all_answered = world.actors.iter().map(|a| a.lost_replies).sum::<u8>() == lost_replies;
-        // A share of a load that crashed long ago, and that nobody has watched for long enough, is left to a recovery.
+        // The share of a load that crashed long ago is left to a recovery, unless it was observed
+        // for long enough.
         let left = world.cluster.lease.as_ref().is_some_and(|(lease, _)| lease.holders.keys().eq(["dead"]));
         if world.actors.iter().all(|a| !a.runs()) && crashes == 0 && all_answered && !left {
             world.cluster.check_as_before(&story);
@@ -265,7 +267,7 @@ fn one_load_with_lost_replies_stopped_anywhere() {
 
 #[test]
 fn two_loads_in_every_order_one_of_them_stopped_anywhere() {
-    // The second one is smaller and wants less: it must not end what the first one began.
+    // The second load is smaller and wants fewer changes. It must not undo those of the first one.
     for second in [LARGE_BYTES_MIN, LARGE_BYTES_MIN / 2] {
         let states = search(world([loader("a", LARGE_BYTES_MIN), loader("b", second)]), 1, true);
         assert!(states > 500, "{states}");
@@ -275,7 +277,7 @@ fn two_loads_in_every_order_one_of_them_stopped_anywhere() {
 #[test]
 fn a_load_and_a_recovery_beside_what_another_left() {
     let mut start = world([loader("a", LARGE_BYTES_MIN)]);
-    // Somebody has crashed in the middle.
+    // A load crashed midway.
     let mut dead = loader("dead", LARGE_BYTES_MIN).guard;
     run(&mut dead, &mut start.cluster, &mut start.now);
     assert!(dead.is_active() && start.cluster.settings[REFRESH] == "60s");
@@ -292,7 +294,8 @@ fn a_recovery_that_is_told_to_force_beside_a_load() {
     assert!(states > 100, "{states}");
 }
 
-/// Three loads and a recovery with heartbeats, lost replies and crashes, in random order: too many for a search.
+/// Three loads and a recovery with heartbeats, lost replies and crashes in random order: too many
+/// states for a search.
 #[test]
 fn crowds_in_random_order() {
     for seed in 0..300_u64 {

@@ -1,4 +1,4 @@
-//! The guard by example, one answer at a time.
+//! The guard by example, one reply at a time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn written(guard: &mut Guard) -> Lease {
     }
 }
 
-/// Joins where there was no lease and the settings are `set`; returns the lease.
+/// Joins without a lease, with the settings `set`. Returns the lease.
 fn join(guard: &mut Guard, set: &[(&str, &str)]) -> Lease {
     assert_eq!(guard.poll(), Some(Command::ReadLease));
     guard.handle(NOW, Reply::Lease(None));
@@ -58,7 +58,7 @@ fn join(guard: &mut Guard, set: &[(&str, &str)]) -> Lease {
     lease
 }
 
-/// After the settings the lease is looked at once more.
+/// The lease is read once more after the settings were changed.
 fn confirm(guard: &mut Guard, lease: &Lease) {
     assert_eq!(guard.poll(), Some(Command::ReadLease));
     guard.handle(NOW, Reply::Lease(Some((lease.clone(), version(1)))));
@@ -67,7 +67,7 @@ fn confirm(guard: &mut Guard, lease: &Lease) {
     assert!(guard.is_active());
 }
 
-/// Stops, and answers until the settings are asked for.
+/// Stops, and answers until the settings are requested.
 fn stop(guard: &mut Guard, lease: Lease) {
     guard.handle_stop();
     assert_eq!(guard.poll(), Some(Command::ReadLease));
@@ -158,7 +158,7 @@ fn a_guard_that_may_not_write_the_lease_changes_nothing() {
     written(&mut guard);
     guard.handle(NOW, Reply::Failed("forbidden".into()));
     assert_eq!(guard.poll(), Some(Command::ReadLease));
-    // Whether there is one or not, it has no changes.
+    // Whether the lease exists or not, it has no changes.
     guard.handle(NOW, Reply::Failed("no shard".into()));
     assert_eq!((guard.outcome(), guard.problem()), (Some(&Outcome::Nothing), Some("forbidden")));
 }
@@ -177,7 +177,7 @@ fn live_holders_keep_the_lease_and_dead_ones_do_not() {
         guard.handle(NOW, Reply::Lease(Some((lease(&["b"]), version(0)))));
         guard.poll();
         guard.handle(NOW, settings(&[(REFRESH, "60s")]));
-        // Nothing to change any more, but a share to take.
+        // No setting has to be changed, but a share is taken.
         assert_eq!(written(&mut guard).holders.len(), 2);
         guard.handle(NOW, Reply::Written(version(1)));
         assert!(guard.is_active());
@@ -204,7 +204,7 @@ fn a_lease_that_was_deleted_by_hand_does_not_lose_the_originals() {
     put(&mut guard);
     guard.handle(NOW, Reply::Put);
     confirm(&mut guard, &lease);
-    // A heartbeat finds no lease: it is taken again, with what was there before us.
+    // A heartbeat finds no lease. The guard takes it again, with the originals.
     guard.handle_heartbeat();
     guard.poll();
     guard.handle(NOW, Reply::Lease(None));
@@ -215,7 +215,7 @@ fn a_lease_that_was_deleted_by_hand_does_not_lose_the_originals() {
     assert_eq!(written(&mut guard).changes[REFRESH].original.as_deref(), Some("5s"));
     guard.handle(NOW, Reply::Written(version(6)));
     assert!(guard.is_active());
-    // Deleted once more, and now the load ends.
+    // The lease is deleted once more, and the load ends.
     guard.handle_stop();
     guard.poll();
     guard.handle(NOW, Reply::Lease(None));

@@ -1,6 +1,6 @@
-//! Setting encoding and setting compression bring most: batches of the one and the other are sent in turn, and what brings more accepted bytes of
-//! source per second stays. Nothing is taken for granted: the same link, cluster and documents decide differently from job to job, and from hour
-//! to hour.
+//! The tuner of the body format. It sends batches in two formats in turn and keeps the one with
+//! more accepted source bytes per second. The same link, cluster and documents decide differently
+//! from job to job and from hour to hour, so nothing is assumed.
 
 mod arm;
 #[cfg(test)]
@@ -18,61 +18,67 @@ use crate::time::Time;
 use arm::{Arm, Measured};
 use watch::Watch;
 
-/// What may be chosen. What is not is fixed.
+/// The formats that the tuner may choose. Everything else is fixed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BodyFormatChoices {
-    /// SMILE may take the place of JSON. It has to be clearly better: what is kept as SMILE is transcoded whenever it is read as JSON.
+    /// SMILE may replace JSON. It has to be clearly better, because documents stored as SMILE are
+    /// transcoded whenever they are read as JSON.
     pub smile: bool,
-    /// Bodies may be compressed, with this level.
+    /// Bodies may be compressed with this level.
     pub gzip: Option<GzipLevel>,
 }
 
-/// What SMILE has to bring, as a factor.
+/// The gain that SMILE has to bring, as a factor.
 const SMILE_WORTH: f64 = 1.05;
-/// What compression has to bring.
+/// The gain that compression has to bring.
 const GZIP_WORTH: f64 = 1.03;
-/// What plain JSON has to bring to come back: a little less than what took its place.
+/// The gain for a return to plain JSON: a little less than its replacement.
 const BACK_WORTH: f64 = 0.98;
-/// What a single comparison may decide, as a factor: a slow link is told by less than a second, and a swing of a server that warms up or merges
-/// is not taken for a gain, setting would stay for a minute.
+/// The gain that a single comparison can prove, as a factor. A slow link shows in less than a
+/// second. Variation of a server that warms up or merges must not count as a gain, because the
+/// choice lasts for a minute.
 const AT_ONCE: f64 = 2.0;
-/// Within this part of the same rate the client's work decides.
+/// Above this part of the same rate, the client's processor time decides.
 const TIE: f64 = 0.97;
-/// So much less work for each byte is worth a change.
+/// Less processor time for each byte, by this factor, is worth a change.
 const LESS_WORK: f64 = 0.85;
 
-/// The first comparison waits until the batch tuner holds still, at most so long, and at least until it is a small part of the load: it takes 10 to 20 s,
-/// half of them in a form that is most often worse, and shorter loads do not live to get that back (measured: DESIGN.md). A slow link does not wait.
+/// The first comparison waits until the batch tuner is stable, for at most `FIRST_MAX`, and until
+/// the comparison is a small part of the load. It takes 10 to 20 s, half of them in a format that
+/// is usually worse; shorter loads do not regain that (measured: DESIGN.md). A slow link does not
+/// wait.
 const FIRST_MAX: Duration = Duration::from_secs(90);
 const FIRST_MIN: Duration = Duration::from_secs(60);
-/// The pause after a comparison that changed nothing; doubled each time.
+/// The pause after a comparison without a change; doubled each time.
 const PAUSE_MIN: Duration = Duration::from_secs(60);
 const PAUSE_MAX: Duration = Duration::from_secs(900);
-/// After one that could not be finished, and between two comparisons.
+/// The pause after a comparison that could not be finished, and between two comparisons.
 const PAUSE_SHORT: Duration = Duration::from_secs(5);
-/// See the module's text. A state machine without a clock: the same calls give the same choices.
+
+/// Chooses the body format by comparisons. A state machine without a clock: equal calls give equal
+/// choices.
 #[derive(Debug)]
 pub struct BodyFormatTuner {
-    /// How requests are sent now.
+    /// The current format.
     format: BodyFormat,
-    /// What has proved best so far.
+    /// The best format so far.
     steady: BodyFormat,
     gzip: Option<Knob>,
     smile: Option<Knob>,
     level: GzipLevel,
     trial: Option<Trial>,
     probe: Probe,
-    /// Since when requests are sent.
+    /// When sending started.
     began: Option<Time>,
     watch: Watch,
-    /// The client's CPU time as it was last told.
+    /// The client's processor time at the last report.
     cpu: Duration,
     changes: VecDeque<BodyFormatChange>,
-    /// What is so without a comparison.
+    /// The reasons for what is fixed.
     fixed_why: String,
 }
 
-/// Something that may be one way or the other.
+/// A setting that can be changed either way.
 #[derive(Clone, Debug)]
 struct Knob {
     next: Time,
@@ -80,7 +86,8 @@ struct Knob {
     evidence: Option<String>,
 }
 
-/// Whether it is known what the server takes. It is asked when that matters, so that a short load asks nothing.
+/// Whether it is known what the server accepts. The server is asked only when it matters, so a
+/// short load does not ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Probe {
     NotYet,
@@ -101,7 +108,7 @@ struct Trial {
     other: BodyFormat,
     pairs: Pairs,
     arm: Arm,
-    /// CPU seconds and bytes of either arm.
+    /// Processor seconds and bytes of each arm.
     work: [(f64, f64); 2],
 }
 
@@ -122,7 +129,7 @@ impl Knob {
 }
 
 impl BodyFormatTuner {
-    /// Begins with `start` and tries what `knobs` allow. `why`: what is to be said of what is fixed.
+    /// Starts with `start` and compares what `choices` allow. `why`: the reason for what is fixed.
     pub fn new(start: BodyFormat, choices: BodyFormatChoices, why: impl Into<String>) -> Self {
         BodyFormatTuner {
             format: start,
@@ -140,27 +147,28 @@ impl BodyFormatTuner {
         }
     }
 
-    /// How requests are to be sent now.
+    /// The current format.
     pub fn format(&self) -> BodyFormat {
         self.format
     }
 
-    /// What has proved best so far: how requests are sent when nothing is compared.
+    /// The best format so far, used when nothing is compared.
     pub fn steady(&self) -> BodyFormat {
         self.steady
     }
 
-    /// Whether something is compared: nothing else should be changed meanwhile.
+    /// Whether a comparison is in progress. Nothing else should change then.
     pub fn is_trying(&self) -> bool {
         self.trial.is_some()
     }
 
-    /// The CPU time that this process has taken so far.
+    /// The processor time of this process so far.
     pub fn handle_cpu(&mut self, total: Duration) {
         self.cpu = total;
     }
 
-    /// Learns from an attempt that was sent as `format`. `settled`: nothing else is being tried.
+    /// Takes an attempt that was sent in this format. `settled`: no other experiment is in
+    /// progress.
     pub fn handle_sample(&mut self, now: Time, sample: &Sample, format: BodyFormat, settled: bool) {
         if self.gzip.is_none() && self.smile.is_none() {
             return;
@@ -185,7 +193,8 @@ impl BodyFormatTuner {
             return;
         }
         if let Some((rate, error)) = self.watch.rate(now).filter(|_| slow) {
-            // Nothing helps more, and every request takes long: what was seen so far is the first window.
+            // Nothing else helps as much, and every request takes long. The observations so far are
+            // the first window.
             self.begin(now, Setting::Gzip);
             return self.judge(now, Measured { rate, error, cpu_seconds: 0.0, bytes: 0.0 }, sample);
         }
@@ -194,7 +203,7 @@ impl BodyFormatTuner {
         }
     }
 
-    /// What is to be asked of the server now: whether it takes SMILE, and whether it takes gzip.
+    /// The next question to the server: whether it accepts SMILE, and whether it accepts gzip.
     pub fn poll_probe(&mut self) -> Option<BodyFormatChoices> {
         if self.probe != Probe::Wanted {
             return None;
@@ -203,7 +212,7 @@ impl BodyFormatTuner {
         Some(BodyFormatChoices { smile: self.smile.is_some(), gzip: self.gzip.as_ref().map(|_| self.level) })
     }
 
-    /// What the server takes, or why not.
+    /// Whether the server accepts SMILE and gzip; if not, the reason.
     pub fn handle_probe(&mut self, smile: Result<(), String>, gzip: Result<(), String>) {
         self.probe = Probe::Done;
         for (knob, name, answer) in [(&mut self.smile, "smile", smile), (&mut self.gzip, "gzip", gzip)] {
@@ -215,14 +224,14 @@ impl BodyFormatTuner {
         }
     }
 
-    /// Nothing was sent for a while until now, on purpose.
+    /// Nothing was sent for a while on purpose.
     pub fn handle_break(&mut self, now: Time) {
         self.break_off(now);
         self.watch.handle_break(now);
     }
 
-    /// The server does not take requests of this form, and why: they are sent no more. The encoding is given up first, because a compressed body
-    /// that cannot be read is refused by whatever reads it.
+    /// The server does not accept this format, with the reason. It is not used any more. The
+    /// encoding is given up first: an unreadable compressed body is refused by whatever reads it.
     pub fn forbid(&mut self, now: Time, format: BodyFormat, why: &str) {
         let from = self.format;
         match (format.encoding, format.compression) {
@@ -239,12 +248,12 @@ impl BodyFormatTuner {
         }
     }
 
-    /// The next change that was made and not told yet.
+    /// The next change that was not reported yet.
     pub fn poll_change(&mut self) -> Option<BodyFormatChange> {
         self.changes.pop_front()
     }
 
-    /// What the choice is based on, in words a person can read.
+    /// The reason for the choice, in words.
     pub fn why(&self) -> String {
         let evidence = |knob: &Option<Knob>| knob.as_ref().and_then(|knob| knob.evidence.clone());
         let fixed = (!self.fixed_why.is_empty()).then(|| self.fixed_why.clone());
@@ -255,7 +264,7 @@ impl BodyFormatTuner {
         }
     }
 
-    /// Keeps an eye on the rate, and tries everything anew where it has changed.
+    /// Watches the rate, and repeats comparisons when it has changed.
     fn watch(&mut self, now: Time, sample: &Sample) {
         if self.watch.has_changed(now, sample) {
             for knob in [&mut self.gzip, &mut self.smile].into_iter().flatten().filter(|knob| knob.evidence.is_some()) {
@@ -295,7 +304,7 @@ impl BodyFormatTuner {
                 Encoding::Smile => (BodyFormat { encoding: Encoding::Json, ..self.steady }, BACK_WORTH),
             },
         };
-        // What steady is what is under way already.
+        // Requests in flight already have the current format.
         let arm = Arm::measuring(self.steady, now, self.cpu);
         self.trial = Some(Trial { setting, other, pairs: Pairs::careful(worth, AT_ONCE), arm, work: [(0.0, 0.0); 2] });
     }
@@ -309,13 +318,13 @@ impl BodyFormatTuner {
         let Some(measured) = trial.arm.handle(now, sample, format, self.cpu) else { return };
         match measured {
             Ok(measured) => self.judge(now, measured, sample),
-            // The source is the limit only because the other form is so much faster.
+            // The source became the limit only because the other format is so much faster.
             Err(at_least) if trial.pairs.is_clear(at_least.rate, at_least.error) => self.judge(now, at_least, sample),
             Err(_) => self.break_off(now),
         }
     }
 
-    /// Takes what an arm came to, and goes on with the other one, or ends the comparison.
+    /// Takes the result of an arm. Continues with the other arm, or ends the comparison.
     fn judge(&mut self, now: Time, measured: Measured, sample: &Sample) {
         let Some(trial) = &mut self.trial else { return };
         let other = usize::from(trial.pairs.is_other());
@@ -341,7 +350,7 @@ impl BodyFormatTuner {
             (Some(steady), Some(other)) => other < LESS_WORK * steady,
             _ => false,
         };
-        // SMILE costs whoever reads the documents later, setting no measurement here sees.
+        // SMILE costs readers of the documents later, which no measurement of a load shows.
         let to_smile = trial.setting == Setting::Smile && trial.other.encoding == Encoding::Smile;
         let tie = !better && gain > TIE && less_work && !to_smile;
         let percent = (gain - 1.0) * 100.0;
@@ -389,7 +398,8 @@ impl BodyFormatTuner {
     }
 }
 
-/// Whether a window says enough: two rounds of what is under way, or, where requests take long, at least two after `long`.
+/// Whether a window is sufficient: two rounds of the requests in flight, or, where requests take
+/// long, two requests after `long`.
 fn is_complete(window: &Window, now: Time, sample: &Sample, long: Duration) -> bool {
     let lasted = now.since(window.from());
     let rounds = window.samples() >= (2 * sample.in_flight).max(4) && lasted >= Duration::from_millis(500);

@@ -1,4 +1,5 @@
-//! The rules of the tuner by example, on a cluster of a few lines. How it does on clusters worth the name is judged by the simulator.
+//! The rules of the tuner by example, on a small model of a cluster. The simulator judges it on
+//! realistic clusters.
 
 mod model;
 
@@ -28,7 +29,7 @@ fn model(cluster: &Cluster) -> Model {
     Model::new(cluster.clone(), vec![auto()])
 }
 
-/// Mebibytes a second of the best of a grid of fixed plans.
+/// The rate of the best fixed plan of a grid, MiB/s.
 fn best_fixed(cluster: &Cluster) -> f64 {
     best_of(cluster, &[1, 2, 4, 8, 16, 32, 64, 128])
 }
@@ -44,7 +45,7 @@ fn best_of(cluster: &Cluster, in_flight: &[u32]) -> f64 {
     rates.fold(0.0, f64::max)
 }
 
-/// After 10 s, of the best fixed plan.
+/// The rate after 10 s, as a part of the best fixed plan's.
 fn steady(cluster: &Cluster) -> f64 {
     let mut model = model(cluster);
     model.run_until(10.0);
@@ -83,7 +84,8 @@ fn a_thin_line_is_not_flooded() {
 
 #[test]
 fn what_the_first_bodies_take_is_not_what_bodies_take() {
-    // As those that bring an index its mapping; a slow link makes all of them slow.
+    // The first bodies are slow if they bring an index its mapping. A slow link makes all bodies
+    // slow.
     let size = |cluster: Cluster, seconds: f64| {
         let mut model = model(&cluster);
         model.run_until(seconds);
@@ -156,7 +158,7 @@ fn the_end_of_a_source_is_not_what_a_plan_is_based_on() {
 
 #[test]
 fn a_source_that_pauses_is_no_cluster_that_stalls() {
-    // A batch every 2 s, and then as many as are wanted.
+    // A batch every 2 s, then unlimited.
     let mut model = Model::new(Cluster { source: 2.0, ..Cluster::default() }, vec![auto()]);
     model.run_until(60.0);
     model.cluster.source = 0.0;
@@ -296,7 +298,7 @@ fn gentle_keeps_the_wall_time_low() {
     let tuner = GentleTuner::new(bounds(), Gentle::default());
     let mut model = Model::new(Cluster { noise: 0.0, ..Cluster::default() }, vec![Box::new(tuner)]);
     model.run_until(60.0);
-    // Four threads: more than five requests would queue for longer than was allowed.
+    // There are four threads. More than five requests would queue longer than allowed.
     let in_flight = model.loaders[0].tuner.plan().in_flight;
     assert!((2..=5).contains(&in_flight), "{}", model.loaders[0].tuner.why());
 }
@@ -374,7 +376,8 @@ fn sample() -> impl Strategy<Value = (u64, Sample)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever is reported, in whatever order: plans stay within the bounds, and the same calls give the same plans.
+    /// For any reports in any order: plans stay within the bounds, and equal calls give equal
+    /// plans.
     #[test]
     fn plans_stay_within_the_bounds(samples in prop::collection::vec(sample(), 1..400), gentle in any::<bool>()) {
         let bounds = Bounds { batch_bytes: (1 << 16, 1 << 25), batch_docs: 9, in_flight: (2, 60), memory: 1 << 27 };

@@ -1,5 +1,5 @@
-//! An index that acknowledges before it syncs, whose shards start again at any moment and lose what was not flushed, and a loader that
-//! is killed now and then besides.
+//! An index that acknowledges before it syncs. Its shards restart at any time and lose what was not
+//! flushed, and the loader is killed now and then.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ impl Shaky {
         PrimaryTerms { index: "x".into(), uuid: "u".into(), terms: self.terms.clone() }
     }
 
-    /// What was not flushed is lost, unless another copy takes over.
+    /// Loses what was not flushed, unless another copy takes over.
     fn crash(&mut self, shard: usize, loses: bool) {
         self.terms[shard] += 1;
         if loses {
@@ -45,13 +45,13 @@ impl Shaky {
     }
 }
 
-/// The number of a document in its source, which its content has.
+/// The document's number in the source, which is part of its content.
 fn number(text: &str) -> u64 {
     let rest = text.split("\"n\":").nth(1).unwrap();
     rest.split(',').next().unwrap().parse().unwrap()
 }
 
-/// What may still happen, so many times each.
+/// The events that may still occur, with their numbers.
 #[derive(Clone, Copy, Debug)]
 struct Mishaps {
     crashes: u32,
@@ -94,7 +94,7 @@ impl Chaos<'_> {
         (self.seed >> 33) % n
     }
 
-    /// Until all is done, through as many lives as it takes.
+    /// Runs until all is done, with as many restarts as necessary.
     fn run(&mut self) -> Flow {
         loop {
             if let Some(flow) = self.live() {
@@ -221,14 +221,14 @@ impl Chaos<'_> {
         *flushing = Some((request, next));
     }
 
-    /// Whatever is settled is on the disk, or is a dead letter.
+    /// Every settled document is on disk or a dead letter.
     fn check(&self, flow: &Flow) {
         let checkpoint = flow.ledger.checkpoint();
         let settled = checkpoint.iter().flat_map(|p| p.settled.iter()).flat_map(|(first, end)| first..end);
         let on_disk: BTreeSet<u64> = self.server.disk.values().map(|text| number(text)).collect();
         for doc in settled.filter(|&doc| self.words[doc as usize] == "good") {
             match &self.ids {
-                // One with the same id that came later may have replaced it.
+                // A later document with the same id may have replaced it.
                 Some(ids) => {
                     let there = self.server.disk.get(&ids[doc as usize]).map(|text| number(text));
                     assert!(there.is_some_and(|there| there >= doc), "{doc} is settled, and {there:?} is on disk");
@@ -284,7 +284,7 @@ proptest! {
         prop_assert_eq!(flow.buffered, 0);
         let good = || (0..ids.len()).filter(|&n| words[n] == "good");
         prop_assert_eq!(counts.docs_dead_lettered, (ids.len() - good().count()) as u64);
-        // Even now nothing can be lost any more.
+        // Nothing can be lost any more.
         chaos.server.crash(0, true);
         chaos.server.crash(1, true);
         let there = &chaos.server.now.documents;
@@ -306,7 +306,7 @@ proptest! {
     }
 }
 
-/// Documents that were acknowledged, and the flush that was asked for then.
+/// A flow with acknowledged documents, and the flush that it requested.
 fn acknowledged(n: usize) -> (Flow, u64, Shaky) {
     let (ids, words) = good(n);
     let encoder = Encoder::new(operations(Action::Index, true));

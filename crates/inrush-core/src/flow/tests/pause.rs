@@ -1,4 +1,4 @@
-//! Pauses by hand and because of the cluster.
+//! Pauses by request and because of the cluster.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn at(seconds: u64) -> Time {
     Time::from_start(Duration::from_secs(seconds))
 }
 
-/// A flow of eight documents, two a request, two requests at once, and what it sends at the beginning.
+/// A flow of eight documents with two a request and two requests at once, and its first requests.
 fn started(config: FlowConfig) -> (Flow, Vec<Request>) {
     let (ids, words) = good(8);
     let encoder = Encoder::new(operations(Action::Index, true));
@@ -45,7 +45,7 @@ fn a_requested_pause_lets_requests_in_flight_end_and_has_no_limit() {
     flow.handle_pause_request(at(2), true);
     answer(&mut flow, at(3), &requests[0], Fault::None);
     answer(&mut flow, at(3), &requests[1], Fault::Refused(503));
-    // A day: longer than a batch is tried again, and than a pause may last.
+    // A day: longer than a batch is retried, and longer than other pauses may last.
     for now in [at(3), at(600), at(86_400)] {
         assert!(sent(&mut flow, now).is_empty() && flow.poll_timeout().is_none());
     }
@@ -77,7 +77,7 @@ fn a_pause_spends_no_retries() {
     flow.handle_cluster_pause(at(50), None);
     assert!(sent(&mut flow, at(5000)).is_empty(), "it is still held by hand");
     flow.handle_pause_request(at(10_000), false);
-    // Tried for the second time, though far more time than --retry-for has passed.
+    // The second try, although much more than the retry time has passed.
     let again = sent(&mut flow, at(10_000));
     assert_eq!(again.len(), 2);
     answer(&mut flow, at(10_000), &again[0], Fault::Refused(503));

@@ -1,18 +1,18 @@
-//! Loads that are cut off at any moment, as often as the test likes, and go on from what was on disk then.
+//! Loads that are interrupted at any time, any number of times, and resume from the disk.
 
 use super::*;
 use crate::checkpoint::Checkpoint;
 
-/// What survives a crash.
+/// The state that survives a crash.
 #[derive(Default)]
 struct World {
     cluster: Cluster,
-    /// The checkpoint, and how many dead letters were written before it.
+    /// The checkpoint, and the number of dead letters written before it.
     disk: Option<(String, usize)>,
     letters: Vec<DeadLetter>,
 }
 
-/// How a life of the loader ends.
+/// How one run of the loader ends.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Crash { after: u32 },
@@ -29,7 +29,7 @@ struct Job<'a> {
     format: BodyFormat,
 }
 
-/// A checkpoint under way to the disk.
+/// A checkpoint on its way to the disk.
 struct Writing {
     checkpoint: Checkpoint,
     letters: usize,
@@ -45,7 +45,7 @@ impl World {
         self.disk = Some((serde_json::to_string(checkpoint).unwrap(), letters));
     }
 
-    /// One life; the flow at its end, but after a crash.
+    /// One run. Returns the flow at its end, unless it crashed.
     fn live(
         &mut self,
         job: &Job<'_>,

@@ -1,4 +1,5 @@
-//! Little under way for a moment: how long a request takes without a queue of ours, and how much of the queue is ours.
+//! Measuring the unloaded wall time: few requests in flight for a moment show how long a request
+//! takes without a queue, and how much of the queue is the load's own.
 
 use std::time::Duration;
 
@@ -7,12 +8,14 @@ use super::super::window::Window;
 use super::{AutoTuner, CHANGE_PAUSE, Cause, Phase};
 use crate::time::Time;
 
-/// Measuring the unloaded wall time costs two or three wall times at three quarters of the rate: it is done no more often than this.
+/// A measurement costs two or three wall times at three quarters of the rate, so it is repeated at
+/// most once in this number of wall times.
 const DRAIN_EVERY_WALLS: f64 = 30.0;
-/// Where little under way takes as long as this part of what it takes with much, nothing of ours queued.
+/// If the wall time with few requests is above this part of the loaded one, the load has no queue
+/// of its own.
 const NO_QUEUE: f64 = 0.88;
 const SURELY_NO_QUEUE: f64 = 0.93;
-/// Where it takes less than this part, the queue was mostly ours.
+/// If it is below this part, the queue was mostly the load's own.
 const OWN_QUEUE: f64 = 0.7;
 
 impl AutoTuner {
@@ -23,7 +26,7 @@ impl AutoTuner {
         self.drain.later(now);
         self.drain.next = self.drain.next.max(now + Duration::from_secs_f64(DRAIN_EVERY_WALLS * loaded));
         if little == back {
-            // With one request nothing of ours queues.
+            // A single request does not queue behind others of this load.
             if let Some(delay) = self.delay.as_mut().filter(|_| back.in_flight == 1) {
                 delay.measured(loaded, self.body);
             }
@@ -47,7 +50,7 @@ impl AutoTuner {
             return self.decide(now, back, "nothing was accepted".to_owned());
         }
         let Some(delay) = &mut self.delay else { return };
-        // Where little under way takes as long as much, the time is spent in no queue of ours.
+        // If few requests take as long as many, the time is not spent in a queue of this load.
         let part = if matches!(cause, Cause::Due) { SURELY_NO_QUEUE } else { NO_QUEUE };
         let no_queue = wall > part * loaded;
         let unloaded = delay.unloaded(body);
@@ -56,7 +59,7 @@ impl AutoTuner {
             self.change_pause = CHANGE_PAUSE;
         }
         if no_queue {
-            // Unless it is very clear, step by step.
+            // Step by step, unless the result is very clear.
             let at_most = if wall > SURELY_NO_QUEUE * loaded { f64::INFINITY } else { 2.0 * unloaded };
             delay.measured(wall.min(at_most), body);
             self.share = 1.0;
@@ -68,9 +71,10 @@ impl AutoTuner {
             if wall < 1.3 * unloaded {
                 delay.measured(wall, body);
             }
-            // Alone, the time falls to the unloaded one and no further, which makes the share seem a little smaller than it is.
+            // Without other loaders the time falls to the unloaded one and no further, so the share
+            // seems slightly too small.
             let share = ((1.0 - wall / loaded) / (1.0 - left) / 0.85).clamp(0.15, 1.0);
-            // One measurement among many servers' hiccups is no proof of others.
+            // One measurement, among hiccups of many servers, does not prove that there are others.
             self.share = (self.share * share).sqrt();
         }
         self.decide(now, back, format!("{:.0} ms with {} under way", wall * 1e3, self.plan.in_flight));

@@ -1,4 +1,5 @@
-//! One arm of a comparison: from the change to its first requests back, and from there to a rate.
+//! One arm of a comparison: from the change of format to its first answers, and from there to a
+//! rate.
 
 use std::time::Duration;
 
@@ -8,20 +9,21 @@ use super::is_complete;
 use crate::body_format::BodyFormat;
 use crate::time::Time;
 
-/// Nothing comes in the form that is wanted for so long, and longer than so many requests take: the comparison is broken off.
+/// If no answer in the new format comes for this time, and for this number of wall times, the
+/// comparison is abandoned.
 const OVERDUE: Duration = Duration::from_secs(10);
 const OVERDUE_WALLS: u32 = 6;
 
-/// What an arm came to.
+/// The result of an arm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
-    /// Accepted bytes of source per second.
+    /// Accepted source bytes per second.
     pub(super) rate: f64,
-    /// Its standard error, as a part of it.
+    /// The standard error of the rate, as a part of it.
     pub(super) error: f64,
-    /// Work of the client.
+    /// Processor time of the client.
     pub(super) cpu_seconds: f64,
-    /// What was accepted meanwhile, bytes of source.
+    /// Source bytes accepted meanwhile.
     pub(super) bytes: f64,
 }
 
@@ -35,11 +37,11 @@ pub(super) struct Arm {
 
 #[derive(Debug)]
 enum State {
-    /// Requests of the other arm come back first.
+    /// Requests of the other arm return first.
     Settling {
-        /// How many may still be under way.
+        /// How many of them may still be in flight.
         others: u32,
-        /// When the first one of this arm came back.
+        /// When the first request of this arm returned.
         first_back: Option<Time>,
     },
     Measuring {
@@ -49,23 +51,24 @@ enum State {
 }
 
 impl Arm {
-    /// From a change at `now` on; `last` was the last attempt before it.
+    /// An arm from a change at `now` on. `last` was the last attempt before it.
     pub(super) fn new(format: BodyFormat, now: Time, last: &Sample) -> Self {
         let state = State::Settling { others: last.in_flight.saturating_sub(1), first_back: None };
         Arm { format, since: now, wall: last.wall, state }
     }
 
-    /// Where nothing changes: what is under way is of this arm.
+    /// An arm without a change: requests in flight belong to it.
     pub(super) fn measuring(format: BodyFormat, now: Time, cpu: Duration) -> Self {
         Arm { format, since: now, wall: Duration::ZERO, state: State::Measuring { window: Window::new(now), cpu } }
     }
 
-    /// Whether nothing came of it for too long.
+    /// Whether the arm has waited too long for its first answers.
     pub(super) fn is_overdue(&self, now: Time) -> bool {
         matches!(self.state, State::Settling { .. }) && now.since(self.since) > OVERDUE.max(self.wall * OVERDUE_WALLS)
     }
 
-    /// Takes an attempt. Returns the rate once it is known; as an error where the source was the limit: it is at least so much then.
+    /// Takes an attempt. Returns the rate once it is known; as an error if the source was the
+    /// limit, and the rate is a lower bound.
     pub(super) fn handle(
         &mut self,
         now: Time,
@@ -79,7 +82,8 @@ impl Arm {
                     *others = others.saturating_sub(u32::from(sample.sent < self.since));
                     return None;
                 }
-                // A straggler is not waited for: when two requests that followed each other have come back, it is over.
+                // A straggler is not awaited: the transition ends when two successive requests have
+                // returned.
                 let followed = first_back.is_some_and(|first| sample.sent >= first);
                 first_back.get_or_insert(now);
                 if *others == 0 || followed {
@@ -92,7 +96,8 @@ impl Arm {
                     return None;
                 }
                 let limited = window.source_was_the_limit();
-                // Both arms have the same shape, so that nothing speaks against Little's law, and few requests in bursts do not make it coarse.
+                // Both arms have the same shape, so Little's law applies, and bursts of few
+                // requests do not make the rate coarse.
                 let rate = if limited { window.completed_rate(now) } else { window.rate() };
                 let bytes = rate * now.since(window.from()).as_secs_f64();
                 let cpu_seconds = cpu.saturating_sub(*before).as_secs_f64();

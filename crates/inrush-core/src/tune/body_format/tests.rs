@@ -1,4 +1,4 @@
-//! The choice of encoding and compression, on a link and a server of a few lines, in virtual time.
+//! The body format tuner on a small model of a link and a server, in virtual time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,25 +6,25 @@ use super::*;
 use crate::tune::Outcome;
 
 const BATCH: u64 = 1 << 20;
-/// What gzip makes of it.
+/// The compression ratio of gzip.
 const RATIO: f64 = 7.0;
 const SMILE_SIZE: f64 = 0.82;
 
-/// What takes time: a link and a server, one after the other.
+/// A link and a server, one after the other.
 #[derive(Clone, Copy, Debug)]
 struct World {
     /// Bytes a second.
     link: f64,
     /// Bytes of JSON a second.
     server: f64,
-    /// How many times as fast the server reads SMILE.
+    /// The server's speed with SMILE, as a factor.
     smile: f64,
-    /// The same of gzip.
+    /// The server's speed with gzip, as a factor.
     gzip: f64,
     in_flight: u32,
-    /// The source is slower than all of them.
+    /// The source is slower than link and server.
     source_limited: bool,
-    /// The source is slower than a compressed body, only.
+    /// The source is slower than compressed bodies only.
     gzip_outruns_the_source: bool,
 }
 
@@ -47,7 +47,7 @@ struct Load {
     cpu: f64,
     /// By their end, in microseconds.
     in_flight: BTreeMap<(u64, u64), (f64, BodyFormat, f64)>,
-    /// Read ahead in an earlier form.
+    /// Batches that were read in an earlier encoding.
     encodings: VecDeque<Encoding>,
     sent: u64,
     accepted: f64,
@@ -151,10 +151,10 @@ fn a_slow_link_gets_gzip_within_seconds() {
         let mut load = Load::new(all(), world);
         load.run(10.0 + f64::from(in_flight));
         assert!(load.steady().ends_with("gzip:1"), "{in_flight}: {:?} {}", load.changes, load.tuner.why());
-        // What was sent before has to get through the link first.
+        // Requests that were sent before have to pass the link first.
         let waits = f64::from(in_flight) * BATCH as f64 / world.link;
         assert!(load.changes[0].0 < 3.0 + 2.5 * waits, "{in_flight}: {:?}", load.changes);
-        // No more than the ratio of the two, whatever the window that it is compared with.
+        // At most the ratio of the two rates, whatever the window of comparison.
         let why = load.tuner.why();
         let gain = why
             .strip_prefix("gzip:1 brought +")
@@ -193,7 +193,7 @@ fn smile_is_taken_where_it_is_clearly_faster() {
     assert_eq!((load.steady().as_str(), load.tuner.is_trying()), ("json", false));
     load.run(60.0);
     assert_eq!(load.steady(), "smile", "{:?}", load.tuner.why());
-    // And given up where it is no longer.
+    // And given up when it is no longer faster.
     load.world.smile = 0.8;
     load.run(300.0);
     assert_eq!(load.steady(), "json", "{:?}", load.changes);
@@ -218,7 +218,7 @@ fn equal_forms_are_chosen_by_the_work_they_make() {
     let mut load = Load::new(all(), World { link: 2.5e6, ..world });
     load.run(30.0);
     assert!(load.steady().ends_with("gzip:1"));
-    // As fast either way now, and compressing is work.
+    // Both are equally fast now, and compression takes work.
     load.world = world;
     load.run(200.0);
     assert_eq!(load.tuner.steady().compression, Compression::None, "{}", load.tuner.why());

@@ -1,4 +1,4 @@
-//! What is usual while nothing is compared.
+//! The usual rate while nothing is compared.
 
 use std::time::Duration;
 
@@ -7,12 +7,14 @@ use super::super::{Outcome, Sample};
 use super::is_complete;
 use crate::time::Time;
 
-/// A rate that differs from the usual one by this factor, twice in a row, says that conditions have changed.
+/// A rate that differs from the usual one by this factor, twice in a row, shows that conditions
+/// have changed.
 const CHANGED: f64 = 1.7;
-/// A request that is longer than this under way outside of the server, seconds, and for most of its time, waits for the link.
+/// A request that spends more than this time outside the server, seconds, and most of its time,
+/// waits for the link.
 const SLOW_LINK_SECONDS: f64 = 0.2;
-/// The same while the batch tuner has not settled: a way that is only long delays its few small requests of the start as much in any form, and it holds
-/// still while forms are compared.
+/// The same while the batch tuner is not stable. A long distance delays the few small requests of
+/// the start equally in any format, and the batch tuner stands still during a comparison.
 const SLOW_LINK_SECONDS_AT_START: f64 = 1.0;
 const SLOW_LINK_PART: f64 = 0.7;
 
@@ -20,13 +22,13 @@ const SLOW_LINK_PART: f64 = 0.7;
 #[derive(Debug)]
 pub(super) struct Watch {
     window: Window,
-    /// Whether something was sent since.
+    /// Whether anything was sent since then.
     begun: bool,
     usual: Option<f64>,
-    /// What was accepted per second in the last whole window, bytes.
+    /// Bytes accepted per second in the last complete window.
     last: Option<f64>,
     unusual: u32,
-    /// Time outside of the server and in all, seconds, and of how many requests.
+    /// Time outside the server and in total, seconds, and the number of requests.
     outside: f64,
     wall: f64,
     requests: u32,
@@ -38,7 +40,7 @@ impl Watch {
         Watch { window, begun: false, usual: None, last: None, unusual: 0, outside: 0.0, wall: 0.0, requests: 0 }
     }
 
-    /// Takes an attempt. Whether the rate is another one than usual now.
+    /// Takes an attempt. Returns whether the rate has changed.
     pub(super) fn has_changed(&mut self, now: Time, sample: &Sample) -> bool {
         if !std::mem::replace(&mut self.begun, true) {
             self.window = Window::new(sample.sent);
@@ -71,14 +73,15 @@ impl Watch {
         changed
     }
 
-    /// Accepted bytes per second of this window, or of the last one where this one has hardly begun, and about the standard error as a part of
-    /// it. Requests are counted, because those that were sent first have not waited for as many others as Little's law would have it.
+    /// Accepted bytes per second of this window, or of the last one if this one has hardly started,
+    /// with the approximate standard error as a part of it. Requests are counted: the first ones
+    /// have not waited for as many others as Little's law assumes.
     pub(super) fn rate(&self, now: Time) -> Option<(f64, f64)> {
         let this = (self.window.samples() >= 2).then(|| self.window.completed_rate(now));
         this.or(self.last).map(|rate| (rate, self.window.error().max(0.1)))
     }
 
-    /// Whether requests spend nearly all of their time on the way to the server.
+    /// Whether requests spend most of their time on the way to the server.
     pub(super) fn waits_for_link(&self, settled: bool) -> bool {
         let least = if settled { SLOW_LINK_SECONDS } else { SLOW_LINK_SECONDS_AT_START };
         let requests = f64::from(self.requests.max(1));
