@@ -67,7 +67,7 @@ impl Checkpoint {
         let sound = self.partitions.iter().all(|p| p.settled.is_sound() && p.absent <= p.settled.count());
         if !sound || settled != self.counts.docs_read || !self.counts.add_up() {
             return Err(LedgerError::new(format!(
-                "a checkpoint names {settled} settled documents, and its counts are {:?}",
+                "the checkpoint lists {settled} settled documents, but its counts are {:?}",
                 self.counts
             )));
         }

@@ -97,7 +97,7 @@ impl Ledger {
         });
         if blocks.next_doc != origin.first_doc {
             return Err(LedgerError(format!(
-                "source {} partition {}: a block begins at document {}, expected {}",
+                "source {} partition {}: a block starts at document {}, expected {}",
                 origin.source.0, origin.partition, origin.first_doc, blocks.next_doc
             )));
         }
@@ -125,7 +125,7 @@ impl Ledger {
             || numbers.last().is_some_and(|last| u64::from(*last) >= span)
         {
             return Err(LedgerError(format!(
-                "source {} partition {}: a block spans {span} numbers from {} with {numbers:?}, expected one that begins at {}",
+                "source {} partition {}: a block spans {span} numbers from {} with {numbers:?}, expected one that starts at {}",
                 origin.source.0, origin.partition, origin.first_doc, blocks.next_doc
             )));
         }
@@ -140,7 +140,7 @@ impl Ledger {
         let end = entry.end_doc;
         if self.has_horizons && entry.len > 0 && end > blocks.horizon {
             return Err(LedgerError(format!(
-                "source {} partition {}: documents up to {end} were to be sent, and a checkpoint allows {}",
+                "source {} partition {}: documents up to {end} were to be sent, but the checkpoint allows {}",
                 origin.source.0, origin.partition, blocks.horizon
             )));
         }
@@ -215,7 +215,7 @@ impl Ledger {
     /// Checks that the counts match the ledger and that every document is in exactly one bucket.
     pub(crate) fn check(&self, counts: &Counts) -> Result<(), LedgerError> {
         if counts.docs_read != self.settled || !counts.add_up() {
-            return Err(LedgerError(format!("{} documents are settled, and the counts are {counts:?}", self.settled)));
+            return Err(LedgerError(format!("{} documents are settled, but the counts are {counts:?}", self.settled)));
         }
         Ok(())
     }

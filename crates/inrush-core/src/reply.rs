@@ -157,10 +157,10 @@ impl BulkReply {
         }
         cursor.space();
         if cursor.at != text.len() {
-            return Err(ReplyError(format!("{} bytes follow its end", text.len() - cursor.at)));
+            return Err(ReplyError(format!("{} bytes follow the end", text.len() - cursor.at)));
         }
         if !saw_errors {
-            return Err(ReplyError("it has no `errors`".to_owned()));
+            return Err(ReplyError("`errors` is missing".to_owned()));
         }
         reply.ids = cursor.ids.unwrap_or_default();
         Ok(reply)
@@ -199,7 +199,7 @@ impl<'a> Cursor<'a> {
         }
         Err(match self.text.get(self.at) {
             Some(_) => ReplyError(format!("expected `{}` at byte {}", byte as char, self.at)),
-            None => ReplyError(format!("it ends at byte {}", self.at)),
+            None => ReplyError(format!("it ends early, at byte {}", self.at)),
         })
     }
 
@@ -208,7 +208,7 @@ impl<'a> Cursor<'a> {
         let value = match stream.next() {
             Some(Ok(value)) => value,
             Some(Err(e)) => return Err(ReplyError(format!("{e}, counted from byte {}", self.at))),
-            None => return Err(ReplyError(format!("it ends at byte {}", self.at))),
+            None => return Err(ReplyError(format!("it ends early, at byte {}", self.at))),
         };
         self.at += stream.byte_offset();
         Ok(value)

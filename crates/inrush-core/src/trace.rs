@@ -62,16 +62,16 @@ pub enum Entry {
 #[derive(Debug, Error)]
 pub enum TraceError {
     /// The first line is missing or not a header.
-    #[error("the first line is no header of a trace")]
+    #[error("the first line is not a trace header")]
     NoHeader(#[source] serde_json::Error),
     /// The trace was written by a newer program.
-    #[error("the trace has format {found}, and this program reads up to {FORMAT}")]
+    #[error("the trace has format {found}, but this program reads formats up to {FORMAT}")]
     Newer {
         /// The format version of the trace.
         found: u32,
     },
     /// The line is not an [`Entry`].
-    #[error("line {line} is neither a sample nor a decision nor a break")]
+    #[error("line {line} is not a sample, decision or break")]
     NoEntry {
         /// The line number, from 1.
         line: usize,
@@ -199,9 +199,6 @@ mod tests {
         };
         assert!(matches!(Header::parse(&newer.to_line()), Err(TraceError::Newer { found }) if found == FORMAT + 1));
         assert!(matches!(Header::parse("{}"), Err(TraceError::NoHeader(_))));
-        assert_eq!(
-            Entry::parse("{\"sampl", 7).unwrap_err().to_string(),
-            "line 7 is neither a sample nor a decision nor a break"
-        );
+        assert_eq!(Entry::parse("{\"sampl", 7).unwrap_err().to_string(), "line 7 is not a sample, decision or break");
     }
 }

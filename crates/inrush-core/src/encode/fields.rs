@@ -25,7 +25,8 @@ impl Dropped {
 
     /// A warning for each field that no document had.
     pub fn warnings(&self) -> Vec<String> {
-        let warning = |path| format!("--drop {path}: no document had such a field; check its name");
+        let warning =
+            |path| format!("no document had the field `{path}`, which the option `drop` names; check its name");
         self.never_met().into_iter().map(warning).collect()
     }
 }
@@ -221,7 +222,7 @@ fn object_without(object: &[u8], left: &[Left<'_>], out: &mut Vec<u8>) -> Result
     let end = last.unwrap_or_else(|| memchr::memchr(b'{', object).map_or(0, |at| at + 1));
     match object[end..].trim_ascii_start() {
         [b'}', rest @ ..] if rest.trim_ascii().is_empty() => Ok(()),
-        _ => Err(format!("there is something after the object that begins it, at byte {end} or after it")),
+        _ => Err(format!("unexpected text after the object, at byte {end} or later")),
     }
 }
 

@@ -106,13 +106,13 @@ impl Encoder {
         };
         if let Some(id) = &id {
             if id.is_empty() {
-                return Err(("missing_id", "the id is empty; a server would refuse the whole request".to_owned()));
+                return Err(("missing_id", "the id is empty; servers refuse the whole request for that".to_owned()));
             }
             if id.len() > ID_LEN_MAX {
                 return Err((
                     "id_too_long",
                     format!(
-                        "the id has {} bytes, and servers take at most {ID_LEN_MAX}; it begins {:?}",
+                        "the id has {} bytes, and servers accept at most {ID_LEN_MAX}; it starts with {:?}",
                         id.len(),
                         head(id)
                     ),
@@ -121,7 +121,7 @@ impl Encoder {
         } else if action.needs_id() {
             return Err((
                 "missing_id",
-                format!("action `{}` needs an id; name its field with --id", action.bulk_key()),
+                format!("action `{}` needs an id; name its field with the option `id`", action.bulk_key()),
             ));
         }
         let routing = match (&meta.routing, ops.routing.as_ref().or_else(|| fields?.routing.as_ref())) {
@@ -137,7 +137,7 @@ impl Encoder {
         if version.is_some() && matches!(action, Action::Update | Action::Upsert) {
             return Err((
                 "version_on_update",
-                "servers refuse a bulk update with a version; use action index".to_owned(),
+                "servers refuse a bulk update with a version; use the action `index`".to_owned(),
             ));
         }
         let index = match &meta.index {
@@ -256,9 +256,8 @@ fn shallow(document: &[u8]) -> Result<Shallow<'_>, (&'static str, String)> {
 
 #[cold]
 fn too_deep() -> (&'static str, String) {
-    let reason = format!(
-        "the document has more than {DEPTH_MAX} objects and arrays within each other, so that no field of it can be looked up"
-    );
+    let reason =
+        format!("the document has more than {DEPTH_MAX} nested objects and arrays, so its fields cannot be looked up");
     ("too_deep", reason)
 }
 
@@ -278,9 +277,7 @@ fn required<'a>(
         }
         NoScalar::InArray(array) => (
             "bad_field",
-            format!(
-                "field `{path}` (the {what}) is in the objects of the array `{array}`; expected one value a document"
-            ),
+            format!("field `{path}` (the {what}) is in objects of the array `{array}`; expected a single value"),
         ),
         NoScalar::Invalid(e) => ("invalid_json", format!("the document is not JSON: {e}")),
     })

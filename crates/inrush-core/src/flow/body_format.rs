@@ -99,7 +99,7 @@ impl Flow {
             return part;
         }
         let format = self.body_format();
-        self.forbid_format(now, format, "it refused a request, and took the same one as plain JSON");
+        self.forbid_format(now, format, "it refused a request, but accepted the same one as plain JSON");
         Part { plain: Plain::Yes, ..part }
     }
 

@@ -162,7 +162,7 @@ impl Flow {
             }
             Flushed::Done(terms) => {
                 let why = format!(
-                    "the index {} was deleted and made anew during the load, and what was in it is gone",
+                    "the index {} was deleted and created again during the load; its documents are gone",
                     terms.index
                 );
                 self.handle_stop(now, Stop::Failed(why));
@@ -189,7 +189,7 @@ impl Flow {
         };
         if let Some(other) = index.filter(|index| *index != durable.terms.index) {
             let why = format!(
-                "documents went to {other}, by a pipeline or because an alias was moved, and --durability async flushes {} only; load into {other} itself, or with --durability request",
+                "documents went to {other}, through a pipeline or a moved alias, but durability `async` flushes {} only; load into {other} itself, or use durability `request`",
                 durable.terms.index
             );
             self.handle_stop(now, Stop::Failed(why));
@@ -285,11 +285,12 @@ impl Flow {
         if let Some(durable) = &mut self.durable {
             durable.not_before = until;
         }
-        self.commands.push_back(Command::Note(Note::WillRetry(format!("a flush did not succeed: {why}"))));
+        self.commands.push_back(Command::Note(Note::WillRetry(format!("a flush failed: {why}"))));
         let tried = now.since(since);
         if self.stop.is_none() && tried >= self.config.retry.retry_for {
             let seconds = tried.as_secs_f64();
-            let why = format!("for {seconds:.0} s no flush has made durable what the cluster acknowledged: {why}");
+            let why =
+                format!("no flush succeeded for {seconds:.0} s, so acknowledged documents are not durable: {why}");
             self.handle_stop(now, Stop::Failed(why));
         }
     }

@@ -68,7 +68,7 @@ impl Flow {
         let worst =
             worst.map(|e| format!("; most frequent: {} {}: {}", e.status, e.kind, e.reason)).unwrap_or_default();
         format!(
-            "{} of {} documents could not be loaded, which is more than --max-errors allows{worst}",
+            "{} of {} documents could not be loaded, more than `max_errors` allows{worst}",
             c.docs_dead_lettered, c.docs_read
         )
     }
@@ -122,7 +122,7 @@ impl Flow {
             // The cluster accepts nothing at all. These documents are not the cause, and dead
             // letters would not help.
             let why = format!(
-                "the cluster has taken no document for {tried:.0} s; the last of {} attempts in a row ended with {last}",
+                "the cluster has accepted no document for {tried:.0} s; the last of {} failed attempts ended with {last}",
                 part.failures
             );
             // The stop comes first: documents that are unknown at the end of a run are sent again
@@ -136,7 +136,7 @@ impl Flow {
         if part.uncertain && last.status == 0 {
             return self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
         }
-        let reason = format!("given up after {tried:.0} s and {} attempts in a row: {}", part.failures, last.reason);
+        let reason = format!("given up after {tried:.0} s and {} failed attempts: {}", part.failures, last.reason);
         let last = LastError { reason, ..last.clone() };
         self.dead_letter_batch(now, &part.batch, &last);
     }

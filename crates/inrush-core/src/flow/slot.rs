@@ -230,7 +230,7 @@ impl Flow {
             }
             Attempt::Refused { status: status @ (406 | 415), error, .. } if part.format != BodyFormat::PLAIN => {
                 (sample.outcome, tells) = (Outcome::Answered, false);
-                let why = format!("the server refused it: {}", LastError::new(status, &error));
+                let why = format!("the server refused a request: {}", LastError::new(status, &error));
                 self.forbid_format(now, part.format, &why);
                 self.push_front(slot_id, part);
             }
@@ -282,7 +282,7 @@ impl Flow {
             return;
         }
         if let Some(part) = slot.parts.pop_front() {
-            let last = LastError::client("no_answer", "no answer to a request that was sent".to_owned());
+            let last = LastError::client("no_answer", "a request got no answer".to_owned());
             self.retry(now, slot_id, part, &last);
         }
         self.advance(now, slot_id);
@@ -312,13 +312,15 @@ impl Flow {
                 match results.get(at) {
                     Some(Comparison::Equal) => self.settle_batch(now, &one, Settled::AlreadyThere, None, false),
                     Some(Comparison::Different) => {
-                        self.dead_letter_batch(now, &one, &conflict("the id exists with other content"));
+                        self.dead_letter_batch(now, &one, &conflict("the id exists with different content"));
                     }
                     Some(Comparison::Failed(why)) => {
-                        let why = format!("the id exists, and its content could not be compared: {why}");
+                        let why = format!("the id exists, but its content could not be compared: {why}");
                         self.dead_letter_batch(now, &one, &conflict(&why));
                     }
-                    None => self.dead_letter_batch(now, &one, &conflict("the id exists, and was not compared")),
+                    None => {
+                        self.dead_letter_batch(now, &one, &conflict("the id exists, but its content was not compared"))
+                    }
                 }
                 at += 1;
             }

@@ -488,7 +488,7 @@ fn a_flood_stage_that_lasts_stops_the_run_without_dead_letters() {
 #[test]
 fn a_cluster_that_is_gone_ends_the_run_and_what_was_sent_is_unknown() {
     let out = run(config(), Action::Index, 10, &[Fault::NotSent; 1000]);
-    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("taken no document")));
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("accepted no document")));
     assert_eq!(out.flow.counts().docs_unknown, 0);
     let out = run(config(), Action::Index, 10, &[Fault::ResetBeforeApplying; 1000]);
     assert!(out.flow.counts().docs_unknown > 0);
@@ -528,7 +528,7 @@ fn too_many_dead_letters_end_the_run() {
     let encoder = Encoder::new(operations(Action::Index, true));
     let limited = FlowConfig { max_errors: MaxErrors::Count(7), ..config() };
     let out = drive(flow(limited, 200, 1), &encoder, blocks(&vec![None; n], &words, 5), &[], 1);
-    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("--max-errors")));
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("max_errors")));
     assert!(out.letters.len() < 20);
 }
 

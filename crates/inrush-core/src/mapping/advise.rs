@@ -89,7 +89,7 @@ impl Advisor<'_> {
         let kinds = kinds(field);
         if kinds.is_empty() {
             let what = if field.arrays.any() { "empty" } else { "null" };
-            self.note(NoteKind::Choice, format!("is {what} in all documents, so it has no type yet"));
+            self.note(NoteKind::Choice, format!("is {what} in all documents, so its type is unknown"));
             return None;
         }
         if !field.objects.any() {
@@ -101,13 +101,13 @@ impl Advisor<'_> {
             if self.mixed != Mixed::Widen {
                 self.note(
                     NoteKind::Conflict,
-                    format!("is {described}: kept as it is in each document, and not searchable; to search it, rename one of the two before"),
+                    format!("is {described}: stored unchanged in each document, but not searchable; to search it, rename one of the two fields first"),
                 );
                 return Some(json!({ "type": "object", "enabled": false }));
             }
             self.note(
                 NoteKind::Conflict,
-                format!("is {described}: the servers take either objects or values, so documents with the rarer kind will be refused; --mixed keep takes all of them and leaves this field out of searches, or rename one of the two before"),
+                format!("is {described}: servers accept either objects or values, so they will refuse documents with the rarer kind; the option `mixed` with `keep` accepts all of them but makes this field unsearchable; otherwise rename one of the two fields first"),
             );
             if scalars > field.objects.count {
                 let kinds: Vec<_> = kinds.into_iter().filter(|(name, _)| *name != "an object").collect();
@@ -146,7 +146,8 @@ impl Advisor<'_> {
                 // Numbers beyond 64 bits are keywords already.
                 return if number["type"] == "keyword" { number } else { self.without_malformed(kinds, number) };
             }
-            return self.mixed(kinds, "; --mixed ignore keeps numbers numbers where most values are");
+            return self
+                .mixed(kinds, "; the option `mixed` with `ignore` keeps a numeric type if most values are numbers");
         }
         self.string(field)
     }
@@ -158,7 +159,7 @@ impl Advisor<'_> {
         self.note(
             NoteKind::Conflict,
             format!(
-                "is {described}: mapped as keyword, which takes all of them but sorts and compares them as text{instead}"
+                "is {described}: mapped as keyword, which accepts all of them but sorts and compares them as text{instead}"
             ),
         );
         keyword()
@@ -170,7 +171,7 @@ impl Advisor<'_> {
         let described = self.describe(kinds);
         self.note(
             NoteKind::Conflict,
-            format!("is {described}: mapped as {} with \"ignore_malformed\", which lets all documents in and finds this field only where it fits", property["type"]),
+            format!("is {described}: mapped as {} with \"ignore_malformed\", which accepts all documents and indexes this field only where it fits", property["type"]),
         );
         property["ignore_malformed"] = json!(true);
         property
@@ -183,7 +184,7 @@ impl Advisor<'_> {
             if field.integers.any() && longest > DOUBLE_MAX {
                 self.note(
                     NoteKind::Choice,
-                    format!("has whole numbers as long as {longest} beside decimals: a double finds and sorts them by their first 15 to 17 digits; map it as keyword where all digits matter"),
+                    format!("has whole numbers as large as {longest} as well as decimals: a double distinguishes only their first 15 to 17 digits; map it as keyword if all digits matter"),
                 );
             }
             return json!({ "type": "double" });
@@ -196,7 +197,7 @@ impl Advisor<'_> {
         if most > i64::MAX.into() {
             self.note(
                 NoteKind::Choice,
-                format!("goes up to {most}, more than a long can hold: mapped as keyword; where ranges matter, `unsigned_long` takes it on servers that have it"),
+                format!("goes up to {most}, which exceeds a long: mapped as keyword; if ranges matter, use `unsigned_long` on servers that have it"),
             );
             return keyword();
         }
@@ -214,8 +215,7 @@ impl Advisor<'_> {
         let special = special();
         if let Some((shapes, property, _)) = special.iter().find(|(shapes, ..)| all(shapes)) {
             if shapes.contains(&Shape::DayOrMonth) && all(&[Shape::DayOrMonth]) {
-                let text =
-                    "is a date whose day and month could be either way round in all documents: taken as day/month/year";
+                let text = "is a date whose day and month are ambiguous in all documents: taken as day/month/year";
                 self.note(NoteKind::Choice, text.to_owned());
             }
             return self.allow_empty(property.clone(), strings.of(Shape::Empty));
@@ -229,7 +229,7 @@ impl Advisor<'_> {
             if self.mixed == Mixed::Ignore {
                 self.note(
                     NoteKind::Conflict,
-                    format!("looks like {what} in {matching} of {filled} documents, but not in {other}; mapped so with \"ignore_malformed\", which lets all documents in and finds this field only where it fits"),
+                    format!("looks like {what} in {matching} of {filled} documents, but not in {other}; mapped so with \"ignore_malformed\", which accepts all documents and indexes this field only where it fits"),
                 );
                 let mut property = property.clone();
                 property["ignore_malformed"] = json!(true);
@@ -237,7 +237,7 @@ impl Advisor<'_> {
             }
             self.note(
                 NoteKind::Conflict,
-                format!("looks like {what} in {matching} of {filled} documents, but not in {other}; mapped as text or keyword, which takes all"),
+                format!("looks like {what} in {matching} of {filled} documents, but not in {other}; mapped as text or keyword, which accepts all values"),
             );
         }
         if filled == 0 {
@@ -262,7 +262,7 @@ impl Advisor<'_> {
             let (count, first) = (empty.count, self.names.describe(empty.first));
             self.note(
                 NoteKind::Choice,
-                format!("is empty in {count} documents (first in {first}), which its type does not take: \"ignore_malformed\" lets them in, without this field in the index"),
+                format!("is empty in {count} documents (first in {first}), which its type does not accept: \"ignore_malformed\" accepts them without indexing this field"),
             );
             property["ignore_malformed"] = json!(true);
         }

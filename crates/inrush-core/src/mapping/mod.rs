@@ -120,7 +120,7 @@ impl Schema {
                 field: String::new(),
                 kind: NoteKind::Choice,
                 text: format!(
-                    "arrays of objects ({}): a search that combines their fields also finds what stands in different elements; where that matters, map them as \"type\": \"nested\"",
+                    "arrays of objects ({}): a search that combines their fields also matches values of different elements; if that matters, map them as \"type\": \"nested\"",
                     arrays_of_objects.join(", ")
                 ),
             });
@@ -130,7 +130,7 @@ impl Schema {
                 field: String::new(),
                 kind: NoteKind::Choice,
                 text: format!(
-                    "there are more than {FIELDS_MAX} different fields, probably names that are data; only the first {FIELDS_MAX} were looked at. Put such names into values, or map their object as `flattened` (Elasticsearch), `flat_object` (OpenSearch) or with \"enabled\": false"
+                    "there are more than {FIELDS_MAX} different fields, so names are probably data; only the first {FIELDS_MAX} were observed. Move such names into values, or map their object as `flattened` (Elasticsearch), `flat_object` (OpenSearch) or with \"enabled\": false"
                 ),
             });
         }
@@ -139,7 +139,7 @@ impl Schema {
                 field: String::new(),
                 kind: NoteKind::Conflict,
                 text: format!(
-                    "objects stand in each other more than {DEPTH_MAX} levels deep, which the servers refuse unless index.mapping.depth.limit is raised"
+                    "objects are nested more than {DEPTH_MAX} levels deep, which servers refuse unless index.mapping.depth.limit is raised"
                 ),
             });
         }

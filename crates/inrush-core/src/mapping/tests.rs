@@ -97,12 +97,12 @@ fn notes_on_contradictions_contain_rows() {
         [Note {
             field: "f".into(),
             kind: NoteKind::Conflict,
-            text: "is a whole number 2 times (first in row 1, last in row 3), a string once (row 2): mapped as keyword, which takes all of them but sorts and compares them as text; --mixed ignore keeps numbers numbers where most values are".into(),
+            text: "is a whole number 2 times (first in row 1, last in row 3), a string once (row 2): mapped as keyword, which accepts all of them but sorts and compares them as text; the option `mixed` with `ignore` keeps a numeric type if most values are numbers".into(),
         }]
     );
     let (property, notes) = of(&[json!({"a": 1}), json!({"a": 2}), json!("none")]);
     assert_eq!(property, json!({ "properties": { "a": { "type": "integer" } } }));
-    assert!(notes[0].text.contains("a string once (row 3)") && notes[0].text.contains("refused"), "{notes:?}");
+    assert!(notes[0].text.contains("a string once (row 3)") && notes[0].text.contains("refuse documents"), "{notes:?}");
     let (property, _) = of(&[json!("none"), json!("none"), json!({"a": 1})]);
     assert_eq!(property, keyword());
     let mut dates = vec!["2024-01-31"; 20];
@@ -214,5 +214,8 @@ fn fields_of_several_kinds_can_be_kept_or_ignored() {
     assert_eq!(ignore["n"], json!({ "type": "integer", "ignore_malformed": true }));
     assert_eq!(ignore["d"], json!({ "type": "date", "ignore_malformed": true }));
     let notes = schema.advise_mixed(&[], Mixed::Widen).notes;
-    assert!(notes.iter().any(|note| note.field == "o" && note.text.contains("--mixed keep")), "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.field == "o" && note.text.contains("option `mixed` with `keep`")),
+        "{notes:?}"
+    );
 }

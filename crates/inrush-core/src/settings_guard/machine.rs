@@ -438,7 +438,7 @@ fn until(life: &Liveness) -> Option<Time> {
 fn problem(reply: Reply) -> String {
     match reply {
         Reply::Failed(why) | Reply::Refused(why) => why,
-        Reply::Gone => "the index is gone".to_owned(),
-        other => format!("an answer that does not fit what was asked: {other:?}"),
+        Reply::Gone => "the index does not exist any more".to_owned(),
+        other => format!("the reply does not fit the command: {other:?}"),
     }
 }

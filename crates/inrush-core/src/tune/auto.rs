@@ -244,7 +244,7 @@ impl AutoTuner {
             loss::Verdict::Restore { bytes_in_flight, ratio } => {
                 let to = self.knobs.scaled(&base, bytes_in_flight / Knobs::bytes_in_flight(&base));
                 let why = format!(
-                    "less under way did not lower the rejections ({:.1} %): they are not caused by this load",
+                    "fewer bytes in flight did not lower the rejections ({:.1} %): this load does not cause them",
                     ratio * 100.0
                 );
                 (to, why)
@@ -327,7 +327,7 @@ impl Tuner for AutoTuner {
             if let Some(in_flight) = self.rest_in_flight.take() {
                 let from = self.plan;
                 self.plan.in_flight = in_flight;
-                let why = "the larger requests have come back".to_owned();
+                let why = "the larger requests have returned".to_owned();
                 self.decisions.push_back(Decision { at: now, from, to: self.plan, why });
                 self.settling = Some(Settling::new(now, from.in_flight));
                 return;
@@ -355,18 +355,18 @@ impl Tuner for AutoTuner {
     fn why(&self) -> String {
         let e = &self.evidence;
         let Some(plan) = e.plan.filter(|_| e.rate > 0.0) else {
-            return "too short to learn anything: the values it starts with".to_owned();
+            return "the load was too short to tune: these are the initial values".to_owned();
         };
         let took = e.took.map_or(String::new(), |took| format!(", {:.0} of them in the server", took * 1e3));
         let mut why = format!(
-            "{} bring {:.1} MB/s; a request takes {:.0} ms{took}, {:.1} times as long as on the idle cluster",
+            "{} bring {:.1} MB/s; a request takes {:.0} ms{took}, {:.1} times as long as on an idle cluster",
             Knobs::words(&plan),
             e.rate / 1e6,
             e.wall * 1e3,
             e.growth
         );
         if e.source {
-            why.push_str("; the source, or the rate that was set, was the limit and not the cluster");
+            why.push_str("; the source or the configured rate was the limit, not the cluster");
         }
         for more in [&e.size, &e.loss].into_iter().flatten() {
             why.push_str("; ");

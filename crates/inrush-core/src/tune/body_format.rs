@@ -219,7 +219,7 @@ impl BodyFormatTuner {
             if let (Some(_), Err(reason)) = (&knob, answer) {
                 *knob = None;
                 let separator = if self.fixed_why.is_empty() { "" } else { "; " };
-                self.fixed_why.push_str(&format!("{separator}the server does not take {name}: {reason}"));
+                self.fixed_why.push_str(&format!("{separator}the server does not accept {name}: {reason}"));
             }
         }
     }
@@ -242,7 +242,7 @@ impl BodyFormatTuner {
         self.break_off(now);
         self.format = self.steady;
         if self.format != from {
-            let why = format!("the server does not take {format}: {why}");
+            let why = format!("the server does not accept {format}: {why}");
             self.fixed_why.clone_from(&why);
             self.changes.push_back(BodyFormatChange { from, to: self.format, why, forced: true });
         }
@@ -259,7 +259,7 @@ impl BodyFormatTuner {
         let fixed = (!self.fixed_why.is_empty()).then(|| self.fixed_why.clone());
         let told: Vec<String> = [fixed, evidence(&self.gzip), evidence(&self.smile)].into_iter().flatten().collect();
         match told.is_empty() {
-            true => "nothing else was tried: the load was too short, or its source was the limit".to_owned(),
+            true => "no other format was tried: the load was too short, or its source was the limit".to_owned(),
             false => told.join("; "),
         }
     }
@@ -360,7 +360,7 @@ impl BodyFormatTuner {
         };
         let mut why = format!("{name} brought {percent:+.0} % bytes of source per second against {than}");
         if tie {
-            why.push_str(" and takes less work here");
+            why.push_str(" and takes less processor time here");
         } else if !better && percent > 0.0 {
             why.push_str(", which is not enough");
         }

@@ -90,7 +90,7 @@ impl GentleTuner {
             ceiling: None,
             retry_after: RETRY_FIRST,
             ambient_until: Time::START,
-            why: "too short to learn anything: the values it starts with".to_owned(),
+            why: "the load was too short to tune: these are the initial values".to_owned(),
         }
     }
 
@@ -142,13 +142,17 @@ impl GentleTuner {
         let busy = self.window.took().unwrap_or(wall);
         let smaller = self.knobs.sized(&self.plan, (ALONE_SECONDS / busy).min(1.0));
         if self.alone.is_none() && smaller != self.plan {
-            return self.decide(now, smaller, format!("a request alone takes {:.0} ms: smaller ones", wall * 1e3));
+            return self.decide(
+                now,
+                smaller,
+                format!("a single request takes {:.0} ms: make requests smaller", wall * 1e3),
+            );
         }
         self.alone = Some(wall);
         self.back = None;
         self.measure_at = now + self.measure_after;
         self.measure_after = (self.measure_after * 2).min(ALONE_LONGEST);
-        self.go_to(now, back, format!("a request alone takes {:.0} ms", wall * 1e3));
+        self.go_to(now, back, format!("a single request takes {:.0} ms", wall * 1e3));
     }
 
     fn handle_window(&mut self, now: Time) {
@@ -170,7 +174,7 @@ impl GentleTuner {
         }
         let growth = wall / alone;
         self.why = format!(
-            "{} bring {:.1} MB/s; a request takes {:.0} ms, {growth:.2} times as long as one alone, {:.2} is the bound",
+            "{} bring {:.1} MB/s; a request takes {:.0} ms, {growth:.2} times as long as a single one; the limit is {:.2}",
             Knobs::words(&self.plan),
             window.rate() / 1e6,
             wall * 1e3,
@@ -179,12 +183,12 @@ impl GentleTuner {
         let part = (growth - 1.0) / (self.bound - 1.0).max(1e-3);
         if now >= self.measure_at && n > 1 {
             self.back = Some(n);
-            return self.go_to(now, 1, "measure how long a request takes alone".to_owned());
+            return self.go_to(now, 1, "measure how long a single request takes".to_owned());
         }
         if part > SPENT && n > 1 {
             self.too_many(now, Duration::ZERO);
             let wanted = f64::from(n) * (1.0 + ROOM * (self.bound - 1.0)) / growth;
-            let why = format!("a request takes {growth:.2} times as long as one alone");
+            let why = format!("a request takes {growth:.2} times as long as a single one");
             return self.go_to(now, (wanted as u32).clamp(1, n - 1), why);
         }
         let used = window.in_flight() > 0.8 * f64::from(n) && !window.source_was_the_limit();
@@ -197,7 +201,7 @@ impl GentleTuner {
                 _ => wanted,
             };
             if to > n {
-                return self.go_to(now, to, format!("there is room: {growth:.2} times as long as one alone"));
+                return self.go_to(now, to, format!("below the limit: {growth:.2} times as long as a single one"));
             }
         }
         self.decide(now, self.plan, String::new());

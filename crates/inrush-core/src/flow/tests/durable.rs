@@ -395,7 +395,7 @@ fn an_index_that_was_created_again_ends_the_run() {
     let (mut flow, flush, server) = acknowledged(3);
     let other = PrimaryTerms { uuid: "another".into(), ..server.terms() };
     flow.handle_flushed(Time::START, flush, Flushed::Done(other));
-    assert!(matches!(flow.stopped(), Some(Stop::Failed(why)) if why.contains("made anew")));
+    assert!(matches!(flow.stopped(), Some(Stop::Failed(why)) if why.contains("created again")));
     assert!(flow.poll(Time::START).is_none() && flow.is_done());
     assert_eq!(flow.counts().docs_unknown, 3);
 }

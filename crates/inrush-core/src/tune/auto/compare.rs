@@ -52,7 +52,7 @@ impl AutoTuner {
             let current = trial.current;
             self.phase = Phase::Hold;
             self.resize.later(now);
-            return self.decide(now, current, "the source is the limit: nothing can be compared".to_owned());
+            return self.decide(now, current, "the source is the limit, so nothing can be compared".to_owned());
         }
         // With equal numbers of requests, slow ones are equally under-represented in both windows,
         // and bursts of completions are the larger error.
@@ -65,7 +65,7 @@ impl AutoTuner {
         let verdict = trial.handle(rate, window.error());
         let (current, other, plan) = (trial.current, trial.better, trial.plan());
         let (gain, better) = match verdict {
-            Verdict::Open => return self.decide(now, plan, "the comparison goes on".to_owned()),
+            Verdict::Open => return self.decide(now, plan, "the comparison continues".to_owned()),
             Verdict::Better { gain } => (gain, true),
             Verdict::NotBetter { gain } => (gain, false),
         };

@@ -36,10 +36,10 @@ impl AutoTuner {
         let because = match cause {
             Cause::Due => "",
             Cause::Slower => "the last windows were slower by a quarter or more: ",
-            Cause::Longer => "a request takes much longer than is aimed at: ",
-            Cause::NoQueue => "fewer requests cost throughput: ",
+            Cause::Longer => "a request takes much longer than the target: ",
+            Cause::NoQueue => "fewer requests lowered the rate: ",
         };
-        let why = format!("{because}measure how long a request takes with {} under way", little.in_flight);
+        let why = format!("{because}measure how long a request takes with {} in flight", little.in_flight);
         self.decide(now, little, why);
     }
 
@@ -77,6 +77,6 @@ impl AutoTuner {
             // One measurement, among hiccups of many servers, does not prove that there are others.
             self.share = (self.share * share).sqrt();
         }
-        self.decide(now, back, format!("{:.0} ms with {} under way", wall * 1e3, self.plan.in_flight));
+        self.decide(now, back, format!("{:.0} ms with {} in flight", wall * 1e3, self.plan.in_flight));
     }
 }

@@ -142,7 +142,7 @@ impl AutoTuner {
         };
         if to != self.plan {
             let why = format!(
-                "a request takes {comparable:.1} times as long as on the idle cluster, {target:.1} is aimed at"
+                "a request takes {comparable:.1} times as long as on an idle cluster; the target is {target:.1}"
             );
             self.rate = None;
             self.lessened = (!grow).then(|| (self.bytes_in_flight(), rate));

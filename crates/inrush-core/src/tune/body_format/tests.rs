@@ -245,7 +245,7 @@ fn what_is_fixed_or_forbidden_is_not_tried() {
     tuner.forbid(Time::START, smile, "it answers in riddles");
     let change = tuner.poll_change().unwrap();
     assert_eq!((change.from, change.to, change.forced), (smile, BodyFormat::PLAIN, true));
-    assert!(tuner.why().contains("does not take smile: it answers in riddles"), "{}", tuner.why());
+    assert!(tuner.why().contains("does not accept smile: it answers in riddles"), "{}", tuner.why());
     tuner.forbid(Time::START, BodyFormat::PLAIN, "why not");
     assert_eq!((tuner.format(), tuner.poll_change()), (BodyFormat::PLAIN, None));
 
@@ -253,5 +253,5 @@ fn what_is_fixed_or_forbidden_is_not_tried() {
     load.tuner.handle_probe(Err("406".into()), Err("400".into()));
     load.run(30.0);
     assert_eq!((load.steady().as_str(), load.tuner.poll_probe()), ("json", None));
-    assert_eq!(load.tuner.why(), "the server does not take smile: 406; the server does not take gzip: 400");
+    assert_eq!(load.tuner.why(), "the server does not accept smile: 406; the server does not accept gzip: 400");
 }
