@@ -36,6 +36,7 @@ pub struct Origin {
 
 /// The position of a document in its source, as dead letters report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Position {
     /// The source.
     pub source: SourceId,
@@ -66,6 +67,7 @@ pub struct Record {
 /// What a source knows about a document besides its content. Each value takes precedence over the
 /// options of the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DocMeta {
     /// The action, where it differs from the job's.
     pub action: Option<Action>,
@@ -86,6 +88,55 @@ pub struct DocMeta {
 }
 
 impl DocMeta {
+    /// Sets [`DocMeta::action`].
+    #[inline]
+    #[must_use]
+    pub fn with_action(self, action: impl Into<Option<Action>>) -> Self {
+        DocMeta { action: action.into(), ..self }
+    }
+
+    /// Sets [`DocMeta::index`].
+    #[inline]
+    #[must_use]
+    pub fn with_index(self, index: impl Into<Option<String>>) -> Self {
+        DocMeta { index: index.into(), ..self }
+    }
+
+    /// Sets [`DocMeta::id`].
+    #[inline]
+    #[must_use]
+    pub fn with_id(self, id: impl Into<Option<String>>) -> Self {
+        DocMeta { id: id.into(), ..self }
+    }
+
+    /// Sets [`DocMeta::routing`].
+    #[inline]
+    #[must_use]
+    pub fn with_routing(self, routing: impl Into<Option<String>>) -> Self {
+        DocMeta { routing: routing.into(), ..self }
+    }
+
+    /// Sets [`DocMeta::version`].
+    #[inline]
+    #[must_use]
+    pub fn with_version(self, version: impl Into<Option<u64>>) -> Self {
+        DocMeta { version: version.into(), ..self }
+    }
+
+    /// Sets [`DocMeta::texts`].
+    #[inline]
+    #[must_use]
+    pub fn with_texts(self, texts: Vec<(Arc<str>, String)>) -> Self {
+        DocMeta { texts, ..self }
+    }
+
+    /// Sets [`DocMeta::fields`].
+    #[inline]
+    #[must_use]
+    pub fn with_fields(self, fields: Arc<MetaFields>) -> Self {
+        DocMeta { fields: Some(fields), ..self }
+    }
+
     /// The source's text of the field at `path`, if the source provides one.
     #[inline]
     pub fn text_at(&self, path: &FieldPath) -> Option<&str> {
@@ -162,6 +213,14 @@ impl DocBlock {
     pub fn add_rejects(&mut self, rejects: Vec<Reject>) {
         self.rejects.extend(rejects);
         self.rejects.sort_by_key(|reject| reject.record);
+    }
+}
+
+impl Position {
+    /// The position of a document with this line or row, from 1, and this offset in bytes.
+    #[must_use]
+    pub fn new(source: SourceId, partition: u32, doc: u64, line: u64, byte: u64) -> Self {
+        Position { source, partition, doc, line, byte }
     }
 }
 

@@ -124,6 +124,7 @@ impl FromStr for Compression {
 
 /// Encoding and compression of a request body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct BodyFormat {
     /// The encoding of documents.
     pub encoding: Encoding,

@@ -43,6 +43,7 @@ pub enum Attempt {
 
 /// The bucket of the report in which a document ends, apart from dead letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Settled {
     /// New in the index.
     Created,
@@ -64,6 +65,24 @@ pub enum Settled {
     Redirected,
     /// Sent, and no answer came.
     Unknown,
+}
+
+impl Settled {
+    /// The name of the bucket, such as `already_there`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Settled::Created => "created",
+            Settled::Updated => "updated",
+            Settled::Deleted => "deleted",
+            Settled::Noop => "noop",
+            Settled::NotFound => "not_found",
+            Settled::AlreadyThere => "already_there",
+            Settled::Conflicting => "conflicting",
+            Settled::Dropped => "dropped",
+            Settled::Redirected => "redirected",
+            Settled::Unknown => "unknown",
+        }
+    }
 }
 
 /// What to do with an item after an answer.

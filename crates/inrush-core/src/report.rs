@@ -11,6 +11,7 @@ use crate::outcome::Settled;
 /// `docs_redirected`, `docs_dead_lettered` and `docs_unknown`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Counts {
     /// Settled documents. Documents that were read ahead and given back when a run stopped are in
     /// `docs_given_back`, not here.
@@ -67,6 +68,7 @@ pub struct Counts {
 
 /// Counts of one index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct IndexCounts {
     /// New documents.
     pub created: u64,
@@ -81,6 +83,7 @@ pub struct IndexCounts {
 
 /// Errors of the same kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ErrorCount {
     /// The item's status; 0 for records that were not sent.
     pub status: u16,
@@ -91,6 +94,13 @@ pub struct ErrorCount {
     pub reason: String,
     /// The number of errors.
     pub count: u64,
+}
+
+impl ErrorCount {
+    /// `count` errors of one kind. `reason`: the reason of the first one.
+    pub fn new(status: u16, kind: impl Into<String>, reason: impl Into<String>, count: u64) -> Self {
+        ErrorCount { status, kind: kind.into(), reason: reason.into(), count }
+    }
 }
 
 /// The numbers of a run, kept while it runs.
@@ -163,18 +173,10 @@ impl Tally {
         if let Some(entry) = self.errors.get_mut(&key) {
             entry.count += 1;
         } else if self.errors.len() < ERROR_KINDS_MAX {
-            self.errors.insert(key, ErrorCount { status, kind: kind.to_owned(), reason: reason.to_owned(), count: 1 });
+            self.errors.insert(key, ErrorCount::new(status, kind, reason, 1));
         } else {
             let other = error_key(0, "other", "many kinds");
-            self.errors
-                .entry(other)
-                .or_insert_with(|| ErrorCount {
-                    status: 0,
-                    kind: "other".to_owned(),
-                    reason: "many kinds".to_owned(),
-                    count: 0,
-                })
-                .count += 1;
+            self.errors.entry(other).or_insert_with(|| ErrorCount::new(0, "other", "many kinds", 0)).count += 1;
         }
     }
 
@@ -217,6 +219,13 @@ fn error_key(status: u16, kind: &str, reason: &str) -> (u16, String, String) {
 }
 
 impl Counts {
+    /// Counts that `set` has set; all others are 0.
+    pub fn build(set: impl FnOnce(&mut Counts)) -> Counts {
+        let mut counts = Counts::default();
+        set(&mut counts);
+        counts
+    }
+
     /// The counts since `earlier`, an earlier state of the same counts.
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts {

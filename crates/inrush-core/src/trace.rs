@@ -60,6 +60,7 @@ pub enum Entry {
 
 /// A line that does not fit the format.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum TraceError {
     /// The first line is missing or not a header.
     #[error("the first line is not a trace header")]

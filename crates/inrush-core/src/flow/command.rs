@@ -107,6 +107,7 @@ pub enum Comparison {
 
 /// Adjacent documents with the same end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settlement {
     /// Their source.
     pub source: SourceId,
@@ -122,6 +123,7 @@ pub struct Settlement {
 
 /// A document that was not indexed, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeadLetter {
     /// The position in the source.
     pub position: Position,
@@ -135,6 +137,26 @@ pub struct DeadLetter {
     pub action: Option<Bytes>,
     /// The document, or the part of it that was read.
     pub document: Bytes,
+}
+
+impl DeadLetter {
+    /// A dead letter of a document that was not sent.
+    pub fn new(position: Position, kind: impl Into<String>, reason: impl Into<String>, document: Bytes) -> Self {
+        let (kind, reason) = (kind.into(), reason.into());
+        DeadLetter { position, status: 0, kind, reason, action: None, document }
+    }
+
+    /// Sets [`DeadLetter::status`].
+    #[must_use]
+    pub fn with_status(self, status: u16) -> Self {
+        DeadLetter { status, ..self }
+    }
+
+    /// Sets [`DeadLetter::action`].
+    #[must_use]
+    pub fn with_action(self, action: impl Into<Option<Bytes>>) -> Self {
+        DeadLetter { action: action.into(), ..self }
+    }
 }
 
 /// A message for the user.

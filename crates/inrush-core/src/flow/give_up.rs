@@ -17,6 +17,7 @@ pub enum Stop {
 
 /// When to stop because of dead letters.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum MaxErrors {
     /// At more than this number of dead letters.
     Count(u64),

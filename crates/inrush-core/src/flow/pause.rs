@@ -14,6 +14,7 @@ use crate::time::Time;
 /// The kind of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PauseKind {
     /// The caller requested it, and ends it.
     ByHand,
@@ -42,6 +43,7 @@ pub struct Pause {
 
 /// All pauses of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PauseTotal {
     /// The kind.
     pub kind: PauseKind,
@@ -51,6 +53,13 @@ pub struct PauseTotal {
     pub times: u64,
     /// Their total duration, seconds.
     pub seconds: f64,
+}
+
+impl PauseTotal {
+    /// `times` pauses of one kind that lasted `seconds` together. `why`: the reason of the last one.
+    pub fn new(kind: PauseKind, why: impl Into<String>, times: u64, seconds: f64) -> Self {
+        PauseTotal { kind, why: why.into(), times, seconds }
+    }
 }
 
 /// The reasons to pause, and how long pauses lasted.
@@ -180,7 +189,7 @@ impl Flow {
                 total.times += 1;
                 total.why.clone_from(&pause.why);
             }
-            None => totals.push(PauseTotal { kind: pause.kind, why: pause.why.clone(), times: 1, seconds: 0.0 }),
+            None => totals.push(PauseTotal::new(pause.kind, pause.why.clone(), 1, 0.0)),
         }
     }
 

@@ -55,6 +55,7 @@ pub enum Mixed {
 
 /// An inferred mapping with notes.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Advice {
     /// The mapping, as `{"properties": …}`.
     pub mapping: Value,
@@ -66,6 +67,7 @@ pub struct Advice {
 
 /// A note on one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Note {
     /// The full path of the field, `a.b`; empty for the whole mapping.
     pub field: String,
