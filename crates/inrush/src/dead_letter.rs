@@ -342,17 +342,12 @@ fn unwrap_update(letter: &DeadLetter) -> (&[u8], bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inrush_core::Position;
+    use inrush_core::{Position, SourceId};
 
     fn check(action: Option<&str>, document: &[u8], expected: &str) {
-        let letter = DeadLetter {
-            position: Position { line: 7, byte: 60, doc: 5, ..Position::default() },
-            status: 400,
-            kind: "k".into(),
-            reason: "r".into(),
-            action: action.map(|a| a.to_owned().into()),
-            document: document.to_vec().into(),
-        };
+        let letter = DeadLetter::new(Position::new(SourceId(0), 0, 5, 7, 60), "k", "r", document.to_vec().into())
+            .with_status(400)
+            .with_action(action.map(|a| a.to_owned().into()));
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("d");
         let mut writer =
@@ -400,14 +395,7 @@ mod tests {
 
     #[test]
     fn a_device_takes_dead_letters_too() {
-        let letter = DeadLetter {
-            position: Position::default(),
-            status: 400,
-            kind: "k".into(),
-            reason: "r".into(),
-            action: None,
-            document: "x".into(),
-        };
+        let letter = DeadLetter::new(Position::default(), "k", "r", "x".into()).with_status(400);
         let device = PathBuf::from("/dev/null");
         let mut writer =
             DeadLetterWriter::new(&DeadLetters::File(device.clone()), "x", vec!["a".into()], None).unwrap();

@@ -385,7 +385,7 @@ async fn a_program_feeds_a_load() {
             tokio::spawn(async move {
                 for n in 0..100 {
                     let id = (task * 100 + n).to_string();
-                    let meta = DocMeta { id: Some(id), ..DocMeta::default() };
+                    let meta = DocMeta::default().with_id(id);
                     let document = Document { body: format!("{{\"n\":{n}}}").into(), meta };
                     sender.send(document).await.unwrap();
                 }
