@@ -1,13 +1,14 @@
 //! Documents to bulk items in NDJSON: an action line before each document.
 
 use bytes::Bytes;
-use inrush_smile::DEPTH_MAX;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::fields::{self, Dropped, NoScalar, Shallow, write_string};
+use super::address::{Address, Refusal, shallow};
+use super::builder::{ItemBlockBuilder, empty};
+use super::fields::{self, Dropped};
 use crate::block::{DocBlock, DocMeta, Reject};
-use crate::items::{ItemBlock, NO_SHARD, RejectedRecord};
-use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, check_index_name};
+use crate::items::{ItemBlock, NO_SHARD};
+use crate::operation::{Action, Operations};
 use crate::routing::Routing;
 
 /// Turns documents into bulk items as one job wants them. All encoding threads share it.
@@ -90,110 +91,32 @@ impl Encoder {
         out.finish(block, share)
     }
 
-    /// Appends one item. On an error `out` is unchanged; the error is the kind and reason of the
-    /// reject.
-    fn item(&self, document: &[u8], meta: &DocMeta, out: &mut ItemBlockBuilder) -> Result<(), (&'static str, String)> {
-        let ops = &self.operations;
-        let action = meta.action.unwrap_or(ops.action);
+    /// Appends one item. On an error `out` is unchanged.
+    fn item(&self, document: &[u8], meta: &DocMeta, out: &mut ItemBlockBuilder) -> Result<(), Refusal> {
+        let action = meta.action.unwrap_or(self.operations.action);
         if document.is_empty() && action != Action::Delete {
             return Err(empty());
         }
-        let fields = meta.fields.as_deref();
-        let id = match (&meta.id, ops.id.as_ref().or_else(|| fields?.id.as_ref())) {
-            (Some(id), _) => Some(id.as_str().into()),
-            (None, Some(path)) => Some(required(shallow(document)?, meta, path, "id")?),
-            (None, None) => None,
-        };
-        if let Some(id) = &id {
-            if id.is_empty() {
-                return Err(("missing_id", "the id is empty; servers refuse the whole request for that".to_owned()));
-            }
-            if id.len() > ID_LEN_MAX {
-                return Err((
-                    "id_too_long",
-                    format!(
-                        "the id has {} bytes, and servers accept at most {ID_LEN_MAX}; it starts with {:?}",
-                        id.len(),
-                        head(id)
-                    ),
-                ));
-            }
-        } else if action.needs_id() {
-            return Err((
-                "missing_id",
-                format!("action `{}` needs an id; name its field with the option `id`", action.bulk_key()),
-            ));
-        }
-        let routing = match (&meta.routing, ops.routing.as_ref().or_else(|| fields?.routing.as_ref())) {
-            (Some(routing), _) => Some(routing.as_str().into()),
-            (None, Some(path)) => Some(required(shallow(document)?, meta, path, "routing")?),
-            (None, None) => None,
-        };
-        let version = match (meta.version, ops.version.as_ref().or_else(|| fields?.version.as_ref())) {
-            (Some(version), _) => Some(version),
-            (None, Some(path)) => Some(version_of(shallow(document)?, meta, path)?),
-            (None, None) => None,
-        };
-        if version.is_some() && matches!(action, Action::Update | Action::Upsert) {
-            return Err((
-                "version_on_update",
-                "servers refuse a bulk update with a version; use the action `index`".to_owned(),
-            ));
-        }
-        let index = match &meta.index {
-            Some(index) => {
-                check_index_name(index).map_err(|e| ("bad_index_name", e))?;
-                Some(index.clone())
-            }
-            None if ops.index.fixed().is_some() => None,
-            None => Some(self.index_of(shallow(document)?, meta)?),
-        };
-
+        let address = Address::of(&self.operations, document, meta, action)?;
         let start = out.body.len();
-        let body = &mut out.body;
-        body.extend_from_slice(b"{\"");
-        body.extend_from_slice(action.bulk_key().as_bytes());
-        body.extend_from_slice(b"\":{");
-        let mut sep: &[u8] = b"";
-        let mut string = |body: &mut Vec<u8>, name: &str, value: &str| {
-            body.extend_from_slice(sep);
-            body.push(b'"');
-            body.extend_from_slice(name.as_bytes());
-            body.extend_from_slice(b"\":");
-            write_string(body, value);
-            sep = b",";
-        };
-        if let Some(index) = &index {
-            string(body, "_index", index);
-        }
-        if let Some(id) = &id {
-            string(body, "_id", id);
-        }
-        if let Some(routing) = &routing {
-            string(body, "routing", routing);
-        }
-        if let Some(version) = version {
-            body.extend_from_slice(sep);
-            body.extend_from_slice(format!("\"version\":{version},\"version_type\":\"external\"").as_bytes());
-        }
-        body.extend_from_slice(b"}}\n");
+        address.write_action_line(action, &mut out.body);
         if action != Action::Delete
-            && let Err(reject) = self.document(document, action, body)
+            && let Err(refusal) = self.document(document, action, &mut out.body)
         {
-            body.truncate(start);
-            return Err(reject);
+            out.body.truncate(start);
+            return Err(refusal);
         }
-        if let Some(shard) = self.shard(id.as_deref(), routing.as_deref()) {
+        if let Some(shard) = self.shard(address.id.as_deref(), address.routing.as_deref()) {
             out.shards.resize(out.ends.len(), NO_SHARD);
             out.shards.push(shard);
         }
-        if let Some(id) = id {
-            let of = index.as_deref().map_or(0, |index| xxh3_64(index.as_bytes()));
+        if let Some(id) = &address.id {
+            let of = address.index.as_deref().map_or(0, |index| xxh3_64(index.as_bytes()));
             out.keys.resize(out.ends.len(), 0);
             out.keys.push(xxh3_64_with_seed(id.as_bytes(), of).max(1));
         }
         out.ends.push(out.body.len() as u32);
-        if let Some(index) = index {
+        if let Some(index) = address.index {
             out.index(index);
         }
         Ok(())
@@ -212,7 +135,7 @@ impl Encoder {
         u16::try_from(shard).ok()
     }
 
-    fn document(&self, document: &[u8], action: Action, body: &mut Vec<u8>) -> Result<(), (&'static str, String)> {
+    fn document(&self, document: &[u8], action: Action, body: &mut Vec<u8>) -> Result<(), Refusal> {
         let invalid = |reason| ("invalid_json", reason);
         let wrap = matches!(action, Action::Update | Action::Upsert);
         if wrap {
@@ -234,69 +157,6 @@ impl Encoder {
         body.push(b'\n');
         Ok(())
     }
-
-    fn index_of(&self, document: Shallow<'_>, meta: &DocMeta) -> Result<String, (&'static str, String)> {
-        let mut name = String::new();
-        for part in self.operations.index.parts() {
-            match part {
-                IndexPart::Text(text) => name.push_str(text),
-                IndexPart::Field(path) => name.push_str(&required(document, meta, path, "part of the index name")?),
-            }
-        }
-        check_index_name(&name).map_err(|e| ("bad_index_name", e))?;
-        Ok(name)
-    }
-}
-
-/// The document, if its fields may be looked up.
-#[inline]
-fn shallow(document: &[u8]) -> Result<Shallow<'_>, (&'static str, String)> {
-    Shallow::new(document).ok_or_else(too_deep)
-}
-
-#[cold]
-fn too_deep() -> (&'static str, String) {
-    let reason =
-        format!("the document has more than {DEPTH_MAX} nested objects and arrays, so its fields cannot be looked up");
-    ("too_deep", reason)
-}
-
-fn required<'a>(
-    document: Shallow<'a>,
-    meta: &'a DocMeta,
-    path: &FieldPath,
-    what: &str,
-) -> Result<std::borrow::Cow<'a, str>, (&'static str, String)> {
-    if let Some(text) = meta.text_at(path) {
-        return Ok(text.into());
-    }
-    fields::scalar(document, path).map(|s| s.text).map_err(|e| match e {
-        NoScalar::Missing => ("missing_field", format!("field `{path}` (the {what}) is missing or null")),
-        NoScalar::NotScalar(found) => {
-            ("bad_field", format!("field `{path}` (the {what}) is {found}; expected a string, a number or a boolean"))
-        }
-        NoScalar::InArray(array) => (
-            "bad_field",
-            format!("field `{path}` (the {what}) is in objects of the array `{array}`; expected a single value"),
-        ),
-        NoScalar::Invalid(e) => ("invalid_json", format!("the document is not JSON: {e}")),
-    })
-}
-
-fn version_of(document: Shallow<'_>, meta: &DocMeta, path: &FieldPath) -> Result<u64, (&'static str, String)> {
-    let text = required(document, meta, path, "version")?;
-    text.parse::<u64>().ok().filter(|&v| v <= i64::MAX as u64).ok_or_else(|| {
-        ("bad_version", format!("field `{path}` (the version) is {text:?}; expected a whole number from 0 to 2^63 - 1"))
-    })
-}
-
-/// A bulk body has one line for each document. An empty line would shift all that follow.
-fn empty() -> (&'static str, String) {
-    ("empty_document", "the document is empty; expected a JSON object".to_owned())
-}
-
-fn head(text: &str) -> &str {
-    &text[..text.floor_char_boundary(64)]
 }
 
 /// The hot path: the same action line before every document, and nothing is parsed.
@@ -311,80 +171,6 @@ fn encode_fixed(mut block: DocBlock, line: &[u8], buffer: Vec<u8>, share: impl F
     }
     out.copy(&block, next..block.records.len(), line);
     out.finish(block, share)
-}
-
-struct ItemBlockBuilder {
-    body: Vec<u8>,
-    ends: Vec<u32>,
-    keys: Vec<u64>,
-    shards: Vec<u16>,
-    rejects: Vec<RejectedRecord>,
-    indices: Vec<String>,
-}
-
-impl ItemBlockBuilder {
-    fn new(block: &DocBlock, extra_per_item: usize, mut buffer: Vec<u8>) -> Self {
-        buffer.clear();
-        buffer.reserve(block.data.len() + block.records.len() * extra_per_item);
-        ItemBlockBuilder {
-            body: buffer,
-            ends: Vec::with_capacity(block.records.len()),
-            keys: Vec::new(),
-            shards: Vec::new(),
-            rejects: Vec::new(),
-            indices: Vec::new(),
-        }
-    }
-
-    fn copy(&mut self, block: &DocBlock, records: std::ops::Range<usize>, line: &[u8]) {
-        for at in records {
-            let record = block.records[at];
-            if record.start == record.end {
-                let (kind, reason) = empty();
-                self.reject(block, Reject { record: at as u32, kind, reason });
-                continue;
-            }
-            self.body.extend_from_slice(line);
-            self.body.extend_from_slice(&block.data[record.start as usize..record.end as usize]);
-            self.body.push(b'\n');
-            self.ends.push(self.body.len() as u32);
-        }
-    }
-
-    fn reject(&mut self, block: &DocBlock, reject: Reject) {
-        let record = block.records[reject.record as usize];
-        let text = block.data.slice(record.start as usize..record.end as usize);
-        self.rejects.push(RejectedRecord { record: reject.record, kind: reject.kind, reason: reject.reason, text });
-        self.ends.push(self.body.len() as u32);
-    }
-
-    fn index(&mut self, index: String) {
-        if let Err(at) = self.indices.binary_search(&index) {
-            self.indices.insert(at, index);
-        }
-    }
-
-    fn finish(mut self, block: DocBlock, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
-        if !self.keys.is_empty() {
-            self.keys.resize(self.ends.len(), 0);
-        }
-        if !self.shards.is_empty() {
-            self.shards.resize(self.ends.len(), NO_SHARD);
-        }
-        ItemBlock {
-            origin: block.origin,
-            lines: block.lines,
-            bytes_read: block.bytes_read,
-            body: share(self.body),
-            ends: self.ends,
-            records: block.records,
-            keys: self.keys,
-            shards: self.shards,
-            rejects: self.rejects,
-            indices: self.indices,
-            smile: None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Documents to bulk items.
 
+mod address;
+mod builder;
 mod fields;
 mod json;
 mod smile;
