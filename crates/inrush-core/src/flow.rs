@@ -5,6 +5,7 @@
 //! and
 //! [`Flow::poll_timeout`] the time of the next call. It does not wait, lock or read a clock.
 
+mod answer;
 mod body_format;
 mod command;
 mod durable;
@@ -12,6 +13,7 @@ mod give_up;
 mod pair;
 mod pause;
 mod resume;
+mod retry;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -38,7 +40,7 @@ pub use give_up::{MaxErrors, Stop};
 pub use pair::Pairing;
 use pause::Pauses;
 pub use pause::{Pause, PauseKind, PauseTotal};
-use slot::{Part, Slot, SlotState};
+use slot::{Slot, SlotState};
 
 /// The configuration of a flow.
 #[derive(Clone, Copy, Debug)]
@@ -519,41 +521,5 @@ impl Flow {
     fn free(&mut self, block: &Tracked) {
         self.buffered -= block.items.body.len() as u64;
         self.buffered_smile -= block.items.smile_bytes();
-    }
-
-    fn wait(&mut self, setbacks: u32) -> Duration {
-        self.config.retry.wait(setbacks, &mut self.jitter)
-    }
-
-    /// Retries a part after a wait, or gives up if its budget is spent.
-    fn retry(&mut self, now: Time, slot_id: u64, mut part: Part, last: &slot::LastError) {
-        part.failures += 1;
-        part.setbacks += 1;
-        if !self.config.retry.allows(part.failures, part.first_sent, now) {
-            return self.exhausted(now, part, last);
-        }
-        self.wait_and_send(now, slot_id, [part], last);
-    }
-
-    /// Puts parts at the front of their slot. The first one is sent after a wait.
-    fn wait_and_send<const N: usize>(&mut self, now: Time, slot_id: u64, parts: [Part; N], last: &slot::LastError) {
-        // A server that asks for more than the longest wait is asked again after that: it may have
-        // recovered.
-        let asked_for = last.retry_after.min(self.config.retry.longest_wait);
-        let setbacks = parts.first().map_or(0, |part| part.setbacks);
-        let until = now + self.wait(setbacks).max(asked_for);
-        if let Some(slot) = self.slots.get_mut(&slot_id) {
-            parts.into_iter().rev().for_each(|part| slot.parts.push_front(part));
-            slot.state = SlotState::Waiting { until };
-        }
-    }
-
-    fn limit_bodies(&mut self, refused_bytes: u64) {
-        // Half of the refused size. A few tries find the server's unknown limit from above.
-        let limit = (refused_bytes / 2).max(1);
-        if limit < self.body_limit {
-            self.body_limit = limit;
-            self.commands.push_back(Command::Note(Note::BodyLimit(limit)));
-        }
     }
 }
