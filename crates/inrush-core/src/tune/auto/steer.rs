@@ -125,6 +125,12 @@ impl AutoTuner {
         if self.jumps == 1 && now.since(self.drained) > Duration::from_secs(2) {
             return self.begin_drain(now, wall, growth, Cause::Longer);
         }
+        self.steer(now, window, (growth, comparable), target);
+    }
+
+    /// Moves the bytes in flight towards the target, or starts the next experiment. `growth`: the
+    /// wall time as a multiple of the unloaded one, for this body and comparable with other loaders.
+    fn steer(&mut self, now: Time, window: &Window, (growth, comparable): (f64, f64), target: f64) {
         let ratio = target / comparable;
         // Requests that wait for a retry are in use.
         let used = window.in_flight() > 0.8 * f64::from(self.plan.in_flight) || window.rejected_ratio() > 0.0;
@@ -145,7 +151,7 @@ impl AutoTuner {
                 "a request takes {comparable:.1} times as long as on an idle cluster; the target is {target:.1}"
             );
             self.rate = None;
-            self.lessened = (!grow).then(|| (self.bytes_in_flight(), rate));
+            self.lessened = (!grow).then(|| (self.bytes_in_flight(), window.rate()));
             return self.decide(now, to, why);
         }
         if grow && self.knobs.is_full(&self.plan, limit) && !self.full {
@@ -155,10 +161,10 @@ impl AutoTuner {
             self.resize.soon(now);
         }
         if now >= self.drain.next && growth > IDLE {
-            return self.begin_drain(now, wall, growth, Cause::Due);
+            return self.begin_drain(now, self.wall, growth, Cause::Due);
         }
         if now >= self.resize.next && clean {
-            return self.begin_trial(now, wall, body);
+            return self.begin_trial(now, self.wall, window.body());
         }
         self.restart(now);
     }
