@@ -274,7 +274,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
                     assert!(!items.is_empty());
                     flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
                 }
-                Command::Flush { .. } => unreachable!("nobody waits for flushes"),
+                Command::Flush { .. } => unreachable!("flushes are not enabled"),
                 Command::Probe(_) => flow.handle_probe(Ok(()), Ok(())),
                 Command::DeadLetter(letter) => letters.push(*letter),
                 Command::Note(note) => notes.push(note),

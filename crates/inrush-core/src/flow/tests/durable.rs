@@ -120,41 +120,8 @@ impl Chaos<'_> {
         let mut flushing: Option<(u64, Flushing)> = None;
         let mut now = Time::START;
         for _ in 0..100_000 {
-            while let Some(block) = blocks.front().filter(|_| flow.input_room() > 0) {
-                let items = self.encoder.encode(block.clone());
-                if !flow.may_take(&items) {
-                    break;
-                }
-                flow.handle_block(now, items).unwrap();
-                blocks.pop_front();
-            }
-            if blocks.is_empty() {
-                flow.handle_source_end();
-            }
-            let largest = self.blocks.iter().map(|b| b.data.len() + 60 * b.records.len()).max().unwrap() as u64;
-            assert!(flow.buffered <= self.config.memory + largest, "{} bytes", flow.buffered);
-            while let Some(command) = flow.poll(now) {
-                match command {
-                    Command::Send(request) => {
-                        for line in json_body(&request).lines().skip(1).step_by(2) {
-                            *self.sends.entry(number(line)).or_default() += 1;
-                        }
-                        sent.push(Sent { request, attempt: None });
-                    }
-                    Command::AwaitGone { request } => gone.push(request),
-                    Command::Compare { .. } => unreachable!("nothing is compared"),
-                    Command::Flush { request, index } => {
-                        assert!(index == "x" && flushing.is_none(), "one at a time");
-                        flushing = Some((request, Flushing::Asked));
-                    }
-                    Command::DeadLetter(letter) => self.letters.push(letter.position.doc),
-                    Command::Note(_)
-                    | Command::Sample { .. }
-                    | Command::Break { .. }
-                    | Command::Probe(_)
-                    | Command::Settled(_) => {}
-                }
-            }
+            self.feed(&mut flow, now, &mut blocks);
+            self.execute(&mut flow, now, &mut sent, &mut gone, &mut flushing);
             self.check(&flow);
             if flow.is_done() {
                 flow.close().unwrap();
@@ -199,6 +166,56 @@ impl Chaos<'_> {
             }
         }
         panic!("the flow does not end");
+    }
+
+    /// Hands over as many blocks as the flow takes.
+    fn feed(&self, flow: &mut Flow, now: Time, blocks: &mut VecDeque<DocBlock>) {
+        while let Some(block) = blocks.front().filter(|_| flow.input_room() > 0) {
+            let items = self.encoder.encode(block.clone());
+            if !flow.may_take(&items) {
+                break;
+            }
+            flow.handle_block(now, items).unwrap();
+            blocks.pop_front();
+        }
+        if blocks.is_empty() {
+            flow.handle_source_end();
+        }
+        let largest = self.blocks.iter().map(|b| b.data.len() + 60 * b.records.len()).max().unwrap() as u64;
+        assert!(flow.buffered <= self.config.memory + largest, "{} bytes", flow.buffered);
+    }
+
+    /// Executes the commands of the flow. The server processes requests later.
+    fn execute(
+        &mut self,
+        flow: &mut Flow,
+        now: Time,
+        sent: &mut Vec<Sent>,
+        gone: &mut Vec<u64>,
+        flushing: &mut Option<(u64, Flushing)>,
+    ) {
+        while let Some(command) = flow.poll(now) {
+            match command {
+                Command::Send(request) => {
+                    for line in json_body(&request).lines().skip(1).step_by(2) {
+                        *self.sends.entry(number(line)).or_default() += 1;
+                    }
+                    sent.push(Sent { request, attempt: None });
+                }
+                Command::AwaitGone { request } => gone.push(request),
+                Command::Compare { .. } => unreachable!("nothing is compared"),
+                Command::Flush { request, index } => {
+                    assert!(index == "x" && flushing.is_none(), "one at a time");
+                    *flushing = Some((request, Flushing::Asked));
+                }
+                Command::DeadLetter(letter) => self.letters.push(letter.position.doc),
+                Command::Note(_)
+                | Command::Sample { .. }
+                | Command::Break { .. }
+                | Command::Probe(_)
+                | Command::Settled(_) => {}
+            }
+        }
     }
 
     fn step_flush(&mut self, flow: &mut Flow, now: Time, flushing: &mut Option<(u64, Flushing)>) {

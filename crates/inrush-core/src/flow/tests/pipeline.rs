@@ -48,6 +48,20 @@ impl Piped {
         (ItemReply { action: key, status, index: None, result, error, failure_store_used: false }, piped)
     }
 
+    /// The result of a request that meets this fault.
+    fn answer(&mut self, request: &Request, fault: Fault) -> Attempt {
+        match fault {
+            Fault::NotSent | Fault::ResetBeforeApplying | Fault::Refused(_) => Cluster::default().bulk(request, fault),
+            fault => {
+                let reply = self.reply(request);
+                match fault {
+                    Fault::ResetAfterApplying => Attempt::Lost { reason: "reset".into() },
+                    _ => Attempt::Replied(reply),
+                }
+            }
+        }
+    }
+
     /// A reply as OpenSearch builds it: drops of the pipeline, its failures, and all other entries
     /// inserted at their positions.
     fn reply(&mut self, request: &Request) -> BulkReply {
@@ -116,18 +130,7 @@ fn load_through(
                         piped.sent_back.get(document).is_none_or(|&at| now.since(at) >= Duration::from_millis(50));
                     assert!(alone || back, "{document} was sent again without a wait");
                 }
-                let attempt = match faults.next().unwrap_or(Fault::None) {
-                    fault @ (Fault::NotSent | Fault::ResetBeforeApplying | Fault::Refused(_)) => {
-                        Cluster::default().bulk(&request, fault)
-                    }
-                    fault => {
-                        let reply = piped.reply(&request);
-                        match fault {
-                            Fault::ResetAfterApplying => Attempt::Lost { reason: "reset".into() },
-                            _ => Attempt::Replied(reply),
-                        }
-                    }
-                };
+                let attempt = piped.answer(&request, faults.next().unwrap_or(Fault::None));
                 in_flight.push((request, attempt));
             }
             Some(Command::AwaitGone { request }) => flow.handle_gone(now, request),

@@ -29,6 +29,31 @@ struct Job<'a> {
     format: BodyFormat,
 }
 
+impl Job<'_> {
+    /// Hands over as many blocks as the flow takes.
+    fn feed(&self, flow: &mut Flow, now: Time, blocks: &mut VecDeque<DocBlock>, smile: &mut SmileItemEncoder) {
+        if flow.stopped().is_some() {
+            return;
+        }
+        while let Some(block) = blocks.front()
+            && flow.input_room() > 0
+        {
+            let mut items = self.encoder.encode(block.clone());
+            if !flow.may_take(&items) {
+                break;
+            }
+            if flow.encoding() == Encoding::Smile {
+                smile.encode(&mut items, Vec::new(), Into::into);
+            }
+            flow.handle_block(now, items).unwrap();
+            blocks.pop_front();
+        }
+        if blocks.is_empty() {
+            flow.handle_source_end();
+        }
+    }
+}
+
 /// A checkpoint on its way to the disk.
 struct Writing {
     checkpoint: Checkpoint,
@@ -43,6 +68,36 @@ impl World {
 
     fn written(&mut self, checkpoint: &Checkpoint, letters: usize) {
         self.disk = Some((serde_json::to_string(checkpoint).unwrap(), letters));
+    }
+
+    /// Executes the commands of the flow.
+    fn execute(
+        &mut self,
+        flow: &mut Flow,
+        now: Time,
+        faults: &mut impl Iterator<Item = Fault>,
+        in_flight: &mut Vec<(u64, Attempt)>,
+        gone: &mut Vec<u64>,
+    ) {
+        while let Some(command) = flow.poll(now) {
+            match command {
+                Command::Send(request) => {
+                    let attempt = self.cluster.bulk(&request, faults.next().unwrap_or(Fault::None));
+                    in_flight.push((request.id, attempt));
+                }
+                Command::AwaitGone { request } => gone.push(request),
+                Command::Compare { request, items } => {
+                    flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
+                }
+                Command::DeadLetter(letter) => self.letters.push(*letter),
+                Command::Flush { .. } => unreachable!("flushes are not enabled"),
+                Command::Note(_)
+                | Command::Sample { .. }
+                | Command::Break { .. }
+                | Command::Probe(_)
+                | Command::Settled(_) => {}
+            }
+        }
     }
 
     /// One run. Returns the flow at its end, unless it crashed.
@@ -73,43 +128,8 @@ impl World {
                 End::Interrupt { after } if round == after => flow.handle_stop(now, Stop::Interrupted),
                 _ => {}
             }
-            if flow.stopped().is_none() {
-                while let Some(block) = blocks.front()
-                    && flow.input_room() > 0
-                {
-                    let mut items = job.encoder.encode(block.clone());
-                    if !flow.may_take(&items) {
-                        break;
-                    }
-                    if flow.encoding() == Encoding::Smile {
-                        smile.encode(&mut items, Vec::new(), Into::into);
-                    }
-                    flow.handle_block(now, items).unwrap();
-                    blocks.pop_front();
-                }
-                if blocks.is_empty() {
-                    flow.handle_source_end();
-                }
-            }
-            while let Some(command) = flow.poll(now) {
-                match command {
-                    Command::Send(request) => {
-                        let attempt = self.cluster.bulk(&request, faults.next().unwrap_or(Fault::None));
-                        in_flight.push((request.id, attempt));
-                    }
-                    Command::AwaitGone { request } => gone.push(request),
-                    Command::Compare { request, items } => {
-                        flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
-                    }
-                    Command::DeadLetter(letter) => self.letters.push(*letter),
-                    Command::Flush { .. } => unreachable!("nobody waits for flushes"),
-                    Command::Note(_)
-                    | Command::Sample { .. }
-                    | Command::Break { .. }
-                    | Command::Probe(_)
-                    | Command::Settled(_) => {}
-                }
-            }
+            job.feed(&mut flow, now, &mut blocks, &mut smile);
+            self.execute(&mut flow, now, faults, &mut in_flight, &mut gone);
             if flow.is_done() {
                 flow.close().unwrap();
                 self.written(&flow.last_checkpoint(), self.letters.len());
