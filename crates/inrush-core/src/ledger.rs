@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn settles_once_and_only_what_it_knows() {
+    fn records_are_settled_once_and_only_if_known() {
         let mut ledger = Ledger::default();
         let a = ledger.open(&origin(0), 100).unwrap();
         let b = ledger.open(&origin(100), 1).unwrap();

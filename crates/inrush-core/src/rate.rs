@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_spaced_by_what_they_hold() {
+    fn requests_are_spaced_by_their_content() {
         let at = |ms| Time::from_start(Duration::from_millis(ms));
         let mut pace = Pace::new(Rate::Bytes(1000));
         assert_eq!(pace.next(), Time::START);

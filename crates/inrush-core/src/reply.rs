@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_stand_beside_the_entries() {
+    fn ids_are_parsed_for_each_entry() {
         let entry = |id: &str| format!(r#"{{"index":{{"_id":{id},"status":200,"result":"noop"}}}}"#);
         let same = r#""auto-generated""#;
         let items = [entry(r#""a""#), entry(same), entry(same), entry(same), entry("null")].join(",");
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reply_is_an_error() {
+    fn invalid_replies_are_errors() {
         let good = br#"{"took":3,"errors":false,"items":[{"index":{"status":201}},{"index":{"status":201}}]}"#;
         assert!(BulkReply::parse(good).is_ok());
         for cut in 0..good.len() {

@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_grouped_by_what_they_have_in_common() {
+    fn errors_are_grouped_by_their_common_part() {
         let mut tally = Tally::default();
         for id in ["1", "2"] {
             let reason =

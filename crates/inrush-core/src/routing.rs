@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn routing_shards_are_the_servers_default_unless_told() {
+    fn routing_shards_default_to_the_servers_number() {
         for (shards, routing_shards) in
             [(1, 1024), (2, 1024), (3, 768), (5, 640), (12, 768), (1000, 2000), (1024, 2048)]
         {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_spread_one_routing_value_over_so_many_shards() {
+    fn partitions_spread_one_routing_value_over_several_shards() {
         // The offset is added before slots are combined to shards, so it only shows where there are
         // few slots.
         let routing = Routing::new(12, Some(12), 4).unwrap();

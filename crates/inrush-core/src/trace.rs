@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn lines_survive_a_round_trip() {
         let bounds = Bounds { batch_bytes: (1, 2), batch_docs: 3, in_flight: (4, 5), memory: 6 };
         let header = Header::new("auto", bounds, PLAN);
         assert_eq!(Header::parse(&header.to_line()).unwrap(), header);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_said() {
+    fn unreadable_lines_are_errors() {
         let newer = Header {
             trace: FORMAT + 1,
             ..Header::new("auto", Bounds { batch_bytes: (1, 2), batch_docs: 3, in_flight: (4, 5), memory: 6 }, PLAN)

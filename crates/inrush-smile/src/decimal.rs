@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decimal_is_exact_if_it_is_what_the_double_is_read_as() {
+    fn a_decimal_is_exact_if_it_is_the_shortest_of_its_double() {
         let exact = |whole: &str, places: &str, exponent, double| {
             is_exact(whole.as_bytes(), places.as_bytes(), exponent, double)
         };

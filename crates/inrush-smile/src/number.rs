@@ -295,7 +295,7 @@ mod tests {
         }
 
         #[test]
-        fn what_needs_no_look_is_what_java_writes(whole in "0|[1-9][0-9]{0,8}", places in "0{0,4}[0-9]{1,3}") {
+        fn the_quick_check_agrees_with_java(whole in "0|[1-9][0-9]{0,8}", places in "0{0,4}[0-9]{1,3}") {
             let text = format!("{whole}.{places}");
             let looked = is_java(text.as_bytes(), text.parse().unwrap());
             prop_assert_eq!(plain(text.as_bytes(), 0, whole.len(), text.len()), looked);

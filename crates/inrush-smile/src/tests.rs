@@ -84,7 +84,7 @@ fn references_never_have_the_bytes_of_ends() {
 }
 
 #[test]
-fn an_encoder_starts_anew_with_each_document() {
+fn each_document_is_encoded_independently() {
     let documents = [
         r#"{"a":"x","b":{"a":"x","c":[{"a":1},{"a":2}]},"d":"x"}"#,
         r#"{"a":"x","b":{"c":"x"}}"#,
@@ -103,7 +103,7 @@ fn an_encoder_starts_anew_with_each_document() {
 }
 
 #[test]
-fn what_is_no_json_is_refused() {
+fn invalid_json_is_refused() {
     for json in [
         "",
         " ",
@@ -220,7 +220,7 @@ fn any_json() -> impl Strategy<Value = serde_json::Value> {
 
 proptest! {
     #[test]
-    fn what_is_encoded_comes_back(documents in prop::collection::vec(any_json(), 1..5), shared_values: bool, pretty: bool) {
+    fn documents_survive_a_round_trip(documents in prop::collection::vec(any_json(), 1..5), shared_values: bool, pretty: bool) {
         let mut encoder = SmileEncoder::new(SmileOptions { shared_values, decimals: Decimals::ByValue });
         for document in documents {
             let json = if pretty { serde_json::to_string_pretty(&document) } else { serde_json::to_string(&document) };

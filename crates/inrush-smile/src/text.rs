@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_string_is_refused() {
+    fn invalid_strings_are_refused() {
         for json in ["\"abc", "\"", "\"0123456789", "\"a\\"] {
             assert!(fails(json).contains("ends inside") || fails(json).contains("escape"), "{json}");
         }

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_scalar_says_why() {
+    fn fields_without_a_value_give_a_reason() {
         assert_eq!(get(r#"{"a":1}"#, "id"), Err(NoScalar::Missing));
         assert_eq!(get(r#"{"id":null}"#, "id"), Err(NoScalar::Missing));
         assert_eq!(get(r#"{"a":1}"#, "a.b"), Err(NoScalar::Missing));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_object_is_not_lost() {
+    fn text_after_the_object_is_an_error() {
         for document in [r#"{"a":1} {"a":2}"#, r#"{"a":1}{"#, "{} // x", r#"{"a":1}}"#, r#"{"x":1} null"#] {
             assert!(left(document, &["x"]).0.unwrap_err().contains("after the object"), "{document}");
         }

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_smile_cannot_say_stays_json() {
+    fn documents_without_a_smile_form_stay_json() {
         let documents = [r#"{"n":1}"#, r#"{"n":1e3}"#, "reject", "no json", "[1]", r#"{"n":1,"n":1}"#, r#" {"n" : 2}"#];
         let items = encoded(block(&documents, Action::Index, None));
         assert_eq!(items.smile.as_ref().unwrap().json_only, [1, 3, 4, 5]);

@@ -458,7 +458,7 @@ fn memory_at_its_bound_is_no_limit_of_the_source() {
 }
 
 #[test]
-fn what_is_left_of_a_rejected_request_is_told_apart() {
+fn the_rest_of_a_rejected_request_is_marked() {
     let sampled = FlowConfig { samples: true, ..config() };
     let out = run(sampled, Action::Index, 10, &[Fault::Rejects(2)]);
     let remainders: Vec<u32> = out.samples.iter().filter(|sample| sample.remainder).map(|sample| sample.docs).collect();
@@ -486,7 +486,7 @@ fn a_flood_stage_that_lasts_stops_the_run_without_dead_letters() {
 }
 
 #[test]
-fn a_cluster_that_is_gone_ends_the_run_and_what_was_sent_is_unknown() {
+fn an_unreachable_cluster_ends_the_run_with_unknown_documents() {
     let out = run(config(), Action::Index, 10, &[Fault::NotSent; 1000]);
     assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("accepted no document")));
     assert_eq!(out.flow.counts().docs_unknown, 0);
@@ -533,7 +533,7 @@ fn too_many_dead_letters_end_the_run() {
 }
 
 #[test]
-fn an_interrupt_gives_back_what_was_not_sent() {
+fn an_interrupt_gives_back_unsent_documents() {
     let (ids, words) = good(40);
     let encoder = Encoder::new(operations(Action::Index, true));
     let mut flow = flow(config(), 100, 1);

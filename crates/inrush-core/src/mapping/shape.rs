@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_look_like_what_the_servers_take_them_for() {
+    fn shapes_of_strings_match_what_servers_accept() {
         for (text, expected) in [
             ("", Shape::Empty),
             ("true", Shape::Boolean),

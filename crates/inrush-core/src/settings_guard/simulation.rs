@@ -275,7 +275,7 @@ fn two_loads_in_every_order_one_of_them_stopped_anywhere() {
 }
 
 #[test]
-fn a_load_and_a_recovery_beside_what_another_left() {
+fn a_load_and_a_recovery_after_a_crash() {
     let mut start = world([loader("a", LARGE_BYTES_MIN)]);
     // A load crashed midway.
     let mut dead = loader("dead", LARGE_BYTES_MIN).guard;
@@ -287,7 +287,7 @@ fn a_load_and_a_recovery_beside_what_another_left() {
 }
 
 #[test]
-fn a_recovery_that_is_told_to_force_beside_a_load() {
+fn a_forced_recovery_beside_a_load() {
     let mut start = world([loader("a", LARGE_BYTES_MIN)]);
     start.actors.push(Actor::new(Guard::recover("r".into(), "x".into(), Duration::ZERO, Changes::new())));
     let states = search(start, 0, false);

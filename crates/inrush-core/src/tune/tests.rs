@@ -83,7 +83,7 @@ fn a_thin_line_is_not_flooded() {
 }
 
 #[test]
-fn what_the_first_bodies_take_is_not_what_bodies_take() {
+fn slow_first_bodies_do_not_count() {
     // The first bodies are slow if they bring an index its mapping. A slow link makes all bodies
     // slow.
     let size = |cluster: Cluster, seconds: f64| {
@@ -97,7 +97,7 @@ fn what_the_first_bodies_take_is_not_what_bodies_take() {
 }
 
 #[test]
-fn where_requests_are_dear_they_get_larger() {
+fn expensive_requests_become_larger() {
     let cluster = Cluster { per_request: 0.05, ..Cluster::default() };
     let mut model = model(&cluster);
     model.run_until(60.0);
@@ -148,7 +148,7 @@ fn a_slow_source_leads_to_no_growth() {
 }
 
 #[test]
-fn the_end_of_a_source_is_not_what_a_plan_is_based_on() {
+fn the_end_of_a_source_is_no_reason_for_a_plan() {
     let mut model = model(&Cluster::default());
     model.run_until(20.0);
     model.cluster.source = 0.5;
@@ -186,7 +186,7 @@ fn an_experiment_does_not_change_the_steady_plan() {
 }
 
 #[test]
-fn bodies_do_not_run_away_where_only_they_can_grow() {
+fn bodies_stay_small_if_only_they_can_grow() {
     for in_flight in [1, 4] {
         let fixed = Bounds { in_flight: (in_flight, in_flight), ..bounds() };
         let mut model = Model::new(Cluster::default(), vec![auto_within(fixed)]);

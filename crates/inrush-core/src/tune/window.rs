@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_of_a_request_says_nothing_of_the_plan() {
+    fn the_rest_of_a_request_says_nothing_about_the_plan() {
         let sample = Sample {
             sent: Time::START,
             wall: Duration::from_millis(100),

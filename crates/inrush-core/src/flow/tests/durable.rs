@@ -418,7 +418,7 @@ fn an_index_that_was_created_again_ends_the_run() {
 }
 
 #[test]
-fn documents_that_go_elsewhere_are_not_taken_for_durable() {
+fn documents_in_another_index_are_not_durable() {
     let (ids, words) = good(2);
     let encoder = Encoder::new(operations(Action::Index, true));
     let mut flow = flow(config(), 2000, 1);

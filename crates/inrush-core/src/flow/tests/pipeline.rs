@@ -191,14 +191,14 @@ fn check(loaded: &Loaded) {
 }
 
 #[test]
-fn where_a_pipeline_is_known_entries_are_told_apart_by_their_ids() {
+fn entries_behind_a_known_pipeline_are_matched_by_id() {
     let loaded = load(FlowConfig { pairing: Pairing::Ids, ..config() }, &MIXED, true);
     check(&loaded);
     assert_eq!(loaded.requests, [8]);
 }
 
 #[test]
-fn a_pipeline_that_nobody_knew_of_is_noticed() {
+fn an_unknown_pipeline_is_noticed() {
     let loaded = load(config(), &MIXED, true);
     check(&loaded);
     // The shard's entries are final; the other items are sent again with ids.
@@ -206,7 +206,7 @@ fn a_pipeline_that_nobody_knew_of_is_noticed() {
 }
 
 #[test]
-fn what_has_no_id_is_sent_alone() {
+fn items_without_an_id_are_sent_alone() {
     for pairing in [Pairing::PlacesAtFirst, Pairing::Ids] {
         let loaded = load(FlowConfig { pairing, ..config() }, &MIXED, false);
         check(&loaded);
@@ -222,7 +222,7 @@ fn a_server_that_keeps_the_order_is_believed() {
 }
 
 #[test]
-fn what_fails_for_now_waits_together_whatever_the_reasons() {
+fn items_that_fail_for_now_wait_together() {
     let loaded = load(few_retries(), &["good", "busy", "busy", "busy"], false);
     assert_eq!(loaded.letters.len(), 3);
     assert_eq!(loaded.requests, [4, 3, 3]);
@@ -230,7 +230,7 @@ fn what_fails_for_now_waits_together_whatever_the_reasons() {
 }
 
 #[test]
-fn what_was_dropped_waits_with_what_fails_for_now() {
+fn dropped_items_wait_with_items_that_fail_for_now() {
     let words = ["busy", "drop", "busy", "drop", "fail"];
     let loaded = load(few_retries(), &words, false);
     assert_eq!(loaded.flow.counts().docs_dropped, 2);

@@ -264,7 +264,7 @@ fn a_create_of_an_earlier_run_is_already_there() {
 }
 
 #[test]
-fn what_is_unknown_at_the_end_is_sent_again() {
+fn unknown_documents_are_sent_again_by_the_next_run() {
     let (ids, words) = good(10);
     let encoder = Encoder::new(operations(Action::Index, false));
     let job = Job {

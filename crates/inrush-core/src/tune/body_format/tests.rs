@@ -167,14 +167,14 @@ fn a_slow_link_gets_gzip_within_seconds() {
 }
 
 #[test]
-fn what_makes_the_source_the_limit_is_better() {
+fn a_format_that_outruns_the_source_is_better() {
     let mut load = Load::new(all(), World { link: 2.5e6, gzip_outruns_the_source: true, ..NEAR });
     load.run(10.0);
     assert!(load.steady().ends_with("gzip:1"), "{:?} {}", load.changes, load.tuner.why());
 }
 
 #[test]
-fn what_brings_nothing_is_not_taken_and_costs_little() {
+fn a_format_without_a_gain_is_rejected_at_low_cost() {
     for smile in [0.9, 1.0, 1.02] {
         let world = World { smile, ..NEAR };
         let mut load = Load::new(all(), world);
@@ -187,7 +187,7 @@ fn what_brings_nothing_is_not_taken_and_costs_little() {
 }
 
 #[test]
-fn smile_is_taken_where_it_is_clearly_faster() {
+fn smile_is_chosen_if_it_is_clearly_faster() {
     let mut load = Load::new(all(), World { smile: 1.15, ..NEAR });
     load.run(59.0);
     assert_eq!((load.steady().as_str(), load.tuner.is_trying()), ("json", false));
@@ -225,7 +225,7 @@ fn equal_forms_are_chosen_by_the_work_they_make() {
 }
 
 #[test]
-fn where_the_source_is_the_limit_nothing_is_compared() {
+fn nothing_is_compared_while_the_source_is_the_limit() {
     for link in [1e9, 2.5e6] {
         let mut load = Load::new(all(), World { link, source_limited: true, ..NEAR });
         load.run(100.0);
@@ -235,7 +235,7 @@ fn where_the_source_is_the_limit_nothing_is_compared() {
 }
 
 #[test]
-fn what_is_fixed_or_forbidden_is_not_tried() {
+fn fixed_and_forbidden_formats_are_not_tried() {
     let mut load = Load::new(BodyFormatChoices::default(), World { link: 2.5e6, ..NEAR });
     load.run(30.0);
     assert_eq!(load.steady(), "json");
