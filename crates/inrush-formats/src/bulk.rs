@@ -238,7 +238,15 @@ fn read(line: &[u8], document: Option<&[u8]>) -> Result<(DocMeta, std::ops::Rang
         (_, Some(document)) => 0..document.len(),
     };
     let Target { index, id, routing, version, .. } = target;
-    Ok((DocMeta { action: Some(action), index, id, routing, version, ..DocMeta::default() }, within))
+    Ok((
+        DocMeta::default()
+            .with_action(action)
+            .with_index(index)
+            .with_id(id)
+            .with_routing(routing)
+            .with_version(version),
+        within,
+    ))
 }
 
 #[cfg(test)]
@@ -294,18 +302,14 @@ mod tests {
                     {\"update\":{\"_id\":\"u\"}}\r\n{\"doc\": {\"b\":2} }\r\n{\"create\":{\"routing\":\"r\"}}\n{}\n\
                     {\"update\":{\"_id\":\"v\"}}\n{\"doc_as_upsert\":true,\"doc\":{}}\n\
                     {\"index\":{\"version\":3,\"version_type\":\"external\"}}\n{\"c\":3}";
-        let meta = |action, id: Option<&str>| DocMeta {
-            action: Some(action),
-            id: id.map(str::to_owned),
-            ..DocMeta::default()
-        };
+        let meta = |action, id: Option<&str>| DocMeta::default().with_action(action).with_id(id.map(str::to_owned));
         let expected = [
             (meta(Action::Index, Some("7")), "{\"a\":1}"),
-            (DocMeta { index: Some("i".into()), ..meta(Action::Delete, Some("x")) }, ""),
+            (meta(Action::Delete, Some("x")).with_index("i".to_owned()), ""),
             (meta(Action::Update, Some("u")), "{\"b\":2}"),
-            (DocMeta { routing: Some("r".into()), ..meta(Action::Create, None) }, "{}"),
+            (meta(Action::Create, None).with_routing("r".to_owned()), "{}"),
             (meta(Action::Upsert, Some("v")), "{}"),
-            (DocMeta { version: Some(3), ..meta(Action::Index, None) }, "{\"c\":3}"),
+            (meta(Action::Index, None).with_version(3), "{\"c\":3}"),
         ];
         let expected = expected.map(|(meta, document)| (meta, document.to_owned(), None));
         for bytes in [1, 10, 37, 1000] {

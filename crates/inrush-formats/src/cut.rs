@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use inrush_core::encode::smile::SEPARATOR;
+use inrush_smile::SEPARATOR;
 use memchr::{memchr, memchr_iter, memrchr, memrchr2};
 
 use super::buffer::BufferPool;

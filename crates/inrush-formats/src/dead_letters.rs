@@ -76,7 +76,7 @@ impl ActionLine {
             ActionLine::Update(target) => (Action::Update, target),
             ActionLine::Delete(target) => (Action::Delete, target),
         };
-        DocMeta { action: Some(action), index, id, routing, version, ..DocMeta::default() }
+        DocMeta::default().with_action(action).with_index(index).with_id(id).with_routing(routing).with_version(version)
     }
 }
 
@@ -86,7 +86,7 @@ fn meta_of_unsent(sent_with: SentWith) -> Result<DocMeta, String> {
     let SentWith { action, id, routing, version } = sent_with;
     let field = |path: Option<String>| path.map(|path| path.parse()).transpose();
     let fields = MetaFields { id: field(id)?, routing: field(routing)?, version: field(version)? };
-    Ok(DocMeta { action, fields: Some(Arc::new(fields)), ..DocMeta::default() })
+    Ok(DocMeta::default().with_action(action).with_fields(Arc::new(fields)))
 }
 
 /// What an entry holds.
@@ -230,14 +230,12 @@ mod tests {
             r#""action":{"index":{"_index":"logs","_id":"1","routing":"r","version":7}},"document":{"a": 1.50,"b":"\u00e9"}}"#,
         );
         assert_eq!(block.record(0), br#"{"a": 1.50,"b":"\u00e9"}"#);
-        let expected = DocMeta {
-            action: Some(Action::Index),
-            index: Some("logs".into()),
-            id: Some("1".into()),
-            routing: Some("r".into()),
-            version: Some(7),
-            ..DocMeta::default()
-        };
+        let expected = DocMeta::default()
+            .with_action(Action::Index)
+            .with_index("logs".to_owned())
+            .with_id("1".to_owned())
+            .with_routing("r".to_owned())
+            .with_version(7);
         assert_eq!(block.meta[0], expected);
         assert!(block.rejects.is_empty());
     }

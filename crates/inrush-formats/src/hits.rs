@@ -45,6 +45,6 @@ fn read(text: &[u8]) -> Result<(DocMeta, std::ops::Range<usize>), String> {
     };
     // It borrows from the text.
     let start = source.get().as_ptr() as usize - text.as_ptr() as usize;
-    let meta = DocMeta { id: Some(id), routing: hit.routing, ..DocMeta::default() };
+    let meta = DocMeta::default().with_id(id).with_routing(hit.routing);
     Ok((meta, start..start + source.get().len()))
 }

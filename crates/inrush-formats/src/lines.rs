@@ -174,7 +174,7 @@ impl Decode for TextDecode {
             }
             records.push(Record { start: from, end: out.len() as u32, byte: start as u32, line });
             if self.line.keeps_texts() {
-                meta.push(DocMeta { texts, ..DocMeta::default() });
+                meta.push(DocMeta::default().with_texts(texts));
             }
         });
         self.records.learn(data.len(), records.len());

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use inrush_core::block::Record;
-use inrush_core::encode::smile::{SEPARATOR, SmileDecoder};
 use inrush_core::{DocBlock, Reject};
+use inrush_smile::{SEPARATOR, SmileDecoder};
 use memchr::memchr;
 
 use super::buffer::BufferPool;
@@ -96,7 +96,7 @@ impl SmileDecode {
 mod tests {
     use bytes::Bytes;
     use inrush_core::block::Origin;
-    use inrush_core::encode::smile::{SmileEncoder, SmileOptions};
+    use inrush_smile::{SmileEncoder, SmileOptions};
 
     use super::*;
 

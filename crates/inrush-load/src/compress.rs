@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use inrush_cluster::transport::gzip::Gzip;
 use inrush_core::GzipLevel;
-use inrush_core::wire::Body;
+use inrush_core::body_format::Body;
 use tokio::sync::Semaphore;
 
 /// Compressors that wait for work. Memory: that of [`Gzip`] for each that works at once.

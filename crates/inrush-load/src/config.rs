@@ -9,7 +9,7 @@ use std::time::Duration;
 use inrush_cluster::transport::{Credentials, TlsOptions};
 pub use inrush_core::rate::Rate;
 pub use inrush_core::tune::Gentle;
-use inrush_core::tune::{Auto, Bounds, Considerate, Fixed, Plan, Tuner};
+use inrush_core::tune::{AutoTuner, Bounds, Fixed, GentleTuner, Plan, Tuner};
 use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
 pub use inrush_core::{Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
@@ -381,7 +381,7 @@ impl Durability {
 }
 
 /// What is changed on the index for the time of the load, written down before and put back afterwards. By default that depends
-/// on the size of the job: see `inrush_core::guard::policy::wanted`. Only where all documents go to one index; of a data
+/// on the size of the job: see `inrush_core::settings_guard::policy::wanted`. Only where all documents go to one index; of a data
 /// stream or an alias that rolls over, each index that is written to.
 #[derive(Clone, Debug, Default)]
 pub struct GuardConfig {
@@ -532,8 +532,8 @@ impl Limits {
             _ => {
                 let bounds = self.bounds(body_bytes_max);
                 match self.gentle {
-                    Some(gentle) => Box::new(Considerate::new(bounds, gentle)),
-                    None => Box::new(Auto::new(bounds)),
+                    Some(gentle) => Box::new(GentleTuner::new(bounds, gentle)),
+                    None => Box::new(AutoTuner::new(bounds)),
                 }
             }
         }

@@ -274,14 +274,14 @@ mod tests {
         check(13, &sure, VerifiedState::Yes, "13 documents = 10 before + 5 created - 2 deleted");
         check(12, &sure, VerifiedState::No, "1 fewer");
         check(14, &sure, VerifiedState::No, "1 more");
-        let unsure = Counts { possible_duplicates: 2, ..Counts::default() };
+        let unsure = Counts::build(|c| c.possible_duplicates = 2);
         check(15, &unsure, VerifiedState::Yes, "2 more");
         check(16, &unsure, VerifiedState::No, "3 more");
         check(12, &unsure, VerifiedState::No, "1 fewer");
-        let unsure = Counts { docs_already_there: 2, uncertain_creates: 2, ..Counts::default() };
+        let unsure = Counts::build(|c| (c.docs_already_there, c.uncertain_creates) = (2, 2));
         check(15, &unsure, VerifiedState::Yes, "2 more");
         // What a comparison found was there before.
-        let compared = Counts { docs_already_there: 2, ..Counts::default() };
+        let compared = Counts::build(|c| c.docs_already_there = 2);
         check(14, &compared, VerifiedState::No, "1 more");
     }
 
@@ -289,15 +289,15 @@ mod tests {
     fn copies_that_nothing_else_explains_are_proven() {
         let proven =
             |counted, counts: &Counts| judge("x", Ok(counted), 10, &Share::new(5, 2, counts, false)).duplicates;
-        let counts = Counts { possible_duplicates: 5, ..Counts::default() };
+        let counts = Counts::build(|c| c.possible_duplicates = 5);
         assert_eq!((proven(13, &counts), proven(16, &counts), proven(18, &counts)), (0, 3, 5));
-        let either = Counts { possible_duplicates: 5, uncertain_updates: 2, ..Counts::default() };
+        let either = Counts::build(|c| (c.possible_duplicates, c.uncertain_updates) = (5, 2));
         assert_eq!((proven(15, &either), proven(16, &either)), (0, 1));
     }
 
     #[test]
     fn after_another_primary_took_over_an_update_may_be_a_new_document() {
-        let counts = Counts { docs_updated: 3, docs_not_found: 1, uncertain_updates: 1, ..Counts::default() };
+        let counts = Counts::build(|c| (c.docs_updated, c.docs_not_found, c.uncertain_updates) = (3, 1, 1));
         assert_eq!(Share::new(5, 2, &counts, false).allowed(10), 13..=14);
         assert_eq!(Share::new(5, 2, &counts, true).allowed(10), 12..=16);
     }

@@ -335,19 +335,14 @@ fn unwrap_update(letter: &DeadLetter) -> (&[u8], bool) {
 
 #[cfg(test)]
 mod tests {
-    use inrush_core::Position;
+    use inrush_core::{Position, SourceId};
 
     use super::*;
 
     fn check(action: Option<&str>, document: &[u8], expected: &str) {
-        let letter = DeadLetter {
-            position: Position { line: 7, byte: 60, doc: 5, ..Position::default() },
-            status: 400,
-            kind: "k".into(),
-            reason: "r".into(),
-            action: action.map(|a| a.to_owned().into()),
-            document: document.to_vec().into(),
-        };
+        let letter = DeadLetter::new(Position::new(SourceId(0), 0, 5, 7, 60), "k", "r", document.to_vec().into())
+            .with_status(400)
+            .with_action(action.map(|a| a.to_owned().into()));
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("d");
         let mut writer =
@@ -395,14 +390,7 @@ mod tests {
 
     #[test]
     fn a_device_takes_dead_letters_too() {
-        let letter = DeadLetter {
-            position: Position::default(),
-            status: 400,
-            kind: "k".into(),
-            reason: "r".into(),
-            action: None,
-            document: "x".into(),
-        };
+        let letter = DeadLetter::new(Position::default(), "k", "r", "x".into()).with_status(400);
         let device = PathBuf::from("/dev/null");
         let mut writer =
             DeadLetterWriter::new(&DeadLetters::File(device.clone()), "x", vec!["a".into()], None).unwrap();
@@ -468,14 +456,9 @@ mod round_trip {
                 }
                 json!({ action.bulk_key(): sent }).to_string()
             };
-            let letter = DeadLetter {
-                position: Position::default(),
-                status: 400,
-                kind: "k".to_owned(),
-                reason: "r".to_owned(),
-                action: action.map(|action| line(action).into()),
-                document: sent.into(),
-            };
+            let letter = DeadLetter::new(Position::default(), "k", "r", sent.into())
+                .with_status(400)
+                .with_action(action.map(|action| line(action).into()));
             let folder = tempfile::tempdir().unwrap();
             let config = DeadLetters::File(folder.path().join("letters"));
             let mut writer = DeadLetterWriter::new(&config, "run", vec!["a.ndjson".to_owned()], None).unwrap();
@@ -492,7 +475,7 @@ mod round_trip {
             let meta = match action {
                 None => DocMeta::default(),
                 Some(action) => {
-                    DocMeta { action: Some(action), index: Some("x".to_owned()), id: Some(id), routing, ..DocMeta::default() }
+                    DocMeta::default().with_action(action).with_index("x".to_owned()).with_id(id).with_routing(routing)
                 }
             };
             prop_assert_eq!(&block.meta[0], &meta);

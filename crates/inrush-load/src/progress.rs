@@ -1,6 +1,6 @@
 //! How far a load has come, for whoever watches it.
 
-use inrush_core::Wire;
+use inrush_core::BodyFormat;
 use serde::{Deserialize, Serialize};
 
 /// A snapshot of a running load.
@@ -33,7 +33,7 @@ pub struct Progress {
     /// Bytes of one request's body: the present plan.
     pub plan_batch_bytes: u64,
     /// How requests are sent: the present encoding and compression.
-    pub wire: Wire,
+    pub body_format: BodyFormat,
     /// Seconds since the load began.
     pub seconds: f64,
     /// What it is doing.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use inrush_core::ItemBlock;
-use inrush_core::encode::{Encoder, SmileWeaver};
+use inrush_core::encode::{Encoder, SmileItemEncoder};
 use inrush_core::ledger::Partition;
 use inrush_formats::buffer::BufferPool;
 use inrush_sources::{CHUNK_BYTES, Source, SourceError};
@@ -140,7 +140,7 @@ fn work(
     chunk_bytes: usize,
     events: &UnboundedSender<Event>,
 ) {
-    let mut weaver = SmileWeaver::default();
+    let mut smile_encoder = SmileItemEncoder::default();
     while gate.enter() {
         let (number, chunk) = {
             // A reader that panicked inside the source leaves it in an unknown state; the loop has been told.
@@ -173,7 +173,7 @@ fn work(
         };
         let mut block = encode.encoder.encode_into(block, bodies.take(), share);
         if encode.smile.load(Ordering::Relaxed) {
-            weaver.weave(&mut block, bodies.take(), share);
+            smile_encoder.encode(&mut block, bodies.take(), share);
         }
         if events.send(Event::Block { number, block }).is_err() {
             return;

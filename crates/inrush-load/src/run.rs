@@ -12,9 +12,9 @@ use inrush_cluster::api::wire::probe;
 use inrush_cluster::api::{ClusterError, Created, index, life, stats};
 use inrush_cluster::transport::Transport;
 use inrush_core::Settlement;
+use inrush_core::body_format::BodyFormatChange;
 use inrush_core::flow::Item;
 use inrush_core::tune::Decision;
-use inrush_core::wire::WireChange;
 use inrush_core::{Command, Encoding, Flow, ItemBlock, Note, PauseTotal, Stop, Time};
 use inrush_sources::{RowsRead, SourceError};
 use tokio::sync::{mpsc, watch};
@@ -234,14 +234,14 @@ impl Run {
             }
             Event::Replaced(name) => self.fail(now, targets::replaced(&name)),
             Event::Overtaken => self.fail(now, checkpoint::OVERTAKEN.to_owned()),
-            Event::Trouble(trouble) => self.flow.handle_trouble(now, trouble),
+            Event::Trouble(trouble) => self.flow.handle_cluster_pause(now, trouble),
             Event::Hold(hold) => {
                 let hold = match hold {
                     Hold::Pause => true,
                     Hold::Resume => false,
-                    Hold::Toggle => !self.flow.is_held_by_hand(),
+                    Hold::Toggle => !self.flow.is_pause_requested(),
                 };
-                self.flow.handle_hold(now, hold);
+                self.flow.handle_pause_request(now, hold);
                 // Whoever asked wants to see it.
                 self.show_progress();
             }
@@ -454,7 +454,7 @@ impl Run {
             in_flight: self.flow.in_flight(),
             plan_in_flight: plan.in_flight,
             plan_batch_bytes: plan.batch_bytes,
-            wire: self.flow.wire(),
+            body_format: self.flow.body_format(),
             seconds: self.started.elapsed().as_secs_f64(),
             phase,
         };
@@ -519,10 +519,10 @@ fn tell(note: &Note) {
             from.in_flight,
             from.batch_bytes
         ),
-        Note::Wire(WireChange { from, to, why, forced: true }) => {
+        Note::BodyFormat(BodyFormatChange { from, to, why, forced: true }) => {
             tracing::warn!("requests go as {to} instead of {from} from now on: {why}");
         }
-        Note::Wire(WireChange { from, to, why, forced: false }) => {
+        Note::BodyFormat(BodyFormatChange { from, to, why, forced: false }) => {
             tracing::info!("requests go as {to} instead of {from}: {why}");
         }
         Note::SentAgain(docs) => {
@@ -530,6 +530,6 @@ fn tell(note: &Note) {
                 "a shard started again, or another copy took over: {docs} documents that no flush had made durable are sent again"
             );
         }
-        Note::Trouble(why) => tracing::info!("a request will be sent again: {why}"),
+        Note::WillRetry(why) => tracing::info!("a request will be sent again: {why}"),
     }
 }

@@ -78,11 +78,11 @@ impl BulkEndpoint {
             (true, true) => &self.path_ids,
         };
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(request.body.wire.encoding.content_type()));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(request.body.format.encoding.content_type()));
         if let Ok(id) = HeaderValue::from_str(&self.opaque_id(request.id)) {
             headers.insert("x-opaque-id", id);
         }
-        let body = match request.body.wire.compression {
+        let body = match request.body.format.compression {
             Compression::None => request.body.slices.clone(),
             Compression::Gzip(level) => {
                 headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -110,7 +110,7 @@ impl BulkEndpoint {
             request.id,
             request.items,
             request.body.len(),
-            request.body.wire,
+            request.body.format,
             wall.as_secs_f64() * 1e3,
             outcome(&attempt),
         );

@@ -430,7 +430,7 @@ mod tests {
     #[test]
     fn documents_come_out_in_order_with_what_is_known_of_them() {
         let (feed, mut source) = feed(PushOptions { document_bytes_max: 10, ..options() });
-        let meta = DocMeta { id: Some("7".into()), ..DocMeta::default() };
+        let meta = DocMeta::default().with_id("7".to_owned());
         feed.add(b"{\"a\":\n1}", DocMeta::default()).unwrap();
         feed.add(b"{}", meta.clone()).unwrap();
         feed.add(b"{\"a\":\"0123456789\"}", DocMeta::default()).unwrap();

@@ -367,7 +367,7 @@ mod tests {
     fn meta_and_rejects_belong_to_their_documents() {
         let (sender, mut source) = channel(PushOptions { document_bytes_max: 10, ..PushOptions::default() });
         send(&sender, "{}");
-        let meta = DocMeta { id: Some("7".into()), ..DocMeta::default() };
+        let meta = DocMeta::default().with_id("7".to_owned());
         let body = Bytes::from_static(b"{\"a\":\"0123456789\"}");
         assert_eq!(poll(pin!(sender.send(Document { body, meta: meta.clone() }))), Poll::Ready(Ok(())));
         send(&sender, "{}");

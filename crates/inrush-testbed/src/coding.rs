@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use bytes::Bytes;
-use inrush_core::encode::smile::{SEPARATOR, SmileDecoder};
+use inrush_smile::{SEPARATOR, SmileDecoder};
 
 use crate::error::EsError;
 

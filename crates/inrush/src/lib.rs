@@ -56,7 +56,8 @@ pub use inrush_cluster::api as cluster;
 pub use inrush_cluster::transport;
 pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 pub use inrush_core::{
-    Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position, Settled, Settlement, Wire,
+    Action, BodyFormat, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position, Settled,
+    Settlement,
 };
 pub use inrush_load::{
     Failure, FinishReport, GUARD_INDEX, IndexSizes, LOADS_INDEX, LoadError, Loader, LoaderBuilder, OldIndex,

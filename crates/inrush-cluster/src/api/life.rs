@@ -5,7 +5,7 @@
 //! The master has published a term before the shard is active in it, so a flush that succeeded in a later term is seen to have.
 
 use http::Method;
-use inrush_core::flow::{Flushed, Life};
+use inrush_core::flow::{Flushed, PrimaryTerms};
 use serde_json::{Map, Value};
 
 use super::error::ClusterError;
@@ -18,7 +18,7 @@ const FILTER: &str = "metadata.indices.*.settings.index.uuid,metadata.indices.*.
 ///
 /// # Errors
 /// As every question; it needs the right to read the cluster state (`cluster:monitor/state`).
-pub async fn life(transport: &Transport, index: &str) -> Result<Life, ClusterError> {
+pub async fn life(transport: &Transport, index: &str) -> Result<PrimaryTerms, ClusterError> {
     look(transport, index).await.map(|(life, _)| life)
 }
 
@@ -44,14 +44,14 @@ async fn try_flush(transport: &Transport, index: &str) -> Result<Flushed, Cluste
 }
 
 /// With the number of active copies, unless a primary is not active.
-async fn look(transport: &Transport, index: &str) -> Result<(Life, Option<u64>), ClusterError> {
+async fn look(transport: &Transport, index: &str) -> Result<(PrimaryTerms, Option<u64>), ClusterError> {
     let what = format!("asking for the primary terms of {index}");
     let path = format!("/_cluster/state/metadata,routing_table/{}?filter_path={FILTER}", path_segment(index));
     let body = transport.demand(&what, Method::GET, &path, None).await?;
     parse(index, &body).ok_or_else(|| ClusterError::Reply { what, problem: format!("they are not in {body}") })
 }
 
-fn parse(index: &str, body: &Value) -> Option<(Life, Option<u64>)> {
+fn parse(index: &str, body: &Value) -> Option<(PrimaryTerms, Option<u64>)> {
     let metadata = body.get("metadata")?.get("indices")?.get(index)?;
     let uuid = metadata.pointer("/settings/index/uuid")?.as_str()?.to_owned();
     let by_shard = metadata.get("primary_terms")?.as_object()?;
@@ -59,7 +59,7 @@ fn parse(index: &str, body: &Value) -> Option<(Life, Option<u64>)> {
     let terms = terms.filter(|terms| !terms.is_empty())?;
     let shards = body.get("routing_table")?.get("indices")?.get(index)?.get("shards")?.as_object()?;
     let copies = active(shards, terms.len());
-    Some((Life { index: index.to_owned(), uuid, terms }, copies))
+    Some((PrimaryTerms { index: index.to_owned(), uuid, terms }, copies))
 }
 
 fn active(shards: &Map<String, Value>, expected: usize) -> Option<u64> {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use http::Method;
-use inrush_core::guard::{Over, Version};
+use inrush_core::settings_guard::{Precondition, Version};
 use serde_json::{Value, json};
 
 use super::error::ClusterError;
@@ -46,13 +46,13 @@ impl OwnDocument {
     }
 
     /// Writes it, and makes its index if it has to. None: somebody else has changed it.
-    pub async fn write(&self, what: &str, value: &Value, over: Over) -> Result<Option<Version>, ClusterError> {
+    pub async fn write(&self, what: &str, value: &Value, over: Precondition) -> Result<Option<Version>, ClusterError> {
         let query = match over {
-            Over::Nothing => {
+            Precondition::Absent => {
                 ensure_index(&self.transport, self.index).await?;
                 format!("?op_type=create&{TIMEOUT}")
             }
-            Over::Version(version) => at(version),
+            Precondition::Version(version) => at(version),
         };
         let answer = self.transport.ask(Method::PUT, &self.path(&query), Some(value)).await?;
         let body = answer.json(what)?;

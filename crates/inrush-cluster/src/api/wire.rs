@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderValue, Method};
-use inrush_core::encode::smile::{SEPARATOR, SmileEncoder, SmileOptions};
 use inrush_core::reply::{BulkReply, FILTER_PATH, ItemError};
 use inrush_core::{Encoding, GzipLevel};
+use inrush_smile::{SEPARATOR, SmileEncoder, SmileOptions};
 
 use crate::transport::gzip::Gzip;
 use crate::transport::{Request, Transport, path_segment};

@@ -5,24 +5,24 @@ use std::time::Instant;
 
 use inrush_core::Time;
 pub use inrush_core::nodes::NodeIndex;
-use inrush_core::nodes::{NodePool, NodeSays, Pick};
+use inrush_core::nodes::{NodePool, NodeSignal, Pick};
 
 use super::error::HttpErrorKind;
 
 /// What a reply's status says about its node. An item's 429 comes from the shard's node and says nothing about the one that was asked.
-pub(super) fn says_status(status: u16) -> NodeSays {
+pub(super) fn says_status(status: u16) -> NodeSignal {
     match status {
-        502 | 503 => NodeSays::Fails,
-        429 => NodeSays::Refuses,
-        _ => NodeSays::Works,
+        502 | 503 => NodeSignal::Failed,
+        429 => NodeSignal::Overloaded,
+        _ => NodeSignal::Answered,
     }
 }
 
 /// What a missing reply says about its node.
-pub(super) fn says_error(kind: HttpErrorKind) -> NodeSays {
+pub(super) fn says_error(kind: HttpErrorKind) -> NodeSignal {
     match kind {
-        HttpErrorKind::NotSent | HttpErrorKind::TimedOut => NodeSays::Fails,
-        HttpErrorKind::Lost | HttpErrorKind::Local => NodeSays::Nothing,
+        HttpErrorKind::NotSent | HttpErrorKind::TimedOut => NodeSignal::Failed,
+        HttpErrorKind::Lost | HttpErrorKind::Local => NodeSignal::Unclear,
     }
 }
 
@@ -39,7 +39,7 @@ impl SharedPool {
     }
 
     pub(crate) fn pick(&self, preferred: Option<NodeIndex>) -> PickGuard<'_> {
-        PickGuard { pool: self, pick: self.lock().pick_preferring(self.now(), preferred), says: NodeSays::Nothing }
+        PickGuard { pool: self, pick: self.lock().pick_preferring(self.now(), preferred), says: NodeSignal::Unclear }
     }
 
     pub(crate) fn healthy(&self) -> usize {
@@ -60,7 +60,7 @@ impl SharedPool {
 pub struct PickGuard<'a> {
     pool: &'a SharedPool,
     pick: Pick,
-    pub(crate) says: NodeSays,
+    pub(crate) says: NodeSignal,
 }
 
 impl PickGuard<'_> {

@@ -63,7 +63,7 @@ impl RowSink for Rows<'_> {
     }
 
     fn row(&mut self, _: Row) -> bool {
-        self.all.push(DocMeta { texts: std::mem::take(&mut self.row), ..DocMeta::default() });
+        self.all.push(DocMeta::default().with_texts(std::mem::take(&mut self.row)));
         true
     }
 }

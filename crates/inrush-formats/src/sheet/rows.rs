@@ -168,7 +168,7 @@ impl SheetWriter {
                 out.truncate(start + kept);
             }
             if self.columns.iter().any(|column| column.kept.is_some()) {
-                meta.push(DocMeta { texts: std::mem::take(&mut texts), ..DocMeta::default() });
+                meta.push(DocMeta::default().with_texts(std::mem::take(&mut texts)));
             }
             let line = row.number - first_row;
             lines = u64::from(line) + 1;

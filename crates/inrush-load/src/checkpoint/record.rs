@@ -12,7 +12,7 @@ use http::Method;
 use inrush_cluster::api::ClusterError;
 use inrush_cluster::api::own::OwnDocument;
 use inrush_cluster::transport::Transport;
-use inrush_core::guard::{Over, Version};
+use inrush_core::settings_guard::{Precondition, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -236,7 +236,7 @@ impl Records {
         let what = format!("writing the record of this load to {LOADS_INDEX}");
         let record = serde_json::to_value(record)
             .map_err(|error| ClusterError::Reply { what: what.clone(), problem: error.to_string() })?;
-        self.document.write(&what, &record, over.map_or(Over::Nothing, Over::Version)).await
+        self.document.write(&what, &record, over.map_or(Precondition::Absent, Precondition::Version)).await
     }
 
     /// Deletes the record, if it has this version.

@@ -110,7 +110,7 @@ impl Checkpointer {
         let half_used =
             !read_all && self.at.iter().any(|(partition, at)| flow.horizon(*partition) < at + self.step_docs / 2);
         let progress = flow.counts().docs_read != self.settled && self.last_write.elapsed() >= self.every;
-        blocked || flow.repeats_wait() || half_used || progress
+        blocked || flow.has_waiting_repeats() || half_used || progress
     }
 
     /// Begins to write one; [`Event::Checkpoint`] tells how it went. `letters`: the dead letters so far, none of which is only counted.

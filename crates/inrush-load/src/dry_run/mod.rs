@@ -12,7 +12,7 @@ use inrush_cluster::api::{ClusterError, TargetKind, connect, index};
 use inrush_cluster::transport::{Transport, path_segment};
 use inrush_core::Action;
 use inrush_core::encode::Encoder;
-use inrush_core::infer::NoteKind;
+use inrush_core::mapping::NoteKind;
 use inrush_sources::Source;
 use read::{Limits, Looked, look};
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! The first documents of a source, as they would be sent, and what is wrong with them.
 
 use inrush_core::encode::Encoder;
-use inrush_core::infer::{Place, Schema};
+use inrush_core::mapping::{RowPosition, Schema};
 use inrush_core::{DocBlock, SourceId};
 use inrush_sources::{CHUNK_BYTES, Source, SourceError};
 
@@ -88,7 +88,7 @@ pub(super) fn look(
             let rejected = rejects.next_if(|reject| reject.record == at);
             let why = match rejected {
                 Some(reject) => Some((reject.kind.to_owned(), reject.reason.clone())),
-                None => judge(&mut looked.schema, mapping, &documents, at, Place { source, row: position.line }),
+                None => judge(&mut looked.schema, mapping, &documents, at, RowPosition { source, row: position.line }),
             };
             let (action, document) = items.action_and_document(at);
             looked.bytes.0 += document.len() as u64;
@@ -112,7 +112,7 @@ fn judge(
     mapping: Option<&Mapping>,
     documents: &DocBlock,
     at: u32,
-    place: Place,
+    place: RowPosition,
 ) -> Option<(String, String)> {
     let document = documents.record(at as usize);
     // One that is deleted has no content.

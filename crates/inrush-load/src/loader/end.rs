@@ -184,7 +184,7 @@ impl End {
         if settled && !resumed && tally.counts.docs_read > 0 {
             warnings.extend(self.dropped.warnings());
         }
-        let plan = flow.plan_stands();
+        let plan = flow.steady_plan();
         let mut settled: BTreeMap<u32, u64> = BTreeMap::new();
         for ((source, _), watermark) in flow.watermarks() {
             *settled.entry(source.0).or_default() += watermark.docs;
@@ -209,9 +209,9 @@ impl End {
                 batch_docs: (plan.batch_docs != u32::MAX).then_some(plan.batch_docs),
                 in_flight: plan.in_flight,
                 why: flow.plan_why(),
-                encoding: flow.wire_stands().encoding,
-                compression: flow.wire_stands().compression.to_string(),
-                wire_why: flow.wire_why(),
+                encoding: flow.steady_body_format().encoding,
+                compression: flow.steady_body_format().compression.to_string(),
+                wire_why: flow.body_format_why(),
             },
             verified,
             tolerance,

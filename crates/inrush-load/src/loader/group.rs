@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use inrush_cluster::api::own::OwnDocument;
 use inrush_cluster::api::{ClusterError, IndexInfo, Target, TargetKind, stats};
 use inrush_cluster::transport::Transport;
-use inrush_core::guard::{HEARTBEAT, Over, Version};
+use inrush_core::settings_guard::{HEARTBEAT, Precondition, Version};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
@@ -186,8 +186,8 @@ pub(super) async fn enter(
     let mut counted = None;
     for _ in 0..TRIES {
         let (mut group, over) = match read(&document, &target.name).await {
-            Ok(Some((group, version))) => (group, Over::Version(version)),
-            Ok(None) => (Group::new(&target.name), Over::Nothing),
+            Ok(Some((group, version))) => (group, Precondition::Version(version)),
+            Ok(None) => (Group::new(&target.name), Precondition::Absent),
             Err(error) => return alone(&target.name, &error, count().await?, lock),
         };
         let found = group.clone();
@@ -292,7 +292,7 @@ impl Member {
         };
         group.leave(&self.run, share);
         if !living.is_empty() {
-            if write(&self.document, &name, &group, Over::Version(version)).await?.is_none() {
+            if write(&self.document, &name, &group, Precondition::Version(version)).await?.is_none() {
                 return Ok(None);
             }
             let (who, is) = match living.len() {
@@ -402,7 +402,7 @@ async fn show_life(document: OwnDocument, name: String, run: String, mut stopped
             Ok(Some((mut group, version))) if group.running.contains_key(&run) => {
                 group.running.insert(run.clone(), Running::here());
                 // Another load's change is one, too; the next sign may come through.
-                if let Err(error) = write(&document, &name, &group, Over::Version(version)).await {
+                if let Err(error) = write(&document, &name, &group, Precondition::Version(version)).await {
                     tracing::debug!("no sign of life: {error}");
                 }
             }
@@ -449,7 +449,12 @@ async fn read(document: &OwnDocument, name: &str) -> Result<Option<(Group, Versi
     Ok(Some((group, version)))
 }
 
-async fn write(document: &OwnDocument, name: &str, group: &Group, over: Over) -> Result<Option<Version>, ClusterError> {
+async fn write(
+    document: &OwnDocument,
+    name: &str,
+    group: &Group,
+    over: Precondition,
+) -> Result<Option<Version>, ClusterError> {
     let value = serde_json::to_value(group)
         .map_err(|error| ClusterError::Reply { what: what(name), problem: error.to_string() })?;
     document.write(&what(name), &value, over).await

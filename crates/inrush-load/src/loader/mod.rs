@@ -179,7 +179,7 @@ impl Loader {
             },
             config.sending_limits().tuner(prepared.preflight.body_bytes_max),
         );
-        flow.send_as(wire::choose(&transport, &config, &mut prepared.preflight.warnings).await);
+        flow.set_body_format_tuner(wire::choose(&transport, &config, &mut prepared.preflight.warnings).await);
         let routed = routing::choose(&transport, &config, &prepared, with_ids).await?;
         flow.route_batches(routed.values);
         if let (Durability::Async, Some(life)) = (config.durability, &prepared.life) {
@@ -187,7 +187,7 @@ impl Loader {
         }
         let bounds = config.sending_limits().bounds(prepared.preflight.body_bytes_max);
         let trace =
-            trace.map(|trace| trace.begin(&Header::new(config.limits.controller(), bounds, flow.plan_stands())));
+            trace.map(|trace| trace.begin(&Header::new(config.limits.controller(), bounds, flow.steady_plan())));
         let (sender, events) = mpsc::unbounded_channel();
         let mut checkpointer = None;
         if opened.is_some() {
@@ -209,7 +209,7 @@ impl Loader {
         }
         if checkpointer.is_some() {
             let progress = earlier.as_ref().map(|earlier| &earlier.progress);
-            flow.keep_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
+            flow.enable_checkpoints(progress).map_err(|e| LoadError::State(e.to_string()))?;
         }
         let targets = Targets::new(prepared.index(&config), prepared.rolls_over(), flow.tally().indices.keys());
         let sizes_before = match &earlier {

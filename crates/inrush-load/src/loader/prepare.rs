@@ -7,7 +7,7 @@ use inrush_cluster::api::check::{Needs, Preflight, preflight};
 use inrush_cluster::api::stats::IndexStats;
 use inrush_cluster::api::{ClusterError, Created, Product, Target, TargetKind, Version, index, life, stats};
 use inrush_cluster::transport::Transport;
-use inrush_core::flow::Life;
+use inrush_core::flow::PrimaryTerms;
 use inrush_core::report::Tally;
 use inrush_sources::Source;
 
@@ -69,7 +69,7 @@ pub(super) struct Prepared {
     /// What the settings guard looks after, if anything.
     pub(super) guard: Option<settings_guard::Plans>,
     /// What the index was before the first document, where that matters and can be seen.
-    pub(super) life: Option<Life>,
+    pub(super) life: Option<PrimaryTerms>,
     /// How large the index was, by its own name, where that may be asked.
     pub(super) sizes_before: BTreeMap<String, IndexStats>,
     /// The indices that the documents of earlier runs of the same load were to go to.
@@ -246,7 +246,11 @@ pub(super) async fn prepare(
 }
 
 /// What the index is before the first document, for a load that waits for flushes.
-async fn first_life(transport: &Transport, config: &LoadConfig, prepared: &Prepared) -> Result<Life, LoadError> {
+async fn first_life(
+    transport: &Transport,
+    config: &LoadConfig,
+    prepared: &Prepared,
+) -> Result<PrimaryTerms, LoadError> {
     if prepared.target.as_ref().is_some_and(Target::is_data_stream) {
         let why =
             "--durability async is for one index, and a data stream goes on to another one at any time; leave it out";
@@ -260,7 +264,7 @@ async fn first_life(transport: &Transport, config: &LoadConfig, prepared: &Prepa
 }
 
 /// What tells whether a shard of the index starts again.
-pub(super) async fn life_of(transport: &Transport, index: &str) -> Result<Life, LoadError> {
+pub(super) async fn life_of(transport: &Transport, index: &str) -> Result<PrimaryTerms, LoadError> {
     match life::life(transport, index).await {
         Err(error) if error.status() == Some(403) => Err(LoadError::Usage(format!(
             "--durability async needs to read the cluster state, which tells whether a shard has started again: {error}; grant it (cluster:monitor/state), or leave it out"

@@ -2,17 +2,17 @@
 
 use inrush_cluster::api::wire::probe;
 use inrush_cluster::transport::Transport;
-use inrush_core::tune::{WireKnobs, WireTuner};
-use inrush_core::{Compression, Encoding, GzipLevel, Wire};
+use inrush_core::tune::{BodyFormatChoices, BodyFormatTuner};
+use inrush_core::{BodyFormat, Compression, Encoding, GzipLevel};
 
 use crate::config::LoadConfig;
 
 /// Tries what was asked for on the cluster. What may be chosen is tried when that matters.
-pub(super) async fn choose(transport: &Transport, config: &LoadConfig, warnings: &mut Vec<String>) -> WireTuner {
+pub(super) async fn choose(transport: &Transport, config: &LoadConfig, warnings: &mut Vec<String>) -> BodyFormatTuner {
     let smile = config.encoding == Some(Encoding::Smile);
     let gzip = matches!(config.compression, Some(Compression::Gzip(_)));
     let forms = probe(transport, config.index.fixed(), smile, gzip).await;
-    let mut wire = Wire::PLAIN;
+    let mut wire = BodyFormat::PLAIN;
     let mut why = Vec::new();
     let mut refused = |what: &str, instead: &str, reason: &str| {
         let sentence = format!("{instead}, because the cluster does not take {what}: {reason}");
@@ -35,7 +35,9 @@ pub(super) async fn choose(transport: &Transport, config: &LoadConfig, warnings:
         }
         (None, _) => {}
     }
-    let knobs =
-        WireKnobs { smile: config.encoding.is_none(), gzip: config.compression.is_none().then(GzipLevel::default) };
-    WireTuner::new(wire, knobs, why.join("; "))
+    let knobs = BodyFormatChoices {
+        smile: config.encoding.is_none(),
+        gzip: config.compression.is_none().then(GzipLevel::default),
+    };
+    BodyFormatTuner::new(wire, knobs, why.join("; "))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use inrush_cluster::api::index;
 use inrush_cluster::transport::Transport;
-use inrush_core::guard::Job;
+use inrush_core::settings_guard::LoadProfile;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -26,7 +26,7 @@ pub(crate) struct Plans {
 #[derive(Clone, Debug)]
 pub(crate) struct Next {
     pub(crate) name: String,
-    pub(crate) job: Job,
+    pub(crate) job: LoadProfile,
     pub(crate) folder: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! The settings guard of a load: the task that asks the cluster what [`inrush_core::guard::Guard`] decides, and shows a sign
+//! The settings guard of a load: the task that asks the cluster what [`inrush_core::settings_guard::Guard`] decides, and shows a sign
 //! of life while the load runs.
 
 mod follow;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 pub(crate) use follow::{Guards, Next, Plans};
 use inrush_cluster::transport::Transport;
 use inrush_core::Time;
-use inrush_core::guard::{Command, Guard, HEARTBEAT, Outcome, Phase, Reply, policy};
+use inrush_core::settings_guard::{Command, Guard, HEARTBEAT, Outcome, Phase, Reply, policy};
 pub(crate) use plan::{Coming, Earlier, Plan, plan, plan_write_block};
 pub use recover::{RecoverOptions, Recovered, RecoveredState, recover};
 use state::Record;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use http::Method;
 use inrush_cluster::api::{ClusterError, IndexInfo, Target, TargetKind, index, stats};
 use inrush_cluster::transport::{Transport, path_segment};
-use inrush_core::guard::Job;
+use inrush_core::settings_guard::LoadProfile;
 use serde_json::Value;
 
 use super::{Next, Plans, state};
@@ -17,7 +17,7 @@ use crate::error::LoadError;
 pub(crate) struct Plan {
     pub(crate) index: String,
     pub(crate) uuid: String,
-    pub(crate) job: Job,
+    pub(crate) job: LoadProfile,
     /// Where this machine keeps its records.
     pub(crate) folder: Option<PathBuf>,
 }
@@ -52,7 +52,8 @@ pub(crate) async fn plan(
 ) -> Result<Option<Plans>, LoadError> {
     let guard = &config.guard;
     let async_translog = config.durability == Durability::Async;
-    let mut job = Job { bytes_total, replicas_off: guard.replicas_off, async_translog, ..Job::default() };
+    let mut job =
+        LoadProfile { bytes_total, replicas_off: guard.replicas_off, async_translog, ..LoadProfile::default() };
     let (Some(name), Some(target)) = (config.index.fixed(), target) else { return Ok(None) };
     if guard.leave_settings || job.changes_nothing() {
         return Ok(None);
@@ -102,7 +103,7 @@ pub(crate) async fn plan(
 
 /// Keeps writes from an index that is being replaced.
 pub(crate) fn plan_write_block(config: &GuardConfig, index: &str, uuid: &str) -> Plan {
-    let job = Job { block_writes: true, ..Job::default() };
+    let job = LoadProfile { block_writes: true, ..LoadProfile::default() };
     let folder = config.state.clone().or_else(state::default_folder);
     Plan { index: index.to_owned(), uuid: uuid.to_owned(), job, folder }
 }

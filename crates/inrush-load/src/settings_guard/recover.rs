@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use inrush_cluster::api::ClusterError;
 use inrush_cluster::transport::Transport;
 use inrush_core::Time;
-use inrush_core::guard::{Change, Changes, Command, DEAD_AFTER, Guard, Lease, Outcome, Phase, Reply};
+use inrush_core::settings_guard::{Change, Changes, Command, DEAD_AFTER, Guard, Lease, Outcome, Phase, Reply};
 use serde::Serialize;
 use tokio::task::JoinSet;
 

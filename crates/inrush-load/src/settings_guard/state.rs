@@ -5,7 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use inrush_core::guard::Changes;
+use inrush_core::settings_guard::Changes;
 use inrush_node::lock_file;
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +123,7 @@ fn boot_id() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use inrush_core::guard::Change;
+    use inrush_core::settings_guard::Change;
 
     use super::*;
 

@@ -8,7 +8,7 @@ use http::Method;
 use inrush_cluster::api::own::OwnDocument;
 use inrush_cluster::api::{ClusterError, stats};
 use inrush_cluster::transport::{Transport, path_segment};
-use inrush_core::guard::{Command, Lease, Over, Reply, Settings, Version, policy};
+use inrush_core::settings_guard::{Command, Lease, Precondition, Reply, Settings, Version, policy};
 use serde_json::{Map, Value, json};
 
 /// The index with one document for each index that is looked after.
@@ -64,7 +64,7 @@ impl Store {
         found.map(|(source, version)| Ok((lease(&what, source)?, version))).transpose()
     }
 
-    async fn write_lease(&self, lease: &Lease, over: Over) -> Result<Reply, ClusterError> {
+    async fn write_lease(&self, lease: &Lease, over: Precondition) -> Result<Reply, ClusterError> {
         let what = format!("writing the lease of {} to {GUARD_INDEX}", self.index);
         let document = serde_json::to_value(lease)
             .map_err(|error| ClusterError::Reply { what: what.clone(), problem: error.to_string() })?;

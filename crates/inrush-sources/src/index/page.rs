@@ -106,12 +106,13 @@ impl Ask {
             // Replies are smaller than 4 GiB, and a window spans fewer numbers.
             let line = (number - window.from) as u32;
             records.push(Record { start: start as u32, end: end as u32, byte: 0, line });
-            meta.push(DocMeta {
-                id: self.ids.then(|| hit.id.clone().into_owned()),
-                routing: hit.routing.as_ref().filter(|_| self.routing).map(|routing| routing.clone().into_owned()),
-                version: hit.version.filter(|_| self.versions),
-                ..DocMeta::default()
-            });
+            let routing = hit.routing.as_ref().filter(|_| self.routing);
+            meta.push(
+                DocMeta::default()
+                    .with_id(self.ids.then(|| hit.id.clone().into_owned()))
+                    .with_routing(routing.map(|routing| routing.clone().into_owned()))
+                    .with_version(hit.version.filter(|_| self.versions)),
+            );
         }
         // A page that is full ends at its last document, one that is not at the end of its window.
         let full = records.len() >= window.docs_max;
@@ -195,8 +196,7 @@ mod tests {
         let page = cut(&ask(), HITS, 3).unwrap();
         let block = &page.block;
         assert_eq!((block.record(0), block.record(1)), (r#"{ "n": 1.50,"s":"é\n"}"#.as_bytes(), &b"{}"[..]));
-        let expected =
-            DocMeta { id: Some("a\"b".into()), routing: Some("r".into()), version: Some(3), ..DocMeta::default() };
+        let expected = DocMeta::default().with_id("a\"b".to_owned()).with_routing("r".to_owned()).with_version(3);
         assert_eq!(block.meta[0], expected);
         assert_eq!((block.origin.first_doc, block.lines, page.end), (5, 15, 20));
         assert_eq!(block.origin.position(1, block.records[1]).doc, 9);

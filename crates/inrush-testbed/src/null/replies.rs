@@ -1,6 +1,6 @@
 //! Replies of the null server: one item built once, then repeated from a buffer without copying.
 
-use inrush_core::encode::smile::SmileDecoder;
+use inrush_smile::SmileDecoder;
 use serde_json::{Value, json};
 
 use super::ReplyKind;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use inrush_core::nodes::{NodePool, NodeSays};
+use inrush_core::nodes::{NodePool, NodeSignal};
 use inrush_core::retry::{Jitter, RetryPolicy};
 use inrush_core::time::Time;
 use inrush_core::tune::{Outcome, Plan, Sample, Tuner};
@@ -294,12 +294,12 @@ pub(super) fn time(now: Nanos) -> Time {
 }
 
 /// What the transport would tell the pool.
-fn says(request: &Request) -> NodeSays {
+fn says(request: &Request) -> NodeSignal {
     match request.fate {
-        Fate::Items | Fate::TooLarge => NodeSays::Works,
-        Fate::Refused => NodeSays::Refuses,
-        Fate::Lost if request.arrived == 0 => NodeSays::Fails,
-        Fate::Lost => NodeSays::Nothing,
+        Fate::Items | Fate::TooLarge => NodeSignal::Answered,
+        Fate::Refused => NodeSignal::Overloaded,
+        Fate::Lost if request.arrived == 0 => NodeSignal::Failed,
+        Fate::Lost => NodeSignal::Unclear,
     }
 }
 

@@ -368,7 +368,7 @@ async fn a_program_feeds_a_load() {
             tokio::spawn(async move {
                 for n in 0..100 {
                     let id = (task * 100 + n).to_string();
-                    let meta = DocMeta { id: Some(id), ..DocMeta::default() };
+                    let meta = DocMeta::default().with_id(id);
                     let document = Document { body: format!("{{\"n\":{n}}}").into(), meta };
                     sender.send(document).await.unwrap();
                 }
@@ -392,7 +392,7 @@ async fn hopeless_runs_end_early() {
     let report = load(&config, documents(5000, 5000)).await;
     assert_eq!(report.status, Status::Failed);
     assert!(report.counts.docs_dead_lettered < 1000, "{report:?}");
-    assert!(report.failure.unwrap().contains("--max-errors"));
+    assert!(report.failure.unwrap().contains("max_errors"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@
 use inrush::Status;
 use inrush::config::{Gentle, Rate};
 use inrush_core::trace::{Entry, Header};
-use inrush_core::tune::{Auto, Considerate, Tuner};
+use inrush_core::tune::{AutoTuner, GentleTuner, Tuner};
 use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 
 use crate::common::{config, documents, fake, load};
@@ -34,8 +34,8 @@ async fn a_tuned_load_gets_everything_in_and_its_trace_leads_to_the_same_decisio
         let controller = if gentle.is_some() { "gentle" } else { "auto" };
         assert_eq!((header.controller.as_str(), header.bounds.memory), (controller, 8 << 20));
         let mut again: Box<dyn Tuner> = match gentle {
-            Some(gentle) => Box::new(Considerate::new(header.bounds, gentle)),
-            None => Box::new(Auto::new(header.bounds)),
+            Some(gentle) => Box::new(GentleTuner::new(header.bounds, gentle)),
+            None => Box::new(AutoTuner::new(header.bounds)),
         };
         let (mut accepted, mut rejected, mut samples, mut unheard) = (0, 0, 0, 0);
         let (mut plan, mut breaks, mut decisions) = (header.plan, 0, 0);
@@ -67,7 +67,7 @@ async fn a_tuned_load_gets_everything_in_and_its_trace_leads_to_the_same_decisio
         let least = u32::from(gentle.is_none());
         assert!(unheard > 0 && breaks >= 2 && decisions >= least, "{controller}: {unheard}, {breaks}, {decisions}");
         assert_eq!(again.poll_decision(), None);
-        let stands = again.stands();
+        let stands = again.steady_plan();
         assert_eq!((again.plan(), stands.batch_bytes), (plan, report.plan.batch_bytes));
         assert_eq!(stands.in_flight, report.plan.in_flight);
     }

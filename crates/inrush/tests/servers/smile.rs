@@ -1,7 +1,7 @@
 //! SMILE on real servers: the same documents as JSON and as SMILE are the same to a search.
 
 use inrush_core::Action;
-use inrush_core::encode::smile::{ActionLine, Decimals, NotSmile, SEPARATOR, SmileEncoder, SmileOptions};
+use inrush_smile::{Decimals, EncodeError, SEPARATOR, SmileEncoder, SmileOptions};
 use inrush_testbed::client::{Client, Reply};
 use serde_json::{Value, json};
 
@@ -60,17 +60,43 @@ fn documents() -> Vec<String> {
     documents
 }
 
+/// The action line of a bulk item.
+#[derive(Default)]
+struct ActionLine<'a> {
+    action: Action,
+    index: Option<&'a str>,
+    id: Option<&'a str>,
+    routing: Option<&'a str>,
+    version: Option<u64>,
+}
+
+impl ActionLine<'_> {
+    /// Appends the line as SMILE, with its separator.
+    fn write(&self, encoder: &mut SmileEncoder, body: &mut Vec<u8>) {
+        let mut fields =
+            json!({"_index": self.index, "_id": self.id, "routing": self.routing, "version": self.version});
+        let fields = fields.as_object_mut().unwrap();
+        fields.retain(|_, value| !value.is_null());
+        if self.version.is_some() {
+            fields.insert("version_type".into(), "external".into());
+        }
+        let line = json!({self.action.bulk_key(): fields}).to_string();
+        encoder.encode(line.as_bytes(), body).unwrap();
+        body.push(SEPARATOR);
+    }
+}
+
 fn smile_body(encoder: &mut SmileEncoder, items: &[(ActionLine<'_>, &str)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (line, document) in items {
-        line.write(&mut body);
-        body.push(SEPARATOR);
-        match line.action {
+        line.write(encoder, &mut body);
+        let document = match line.action {
             Action::Delete => continue,
-            Action::Index | Action::Create => encoder.encode(document.as_bytes(), &mut body).unwrap(),
-            Action::Update => encoder.encode_update(document.as_bytes(), false, &mut body).unwrap(),
-            Action::Upsert => encoder.encode_update(document.as_bytes(), true, &mut body).unwrap(),
-        }
+            Action::Update => format!(r#"{{"doc":{document}}}"#),
+            Action::Upsert => format!(r#"{{"doc":{document},"doc_as_upsert":true}}"#),
+            _ => (*document).to_owned(),
+        };
+        encoder.encode(document.as_bytes(), &mut body).unwrap();
         body.push(SEPARATOR);
     }
     body
@@ -119,7 +145,7 @@ async fn check(version: Version) {
 
 /// What was sent as SMILE cannot be told from what was sent as JSON: source, indexed values, inferred mapping.
 async fn same_documents(client: &Client, shared_values: bool) {
-    let mut encoder = SmileEncoder::new(SmileOptions { shared_values, ..SmileOptions::default() });
+    let mut encoder = SmileEncoder::new(SmileOptions::default().with_shared_values(shared_values));
     let documents = documents();
     let (mut json, mut smile) = (Vec::new(), Vec::new());
     for (n, document) in documents.iter().enumerate() {
@@ -187,20 +213,19 @@ async fn refused(client: &Client) {
     ok(client.json("PUT", "/smile-refused", mapping()).await.unwrap());
     let line = || ActionLine { action: Action::Index, ..ActionLine::default() };
     let mut body = smile_body(&mut encoder, &[(line(), r#"{"long":"word"}"#), (line(), r#"{"long":1}"#)]);
-    line().write(&mut body);
-    body.push(SEPARATOR);
+    line().write(&mut encoder, &mut body);
     // {"a":1,"a":1}
     body.extend_from_slice(b":)\n\x01\xFA\x80a\xC2\x40\xC2\xFB\xFF");
     body.extend(smile_body(&mut encoder, &[(line(), "[1]"), (line(), r#"{"long":2}"#)]));
     let reply = bulk(client, "smile-refused", body).await;
     assert_eq!(statuses(&reply), [400, 201, 400, 400, 201], "{reply}");
-    assert_eq!(encoder.encode(br#"{"a":1,"a":1}"#, &mut Vec::new()), Err(NotSmile::DuplicateName { at: 8 }));
+    assert_eq!(encoder.encode(br#"{"a":1,"a":1}"#, &mut Vec::new()), Err(EncodeError::DuplicateName { at: 8 }));
 }
 
 /// Why [`Decimals::ByText`] is the default: a keyword gets another term, and a date is refused, where a server has only the double.
 async fn text_of_decimals(client: &Client) {
     ok(client.json("PUT", "/smile-decimals", mapping()).await.unwrap());
-    let mut by_value = SmileEncoder::new(SmileOptions { decimals: Decimals::ByValue, ..SmileOptions::default() });
+    let mut by_value = SmileEncoder::new(SmileOptions::default().with_decimals(Decimals::ByValue));
     let documents = [
         r#"{"number":1,"keyword":12345678.5}"#,
         r#"{"number":2,"keyword":1.50}"#,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use inrush::convert::{BulkLines, ConvertError, Target, convert};
 use inrush::source::{FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
-use inrush_core::encode::smile::{SEPARATOR, SmileDecoder};
+use inrush_smile::{SEPARATOR, SmileDecoder};
 
 fn source(path: &Path) -> Result<Box<dyn Source>, SourceError> {
     Ok(Box::new(open(&[SourceSpec::new(path)], FormatOptions::default(), &Warnings::default())?))
