@@ -13,7 +13,7 @@ const TESTS_MAX: usize = 3;
 /// Nodes of tests' own at once, beside the shared ones. Together they take about 12 GB.
 const NODES_MAX: usize = 4;
 
-/// What a test needs.
+/// The needs of a test.
 #[derive(Clone, Default)]
 pub struct Needs {
     nodes: usize,
@@ -41,7 +41,7 @@ impl Needs {
     }
 }
 
-/// What the tests that run have.
+/// The needs of the tests that run, added up.
 #[derive(Debug, PartialEq)]
 struct Taken {
     tests: usize,
@@ -49,7 +49,7 @@ struct Taken {
     nodes: usize,
     /// Users of each shared node.
     users: [usize; Version::COUNT],
-    /// Shared nodes whose only user wants no other.
+    /// Whether the only user of a shared node wants no other.
     quiet: [bool; Version::COUNT],
 }
 
