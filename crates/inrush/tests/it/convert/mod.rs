@@ -50,10 +50,10 @@ fn smile_and_back_is_the_same() {
 fn a_document_that_smile_cannot_say_is_named() {
     let data = "{\"n\":1}\n\n{\"n\":1e3}\n";
     let error = converted("a.ndjson", data, &Target::Smile).unwrap_err();
-    assert!(error.contains("a.ndjson row 3: SMILE cannot say the number at byte 5 exactly"), "{error}");
+    assert!(error.contains("a.ndjson row 3: SMILE cannot represent the number at byte 5 exactly"), "{error}");
     assert!(error.contains("convert to NDJSON"), "{error}");
     let error = converted("a.ndjson", data, &Target::BulkSmile(BulkLines::default())).unwrap_err();
-    assert!(error.contains("row 3: SMILE cannot say"), "{error}");
+    assert!(error.contains("row 3: SMILE cannot represent"), "{error}");
     let error = converted("a.csv", "n,m\n1,2\n1,2,3\n", &Target::Ndjson).unwrap_err();
     assert!(error.contains("a.csv row 3"), "{error}");
 }
