@@ -1,5 +1,6 @@
-//! How other loaders choose: fixed defaults, and the two known ways to adapt requests in flight. Only the plan is theirs; batches,
-//! repetitions and the choice of a node are those of the simulated loader, although most of them lose what is rejected.
+//! The plans of other loaders: fixed defaults, and two algorithms that adapt the requests in
+//! flight. Batches, retries and the choice of a node are those of the simulated loader, although
+//! most of the other loaders lose rejected documents.
 
 mod gradient;
 mod vector;
@@ -11,7 +12,8 @@ use vector::Vector;
 
 const MIB: u64 = 1 << 20;
 
-/// Documents of a batch, its bytes, and requests in flight; `None`: no limit of its own, or as many as processors.
+/// Documents and bytes of a batch, and requests in flight. `None` is no limit, and as many requests
+/// as processors.
 struct Defaults {
     name: &'static str,
     docs: Option<u32>,
@@ -40,12 +42,12 @@ const FIXED: [Defaults; 7] = [
     defaults("logstash", Some(125), Some(20 * MIB), None),
 ];
 
-/// Names that [`baseline`] knows.
+/// The names for [`baseline`].
 pub(super) fn names() -> Vec<&'static str> {
     FIXED.iter().map(|defaults| defaults.name).chain(["vector", "gradient2"]).collect()
 }
 
-/// The baseline of that name, on a machine with so many processors.
+/// The baseline of this name, on a machine with `client_cpus` processors.
 pub(super) fn baseline(name: &str, bounds: &Bounds, client_cpus: u32) -> Option<Box<dyn Tuner>> {
     let plan = |bytes: Option<u64>, docs: Option<u32>, in_flight: u32| Plan {
         batch_bytes: bytes.unwrap_or(bounds.batch_bytes.1),
@@ -55,7 +57,7 @@ pub(super) fn baseline(name: &str, bounds: &Bounds, client_cpus: u32) -> Option<
     match name {
         // src/sinks/elasticsearch/config.rs: 10 MB a batch.
         "vector" => return Some(Box::new(Vector::new(plan(Some(10_000_000), None, 1)))),
-        // Says nothing about batches; that of go-elasticsearch.
+        // The algorithm says nothing about batches; they are those of go-elasticsearch.
         "gradient2" => return Some(Box::new(Gradient2::new(plan(Some(5_000_000), None, 20)))),
         _ => {}
     }

@@ -14,48 +14,54 @@ use inrush_testbed::sim::{
 
 use kept::Kept;
 
-/// Where the scenarios are, from the root of the repository.
+/// The directory of the scenarios, from the root of the repository.
 const SCENARIOS: &str = "crates/inrush-testbed/scenarios";
 
-/// Run a scenario in virtual time, with a controller and with every fixed setting of a grid, and print how they compare
+/// Run a scenario in virtual time, with a controller and with every fixed setting of a grid, and
+/// print how they compare
 #[derive(clap::Args)]
 pub(crate) struct SimulateArgs {
-    /// Scenario, or with --all a directory of them [default with --all: crates/inrush-testbed/scenarios]
+    /// Scenario, or with --all a directory of scenarios
+    /// [default with --all: crates/inrush-testbed/scenarios]
     #[arg(required_unless_present = "all")]
     file: Option<PathBuf>,
-    /// Every scenario of the directory, as a table
+    /// Run every scenario of the directory, and print a table
     #[arg(long)]
     all: bool,
-    /// Who decides: auto, gentle, fixed:BYTES:N, or a baseline such as vector, gradient2, esbulk, go-elasticsearch
+    /// Controller: auto, gentle, fixed:BYTES:N, or a baseline such as vector, gradient2, esbulk,
+    /// go-elasticsearch
     #[arg(long, default_value = "auto", conflicts_with = "controllers")]
     controller: String,
-    /// Several of them, with commas
+    /// Several controllers, with commas
     #[arg(long, value_delimiter = ',')]
     controllers: Vec<String>,
-    /// What all random numbers follow from
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// That many seeds from --seed on
+    /// Number of seeds, from --seed on
     #[arg(long, default_value_t = 1)]
     seeds: u64,
-    /// One JSON object a run instead of a line
+    /// Print one JSON object for each run instead of a line
     #[arg(long)]
     json: bool,
-    /// Every cell of the grid as well: MB/s after the first 10 s, and the percentage of documents that were rejected
+    /// Print every cell of the grid, too: MB/s after the first 10 s, and the percentage of rejected
+    /// documents
     #[arg(long, conflicts_with = "all")]
     grid: bool,
-    /// One line of comma-separated values a run, into this file
+    /// Write one line of comma-separated values for each run into this file
     #[arg(long)]
     csv: Option<PathBuf>,
-    /// What the first loader's controller was told and decided, as a trace for `replay`, into this file
+    /// Write samples and decisions of the first loader's controller into this file, as a trace for
+    /// `replay`
     #[arg(long, conflicts_with_all = ["all", "controllers", "seeds"])]
     trace: Option<PathBuf>,
-    /// File that keeps what the best fixed settings reach, so that they are not run again: delete it when the model has changed
+    /// File that keeps the figures of the best fixed settings, so that they are not run again.
+    /// Delete it when the model has changed
     #[arg(long)]
     yardstick: Option<PathBuf>,
 }
 
-/// Prints as it goes.
+/// Runs the scenarios and prints each result at once.
 pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<()> {
     let controllers = match args.controllers.as_slice() {
         [] => std::slice::from_ref(&args.controller),
@@ -69,7 +75,7 @@ pub(crate) fn simulate(args: &SimulateArgs) -> anyhow::Result<()> {
     let mut all = Vec::new();
     for file in files {
         let scenario = Scenario::read(&file)?;
-        // Names are judged before the grid is run.
+        // Unknown names are refused before the grid runs.
         for name in controllers {
             controller(name, &scenario)?;
         }
