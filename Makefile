@@ -1,24 +1,23 @@
-# Every target is the very command that CI runs. Builds and downloads are kept outside of the clone.
+# CI runs the same targets. Builds and downloads are kept outside of the clone.
 CACHE := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/inrush
 export CARGO_TARGET_DIR ?= $(CACHE)/target
 SHELL := bash
 
-# Tests of the engine that start servers.
-SERVER_TESTS := node servers guard trouble audit_servers smile_servers wire_servers cluster swap_servers source_index_servers
-# What is no part of a plain build, and its tests with servers.
+# Features that a plain build lacks.
 MORE := sql,cloud,databases
-MORE_SERVER_TESTS := sql_servers database_postgres database_mysql s3 bake_s3
-# All tests are of one selection of crates and features, so that dependencies are compiled once. scripts/readme.sh and the Python package are
-# plain builds.
+# Tests with servers that take long: `make chaos` runs them.
+LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_kill::
+# All tests use one selection of crates and features, so dependencies are compiled once.
+# scripts/readme.sh and the Python package are plain builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check odd-files unit fmt lint docs purity servers python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers bench-tools
+.PHONY: build release demo test check odd-files unit fmt lint docs purity servers jackson readme python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers bench-tools
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
 	@echo "built $(CARGO_TARGET_DIR)/release/inrush"
 
-release: ## the full release build: SQL, object stores and databases besides
+release: ## the full release build, with SQL, object stores and databases
 	cargo build --locked --release -p inrush-cli --features $(MORE)
 	@echo "built $(CARGO_TARGET_DIR)/release/inrush"
 
@@ -27,15 +26,19 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 	$(MAKE) build
 	scripts/demo.sh
 
-test: tools check instructions servers odd-files python python-spark python-hadoop python-ray ## everything
+CHECK := fmt lint docs purity unit
+test: ## everything, and the seconds of each part at the end; INRUSH_SECONDS=FILE writes them there, too, as CSV
+	scripts/parts.sh tools $(CHECK) instructions servers jackson readme odd-files python python-spark python-hadoop python-ray
 
-check: fmt lint docs purity unit ## what needs no server
+check: ## all checks that need no server, and the seconds of each part
+	scripts/parts.sh $(CHECK)
 
 fmt:
 	cargo fmt --all --check
 
 lint:
 	cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+	cargo clippy --locked --workspace --test servers --all-features -- -D warnings
 
 docs:
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --all-features --no-deps --quiet
@@ -46,17 +49,20 @@ purity:
 unit: ## units, properties, the engine and the command line against the fake cluster
 	cargo test $(FULL) --quiet
 
-odd-files: ## odd files of every format, made and fetched: the documents against what reference readers say
+odd-files: ## odd files of every format: documents compared with those of reference readers
 	scripts/odd-files.sh
 
-servers: tools ## against real OpenSearch and Elasticsearch nodes, which the tests start themselves
-	cargo test $(FULL),real-servers $(addprefix --test ,$(SERVER_TESTS) $(MORE_SERVER_TESTS)) -- --nocapture --test-threads 1
-	cargo test $(FULL),real-servers --test kill -- --nocapture real
-	cargo test $(FULL),real-servers --test bake_servers -- --nocapture --test-threads 1 one several::opensearch_3_6
+servers: tools ## against real OpenSearch, Elasticsearch, databases and S3, which the tests start themselves
+# How many run at once the tests decide themselves; the other threads wait for their turn.
+	cargo test $(FULL) --test servers -- --nocapture --test-threads 8 $(addprefix --skip ,$(LONG))
+
+jackson: tools ## our SMILE against Jackson's
 	scripts/jackson.sh
+
+readme: tools ## the commands of README.md, against a node of their own
 	scripts/readme.sh
 
-python: tools ## the Python package, against the fake cluster and a real OpenSearch; its environment is kept in the cache
+python: tools ## the Python package, against the fake cluster and a real OpenSearch
 	scripts/python.sh package
 
 python-spark: tools ## on PySpark with two executors, one of which is killed
@@ -71,10 +77,10 @@ python-ray: tools ## on Ray with two workers, one of which is killed
 wheel: ## the Python package as a wheel, with the command line in it
 	scripts/python.sh wheel
 
-instructions: tools ## how many instructions the hot paths take in the tests' build, against what is known of them
+instructions: tools ## instructions of the hot paths in the tests' build, compared with bench/instructions.csv
 	scripts/instructions.sh
 
-chaos: tools ## the long versions of the tests with crashes: 100 kills of a load of 200,000 flights into OpenSearch, 40 of its node, bakes killed at each of their steps
+chaos: tools ## long crash tests: 100 kills of a load, 40 of its node, bakes killed at each step
 	scripts/chaos.sh
 
 fuzz: tools ## each fuzz target for a minute
@@ -86,10 +92,10 @@ bench: ## against the null server; writes bench/runs/
 SERIES := null-lines null-lines-slow null-java null-csv null-5gb null-ways null-flights opensearch-lines opensearch-lines-slow opensearch-limit opensearch-pinned \
   opensearch-flights opensearch-dvf elasticsearch-lines elasticsearch-lines-slow elasticsearch-flights elasticsearch-dvf two-nodes opensearch-faults opensearch-faults-slow
 OUT := bench/runs/$(shell date +%F)-peers.csv
-bench-peers: bench-tools ## other loaders beside inrush, all SERIES or some of them, into OUT; hours
+bench-peers: bench-tools ## other loaders and inrush, all SERIES or some of them, into OUT; takes hours
 	bench/peers/series.sh $(OUT) $(SERIES)
 
-bench-tools: tools release ## what bench/tuner.py and bench/peers/run.py need built
+bench-tools: tools release ## the builds that bench/tuner.py and bench/peers/run.py need
 	cargo build --locked --release -p inrush-testbed --bins --examples
 
 tools:

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""What options of the binary's allocator (mimalloc) bring and cost: loads into the null server with each set of options in turn, the order shuffled for
-each round. Prints a row for each load, then medians: seconds, processor time, resident memory without pages of files (the largest of samples each 20 ms).
+"""Options of the binary's allocator (mimalloc): their effect on loads into the null server.
+
+Each round runs each set of options once, in a shuffled order. Prints a row for each load, then
+medians: seconds, processor time, and resident memory without pages of files (the largest of samples
+every 20 ms).
 
     bench/allocator.py FILE.ndjson [--kinds '' PURGE_DELAY=100 'PURGE_DELAY=10 ALLOW_THP=0'] [--rounds 9] [--flags='--batch-bytes 2MiB']
 """

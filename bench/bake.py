@@ -1,15 +1,22 @@
 #!/usr/bin/env python3
-"""What a live node has to do for an index: `inrush load` into it against `inrush bake` beside it, and what its searches feel of either.
+"""The work of a live node for an index: `inrush load` into it against `inrush bake` beside it.
 
-Builder and live node are pinned to processors of their own. In each round every way runs once, in an order shuffled for the round; a probe searches another index of
-the live node every 20 ms the whole time. Prints medians and ratios to the load. Appends to the CSV file, so that a run that was cut off goes on where it was.
+Builder and live node are pinned to processors of their own. Each round runs every way once, in a
+shuffled order. A probe searches another index of the live node every 20 ms the whole time. Prints
+medians and ratios to the load. Appends to the CSV file, so that an interrupted run can continue.
 
     bench/bake.py --server opensearch:3.6.0 --data lines.ndjson --mapping bench/lines.mapping.json --label lines --out bench/runs/…
 
-Ways: idle, nothing but the probe, as long as a load takes; neighbour, the same while the builder's processors are busy with something that has nothing to do with the
-live node, so that what the machine's share of a slower search is can be told from the bake's; load; bake-warm, on a builder that has built before; bake-cold, on one that is started
-for it, whose start counts. For
-`live_busy_s`: the live node counts as working in a tenth of a second in which it uses more than a fifth of a processor above its idle use.
+Ways:
+    idle       only the probe, as long as a load takes
+    neighbour  the same while another program keeps the builder's processors busy, so that the
+               machine's part of a slower search can be told from the bake's
+    load       `inrush load` into the live node
+    bake-warm  on a builder that has built before
+    bake-cold  on a builder that is started for it; its start counts
+
+`live_busy_s`: the live node counts as working in a tenth of a second in which it uses more than a
+fifth of a processor above its idle use.
 """
 
 import argparse
@@ -41,7 +48,8 @@ BUSY = 0.2
 
 
 class Probe:
-    """Searches an index that nobody writes to, at fixed times, and watches the processor time of the live node meanwhile."""
+    """Searches an index without writes at fixed times, and samples the processor time of the live
+    node."""
 
     def __init__(self, server):
         self.server, self.latencies, self.samples = server, [], []
@@ -55,7 +63,7 @@ class Probe:
             time.sleep(max(0.0, due - time.monotonic()))
             term = f"t{random.randrange(1000)}"
             request(f"{self.server.url}/probe/_search?request_cache=false", "POST", {"query": {"term": {"tag": term}}})
-            # From when it was due: a search that waits for the one before it has waited.
+            # From its due time: the wait for the search before it counts.
             self.latencies.append((time.monotonic() - due) * 1000)
 
     def watch(self):
@@ -74,7 +82,7 @@ class Probe:
             thread.join()
 
     def rates(self):
-        """Processors in use between two looks, with how long that was."""
+        """Processors in use between two samples, with the time between them."""
         pairs = zip(self.samples, self.samples[1:])
         return [((c2 - c1) / (t2 - t1), t2 - t1) for (t1, c1), (t2, c2) in pairs]
 
@@ -87,7 +95,7 @@ class Bench:
     def __init__(self, args, live, builder, shared):
         self.args, self.live, self.builder, self.shared = args, live, builder, shared
         self.out = pathlib.Path(args.out)
-        # How long the probe runs alone, and what it costs the live node.
+        # The time that the probe runs alone, and its cost for the live node.
         self.idle_s, self.idle_rate = 20.0, 0.0
         self.done = set()
         if self.out.exists():
@@ -123,7 +131,7 @@ class Bench:
         settle(self.live.url)
         cold = None
         if way == "bake-cold":
-            # Its whole life counts.
+            # From its start to its end.
             warm, cold = self.builder, self.fresh_builder()
             self.builder = cold
         live, builder, client = self.live.cpu_seconds(), 0.0 if cold else self.builder.cpu_seconds(), children_seconds()
@@ -138,7 +146,7 @@ class Bench:
             else:
                 with tempfile.TemporaryDirectory() as state:
                     child = subprocess.run(self.command(way, state), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                # 3: a few documents do not fit the mapping, whichever way they go.
+                # 3: a few documents do not fit the mapping in either way.
                 if child.returncode not in (0, 3):
                     raise SystemExit(f"{way} ended with {child.returncode}: {child.stderr.decode()}{child.stdout.decode()}")
                 report = json.loads(child.stdout)
@@ -162,7 +170,7 @@ class Bench:
         elif way == "load":
             self.idle_s = wall
         busy = sum(seconds for rate, seconds in rates if rate > self.idle_rate + BUSY)
-        # The probe's own share is nobody's work on the index.
+        # The probe's own share is no work on the index.
         own = max(0.0, live - self.idle_rate * wall)
         builder = builder if way.startswith("bake") else 0.0
         client = 0.0 if way in ("idle", "neighbour") else client
@@ -258,7 +266,7 @@ def main():
         with alone(args.lock):
             bench.prepare()
             for _ in range(args.warm_ups):
-                # A bake warms the builder, and the load both ways into the live node.
+                # A bake warms the builder, a load warms the live node.
                 bench.once("load")
                 bench.once("bake-warm")
             bench.once("idle")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Made-up rows in the shape of real data, the same ones each time.
+"""Generated rows in the shape of real data, the same ones each time.
 
     python3 bench/data.py lines 2000000 > lines.ndjson   # log lines, about 131 bytes each
     python3 bench/data.py lines-numbered 2000000   # the same with their number, from 0, in `n`
     python3 bench/data.py lines-csv 2000000 > lines.csv  # the same as columns
-    python3 bench/data.py dvf 1000000 > dvf.csv          # French property sales with the 40 columns of geo-dvf, about 230 bytes a row
+    python3 bench/data.py dvf 1000000 > dvf.csv          # French property sales with the 40 columns
+    of geo-dvf, about 230 bytes a row
 """
 
 import random

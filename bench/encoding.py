@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""SMILE against JSON, and what `auto` makes of it, on a real server at equal settings.
+"""SMILE against JSON and `auto`, on a real server at equal settings.
 
-For each batch of so many documents: rounds of one run each of json, smile and auto, in an order shuffled for every round, each into a fresh index
-after the merges of the last one have ended. Every encoding is warmed first, because a server compiles the parser that it uses. Prints the median of
-the paired ratios with its 95 % interval (bootstrap); auto is compared with the one of the two whose median is better. Appends to the CSV file, so that a run
-that was cut off goes on where it was.
+For each batch size: rounds of one run each of json, smile and auto, in a shuffled order, each into
+a fresh index after the merges of the last one have ended. Every encoding is warmed up first,
+because a server compiles the parser that it uses. Prints the median of the paired ratios with its
+95 % interval (bootstrap); auto is compared with the better of the two by median. Appends to the CSV
+file, so that an interrupted run can continue.
 
     bench/encoding.py --server opensearch:3.6.0 --data lines.ndjson --mapping bench/lines.mapping.json --out bench/runs/… [--rounds 10]
 """
@@ -50,8 +51,8 @@ class Bench:
             pass
         settle(self.server.url)
         args = self.args
-        # Only the documents bound a request, so that it has as many in either encoding. More bytes than they need would be read ahead, in the encoding that
-        # is wanted then.
+        # Only the documents bound a request, so it has as many in either encoding. More bytes would
+        # be read ahead, in the encoding of that moment.
         command = [binary("inrush"), "load", *[args.data] * repeat, "--index", "bench", "--mapping", args.mapping, "--shards", str(args.shards),
                    "--replicas", "0", "--to", self.server.url, "--quiet", "--json", "--no-verify", "--leave-settings", "--memory", "2GiB",
                    "--batch-bytes", args.batch_bytes, "--batch-docs", str(docs), "--in-flight", str(args.in_flight), "--encoding", encoding,

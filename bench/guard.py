@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The settings guard on and off, to searchable and to green, on a real server.
 
-Loads the same documents into a fresh index with each way in turn, in an order shuffled for every round, and prints medians and paired ratios. A way
-is a name of WAYS. Appends to the CSV file, so that a run that was cut off goes on where it was.
+Loads the same documents into a fresh index with each way in turn, in a shuffled order for every
+round, and prints medians and paired ratios. A way is a name of WAYS. Appends to the CSV file, so
+that an interrupted run can continue.
 
     bench/guard.py --server opensearch:3.6.0 --data lines.ndjson --mapping bench/lines.mapping.json --out bench/runs/… [--nodes 2 --shards 2 --replicas 1]
 """
@@ -46,7 +47,7 @@ def wait_for(url, condition):
             if not request(f"{url}/_cluster/health/bench?{condition}&timeout=60s")["timed_out"]:
                 return
         except urllib.error.HTTPError as error:
-            # What the servers say of it when it took longer than that.
+            # The servers answer so when the wait was longer than that.
             if error.code != 408:
                 raise
     raise SystemExit(f"the index did not get there: {condition}")

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What inrush and real servers take of github.com/nst/JSONTestSuite, as the table of docs/json.md.
+"""Which files of github.com/nst/JSONTestSuite inrush and real servers accept: the tables of
+docs/json.md.
 
-Each file goes, as the value of one field that is stored and not indexed (`{"v":CONTENTS}`, because servers want objects), to each server as one
-document, and through `inrush load --validate` to the null server.
+Each file is the value of one field that is stored and not indexed (`{"v":CONTENTS}`, because
+servers need objects). It goes to each server as one document, and through `inrush load --validate`
+to the null server. Needs release builds of inrush and inrush-testbed.
 
-    bench/json_suite.py JSONTestSuite > docs/json.md        # in a checkout with a release build of inrush and inrush-testbed
+    bench/json_suite.py JSONTestSuite        # prints the tables of "What servers accept"
 """
 
 import http.client
@@ -30,7 +32,7 @@ def taken_by_server(url, number, body):
     asked = urllib.request.Request(f"{url}/json/_doc/{number}", data=body, method="PUT", headers={"Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(asked, timeout=60) as reply:
-            return "taken" if reply.status < 300 else f"status {reply.status}"
+            return "accepted" if reply.status < 300 else f"status {reply.status}"
     except urllib.error.HTTPError as error:
         error.read()
         return "refused" if error.code == 400 else f"status {error.code}"
@@ -39,7 +41,7 @@ def taken_by_server(url, number, body):
 
 
 def taken_by(product, version, bodies):
-    """What a server does with each body. One that dies of a body is started again."""
+    """The verdict of a server on each body. A server that dies of a body is started again."""
     found = []
     while len(found) < len(bodies):
         with Server(product, version, 1024) as server:
@@ -64,7 +66,7 @@ def taken_by_us(url, body):
         done = subprocess.run(command, cwd=folder, capture_output=True)
         if done.returncode not in (0, 1, 3):
             raise SystemExit(f"{path.name}: {done.returncode}: {done.stderr.decode()}")
-        return "taken" if done.returncode == 0 and json.loads(done.stdout)["docs_created"] == 1 else "refused"
+        return "accepted" if done.returncode == 0 and json.loads(done.stdout)["docs_created"] == 1 else "refused"
 
 
 def main():
@@ -81,19 +83,16 @@ def main():
         verdicts[name] = taken_by(product, version, bodies)
     who = list(verdicts)
 
-    print("# Which JSON is taken\n")
-    print("What `inrush load --validate` and real servers take of [JSONTestSuite](https://github.com/nst/JSONTestSuite), each file as the value of a field that is stored and not")
-    print("indexed. Made by `bench/json_suite.py`. Without `--validate` a line goes to the server as it is, and the server decides.\n")
-    print(f"| taken of | {' | '.join(who)} |\n|---|{'---|' * len(who)}")
+    print(f"| accepted of | {' | '.join(who)} |\n|---|{'---|' * len(who)}")
     for kind, title in KINDS.items():
         of_kind = [n for n, path in enumerate(files) if path.name.startswith(kind)]
-        counts = [f"{sum(verdicts[one][n] == 'taken' for n in of_kind)} of {len(of_kind)}" for one in who]
+        counts = [f"{sum(verdicts[one][n] == 'accepted' for n in of_kind)} of {len(of_kind)}" for one in who]
         print(f"| {title} | {' | '.join(counts)} |")
-    print("\nWhere they differ from what is right, or from each other:\n")
+    print("\nFiles on which they differ from the standard or from each other:\n")
     print(f"| file | {' | '.join(who)} |\n|---|{'---|' * len(who)}")
     for n, path in enumerate(files):
         found = [verdicts[one][n] for one in who]
-        right = {"y": "taken", "n": "refused"}.get(path.name[0])
+        right = {"y": "accepted", "n": "refused"}.get(path.name[0])
         if len(set(found)) > 1 or path.name[0] == "i" or found[0] != right:
             print(f"| `{path.stem}` | {' | '.join(found)} |")
 

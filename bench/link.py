@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What the choice of compression brings on a slow link: loads through the testbed's proxy, with `auto` and as plain JSON, in turn.
+"""Compression on a slow link: loads through the testbed's proxy, with `auto` and as plain JSON in
+turn.
 
     bench/link.py --server opensearch:3.6.0 --data lines.ndjson --docs 500000 --mapping bench/lines.mapping.json --mbit 20 --out bench/runs/… [--rounds 5]
 
-Each run goes into a fresh index. Appends to the CSV file. `chosen_after_s` is when the load took gzip, seconds after its
-first line of log.
+Each run goes into a fresh index. Appends to the CSV file. `chosen_after_s` is the time at which the
+load took gzip, in seconds after its first line of log.
 """
 
 import argparse

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""One line on the machine that a benchmark ran on, for its raw data: processors, memory, system, and how long a sync of 4 KiB to disk takes."""
+"""One line on the machine of a benchmark, for its raw data: processors, memory, system, disk sync
+of 4 KiB."""
 
 import os
 import pathlib
@@ -13,7 +14,7 @@ def field(path, name):
 
 
 def fsync_ms(times=50):
-    """Median and worst, where the benchmarks' servers have their data."""
+    """Median and worst, in the folder of the servers' data."""
     taken = []
     with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:
         for _ in range(times):

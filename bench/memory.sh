@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Memory over time on 10 GB of input, as NDJSON passed through and as CSV, and on one JSON array of 2 GB, and the time from the start of the process to the first
-# byte of documents on the wire; against the null server on the same machine. Writes bench/runs/DATE-memory.csv (one row a sample,
-# every 0.25 s, and one a start) and DATE-memory.md.
+# Memory over time against the null server on the same machine: 10 GB of NDJSON and of CSV, and one
+# JSON array of 2 GB. Also the time from the start of the process to the first byte of documents on
+# the wire. Writes bench/runs/DATE-memory.csv (one row a sample, every 0.25 s, and one a start) and
+# DATE-memory.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The client alone: loads against the null server, which only counts, on the same machine. Prints and writes, for each run, wall and
-# CPU seconds and peak memory of the client. Usage: bench/null.sh [ROUNDS]
+# The client alone: loads against the null server, which only counts, on the same machine. Prints
+# and writes for each run wall seconds, CPU seconds and peak memory of the client. Usage:
+# bench/null.sh [ROUNDS]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=${1:-5}

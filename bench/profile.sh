@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Where the client's processor time goes, for each way of a document through it: `perf` on loads into the null server, functions that take 2 % or more of it by
-# themselves, the kernel's included. Usage: bench/profile.sh [--flames FOLDER] [CASE…], cases as below; needs perf and the right to use it. The release builds of inrush
-# and of its testbed are expected in $CARGO_TARGET_DIR; data as bench/peers/series.sh makes them. With --flames a flame graph of each case as well; needs
-# inferno (cargo install inferno) and a build in which functions have names and frames:
-#   RUSTFLAGS="-C force-frame-pointers=yes" CARGO_PROFILE_RELEASE_STRIP=false cargo build --locked --release -p inrush-cli
+# The client's processor time by function, for each way of a document through it: `perf` on loads
+# into the null server, functions that take 2 % or more by themselves, the kernel's included.
+# Usage: bench/profile.sh [--flames FOLDER] [CASE…], cases as below
+# Needs perf and the right to use it, release builds of inrush and its testbed in $CARGO_TARGET_DIR,
+# and data as bench/peers/series.sh makes them. --flames also makes a flame graph of each case. It
+# needs inferno (cargo install inferno) and a build in which functions have names and frames:
+#   RUSTFLAGS="-C force-frame-pointers=yes" CARGO_PROFILE_RELEASE_STRIP=false \
+#     cargo build --locked --release -p inrush-cli
 set -euo pipefail
 cd "$(dirname "$0")/.."
 release=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}/release

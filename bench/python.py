@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""The Python package beside the bulk helpers of opensearch-py, from the same documents, into the null server or a real one.
+"""The Python package and the bulk helpers of opensearch-py, with the same documents and server.
 
-Run by the environment that `scripts/python.sh build` makes, with the package and the testbed built for release:
+Runs in the environment that `scripts/python.sh build` makes, with release builds:
 
     INRUSH_PYTHON_PROFILE=release scripts/python.sh build && cargo build --release -p inrush-testbed
     ~/.cache/inrush/venv/bin/python bench/python.py flights-3m.parquet                         # the null server
     ~/.cache/inrush/venv/bin/python bench/python.py flights-3m.parquet --to http://localhost:9200 --rows 500000
 
-Cases take turns, five rounds; each run is a process of its own. The raw seconds go to bench/runs/, the medians to stdout. The first round
-with --to warms the server up and is not counted. Helpers get fewer documents (--helper-rows), because they take so long; what counts is
-documents a second. With --to the clock stops when all documents are searchable.
+Cases take turns in five rounds; each run is a process of its own. The raw seconds go to
+bench/runs/, the medians to stdout. With --to the first round warms the server up and is not
+counted, and the clock stops when all documents are searchable. Helpers get fewer documents
+(--helper-rows), because they are slow; documents a second are compared.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from pathlib import Path
 CLONE = Path(__file__).parent.parent
 INDEX = "bench-python"
 
-# Name: how, what is read, the helper's settings.
+# Name: way, input, the helper's settings.
 CASES = {
     "inrush.load table": ("inrush", "table", {}),
     "inrush.load dicts": ("inrush", "dicts", {}),
@@ -51,7 +52,7 @@ def one(case: str, parquet: str, rows: int, url: str, searchable: bool) -> dict[
 
     how, what, settings = CASES[case]
     table = pq.read_table(parquet).slice(0, rows)
-    # Helpers take dicts; making them of the table is done before, for all.
+    # Helpers need dicts. They are made of the table before the clock starts.
     documents = None if what == "table" else table.to_pylist()
     client = None
     if how != "inrush":

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Copying an index from one cluster into another: `inrush load URL/index` against the target's own reindex-from-remote.
+"""Copying an index between clusters: `inrush load URL/index` against the target's
+reindex-from-remote.
 
-Loads documents into an index of the source, then copies it in rounds, each way once a round in a shuffled order, into a fresh index of the
-target after the merges of the last one have ended. `reindex` is the request with the server's defaults; `reindex-tuned` has larger pages and no
-refreshes, as guides advise. The time is that until all documents are found by searches. After the last round `inrush verify` compares the
-copies with the source. Appends to the CSV file, so that a run that was cut off goes on where it was.
+Loads documents into an index of the source. Then copies it in rounds, each way once a round in a
+shuffled order, into a fresh index of the target after the merges of the last one have ended.
+`reindex` is the request with the server's defaults; `reindex-tuned` has larger pages and no
+refreshes, as guides advise. The time ends when searches find all documents. After the last round
+`inrush verify` compares the copies with the source. Appends to the CSV file, so that an interrupted
+run can continue.
 
     bench/reindex.py --data lines.ndjson --mapping lines.json --docs 500000 --out bench/runs/… [--rounds 7]
 """
@@ -54,7 +57,7 @@ class Bench:
         request(f"{self.source.url}/old/_forcemerge?max_num_segments=5", "POST")
         self.docs, self.bytes = report["docs_indexed"], report["bytes_read"]
         request(f"{self.source.url}/old/_flush", "POST")
-        # The server looks at the size of its store every 10 s.
+        # The server updates the size of its store every 10 s.
         time.sleep(11)
         stored = request(f"{self.source.url}/old/_stats/store")["_all"]["primaries"]["store"]["size_in_bytes"]
         print(f"{self.docs} documents, {self.bytes / 1e6:.0f} MB of JSON, {stored / 1e6:.0f} MB in {self.source.name}", flush=True)

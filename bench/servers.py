@@ -1,5 +1,8 @@
-"""Real servers for benchmarks: unpacked from the cache of the local node and the tests, started as an ordinary user on a free port, stopped by
-process id."""
+"""Real servers for benchmarks.
+
+They are unpacked from the cache of the local node and the tests, started as an ordinary user on a
+free port, and stopped by process id.
+"""
 
 import json
 import os
@@ -66,8 +69,11 @@ def fetch(product, version, archive):
 
 
 class Server:
-    """One node, with a heap of `heap_mib`, alone in its cluster unless `peers` gives the name and the transport port of each of its nodes;
-    `cpus`, such as "1", pins it to processors; `settings` are further lines of its configuration."""
+    """One node with a heap of `heap_mib`.
+
+    It is alone in its cluster unless `peers` gives the name and the transport port of each node.
+    `cpus`, such as "1", pins it to processors. `settings` are further lines of its configuration.
+    """
 
     def __init__(self, product, version, heap_mib=2048, cpus=None, name=None, peers=None, port=None, settings=()):
         archive = CACHE / "dist" / f"{product}-{version}.zip"
@@ -90,7 +96,7 @@ class Server:
         else:
             settings += ["discovery.type: single-node", "transport.port: 0"]
         if product == "elasticsearch":
-            # The archives have no geoip module, and refuse a setting that they do not know.
+            # The archives have no geoip module, and refuse an unknown setting.
             settings += ["xpack.security.enabled: false"]
         settings += ["cluster.routing.allocation.disk.threshold_enabled: false"]
         (root / "config" / f"{product}.yml").write_text("\n".join(settings + more) + "\n")
@@ -112,7 +118,7 @@ class Server:
         self.process = subprocess.Popen(
             command, env=environment, stdout=self.log, stderr=self.log, cwd=self.home, start_new_session=True, **user)
         self.url = f"http://127.0.0.1:{port}"
-        # The launcher that Elasticsearch 8 is started by stays beside its node. Looked for when they are asked for first.
+        # The launcher of Elasticsearch 8 stays beside its node. Looked up on first use.
         self.processes = []
         if not peers:
             self._wait()
@@ -152,7 +158,7 @@ class Server:
 
 
 class Cluster:
-    """So many nodes in one cluster; `cpus` has the processors of each, where they are pinned."""
+    """Several nodes in one cluster; `cpus` has the processors of each, if they are pinned."""
 
     def __init__(self, product, version, nodes, heap_mib=1024, cpus=None):
         peers = {f"n{i}": free_port() for i in range(nodes)}

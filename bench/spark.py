@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
-"""inrush on Spark beside the connector of Elasticsearch or OpenSearch, from the same data frame into the same server, taking turns.
+"""inrush on Spark and the connector of Elasticsearch or OpenSearch, with the same data frame and
+server.
 
-The connectors do not run on Spark 4 yet, so this takes an environment with Spark 3.5 and the package, built for release (`make wheel`). OpenSearch's is made for
-Scala 2.13, so Spark's jars come from Maven, too:
+The connectors do not run on Spark 4 yet. So this needs an environment with Spark 3.5 and the
+package, built for release (`make wheel`). OpenSearch's connector is made for Scala 2.13, so Spark's
+jars come from Maven, too:
 
     python3 -m venv spark35 && spark35/bin/pip install 'pyspark==3.5.7' pyarrow pandas setuptools ~/.cache/inrush/wheels/inrush-*.whl
     rm -r spark35/lib/python3*/site-packages/pyspark/jars
     mvn -f bench/spark.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$(echo "$PWD"/spark35/lib/python3*/site-packages/pyspark)/jars"
     spark35/bin/python bench/spark.py flights-3m.parquet --server opensearch:2.19.6
 
-Each run goes into a fresh index of the same mapping (bench/flights.mapping.json; without one, dates would be kept as what each of them sends:
-inrush ISO 8601, the connector milliseconds), after the merges of the last one have ended; the clock stops when all documents can be
-searched. The first round warms up Spark and the server, and is not counted. Raw data go to bench/runs/.
+The ways take turns. Each run goes into a fresh index of the same mapping
+(bench/flights.mapping.json), after the merges of the last one have ended. Without a mapping the
+server would keep dates as they are sent: ISO 8601 of inrush, milliseconds of the connector. The
+clock stops when all documents can be searched. The first round warms up Spark and the server, and
+is not counted. Raw data go to bench/runs/.
 """
 
 import argparse

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """The tuner against a grid of fixed settings on a real server.
 
-Screens a grid of batch bytes x requests in flight with short runs, then compares its best three cells and `auto` in blocks of one run each, in
-an order shuffled for every round. The best fixed cell is chosen on the even rounds and compared on the odd ones: the maximum of many noisy
-cells flatters itself. Fixed cells get as much memory as they need, `auto` its default. Fixed cells send plain JSON, as a script would; `auto` chooses encoding and compression, too. Every run goes into a fresh index after the merges of the last one have ended. Appends to the CSV file, so that a run that
-was cut off goes on where it was.
+Screens a grid of batch bytes x requests in flight with short runs. Then compares its best three
+cells and `auto` in rounds of one run each, in a shuffled order. The best fixed cell is chosen on
+the even rounds and compared on the odd ones, because the maximum of many noisy cells flatters
+itself. Fixed cells get the memory that they need and send plain JSON, as a script would. `auto` has
+the default memory, and chooses encoding and compression, too. Every run goes into a fresh index
+after the merges of the last one have ended. Appends to the CSV file, so that an interrupted run can
+continue.
 
     bench/tuner.py --server opensearch:3.6.0 --data lines.ndjson --mapping lines.json --out bench/runs/… [--rounds 10]
 """
@@ -48,7 +51,8 @@ def settle(url):
 
 @contextlib.contextmanager
 def alone(path):
-    """Holds a lock on that file, so that other work on the machine can take turns with the rounds."""
+    """Holds a lock on that file, so that other work on the machine can take turns with the
+    rounds."""
     if path is None:
         yield
         return
@@ -80,7 +84,7 @@ class Bench:
         size, _, in_flight = cell.partition("x")
         fixed = [] if cell.startswith("auto") else ["--batch-bytes", size, "--in-flight", in_flight]
         flags = fixed if cell in ("auto", "auto-beside") else [*fixed, *PLAIN]
-        # The largest cells of the grid need more than the default, which is what `auto` has.
+        # The largest cells of the grid need more than the default, which `auto` has.
         memory = [] if cell.startswith("auto") else ["--memory", "1GiB"]
         cpu = self.server.cpu_seconds()
         command = [self.args.beside if cell == "auto-beside" else binary("inrush"), "load", *files, "--index", "bench", "--mapping", self.args.mapping, "--shards", str(self.args.shards),
@@ -93,7 +97,7 @@ class Bench:
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         started = time.monotonic()
         while child.poll() is None:
-            # What was indexed by then, for the rate after the first seconds.
+            # Documents indexed by then, for the rate after the first seconds.
             time.sleep(0.5)
             try:
                 stats = request(f"{self.server.url}/bench/_stats/indexing?filter_path=_all.primaries.indexing.index_total")
@@ -105,8 +109,8 @@ class Bench:
             raise SystemExit(f"{' '.join(command)}\nended with {child.returncode}: {err.decode()}")
         usage = os.times()
         report = json.loads(out)
-        # A thread that writes out a segment holds its request for seconds, at the end of a load or just before: until all is searchable, that
-        # work is done in either case.
+        # A thread that writes a segment holds its request for seconds, at the end of a load or just
+        # before. Until all is searchable that work is done in either case.
         began = time.monotonic()
         request(f"{self.server.url}/bench/_refresh", "POST")
         refresh = time.monotonic() - began
@@ -147,8 +151,11 @@ def interval(ratios, draws=10000):
 
 
 def ratios(rows, field, auto, top=None):
-    """The fixed cell that is best on the even rounds, or `top`, and what `auto` brought as a part of it in each round: (round, ratio). `rows` by round and cell; none where
-    the field is not there."""
+    """The fixed cell that is best on the even rounds, or `top`, and the ratio of `auto` to it:
+    (round, ratio).
+
+    `rows` are by round and cell. A row without the field gives no ratio.
+    """
     values = {key: float(row[field]) for key, row in rows.items() if row[field] not in ("", None)}
     fixed = sorted({cell for _, cell in values if not cell.startswith("auto")})
     on_even = {cell: [value for (n, other), value in values.items() if other == cell and n % 2 == 0] for cell in fixed}
@@ -157,7 +164,8 @@ def ratios(rows, field, auto, top=None):
 
 
 def said(pairs):
-    """Of all rounds and of the odd ones: how many, the median, its interval. Of four and fewer: lowest and highest."""
+    """Number, median and interval of all rounds and of the odd ones. Of four and fewer: lowest and
+    highest."""
     def one(values):
         low, high = interval(values)[1:] if len(values) > 4 else (min(values), max(values))
         return "%.3f (%.3f to %.3f)" % (statistics.median(values), low, high)

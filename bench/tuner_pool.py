@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What series of bench/tuner.py say, each and together: what chose by itself as a part of the best fixed cell, round by round.
+"""Series of bench/tuner.py, each and together: the tuner as a part of the best fixed cell, round by
+round.
 
-Each file's best cell is chosen on its own even rounds, for each column. Files that differ in nothing but `-again` are one group. Of a group and of all: the median of the
-rounds and its 95 % interval, and the same of the odd rounds alone.
+Each file's best cell is chosen on its own even rounds, for each column. Files that differ only in
+`-again` are one group. Prints of each group and of all the median of the rounds with its 95 %
+interval, and the same of the odd rounds alone.
 
     bench/tuner_pool.py bench/runs/2026-11-23-tuner-opensearch-lines.csv …
 """
@@ -24,7 +26,7 @@ def main(paths):
     for path in paths:
         groups.setdefault(pathlib.Path(path).stem.removesuffix("-again"), []).append(compared(path))
     autos = sorted({cell for files in groups.values() for rows in files for _, cell in rows if cell.startswith("auto")})
-    # Another build is also told as a part of this one.
+    # Another build is also compared with this one.
     against = [(auto, None) for auto in autos] + [("auto-beside", "auto")] * ("auto-beside" in autos)
     for field in ["mb_per_s", "searchable_mb_per_s", "steady_mb_per_s"]:
         for auto, given in against:

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The tables of docs/tuner.md, and what was missed, from `inrush-testbed simulate … --csv FILE`: one file for the scenarios that the tuner was chosen on, one for those
-that it was not.
+"""The tables of docs/tuner/simulated.md and the missed aims, from `inrush-testbed simulate … --csv
+FILE`.
+
+The first file has the scenarios that the tuner was chosen on, the second the held-out ones.
 
     bench/tuner_sim.py bench/runs/2026-11-23-tuner-sim.csv bench/runs/2026-11-23-tuner-sim-held-out.csv
 """
@@ -9,12 +11,12 @@ import csv
 import statistics
 import sys
 
-# So much better is better.
+# A controller is better from this difference on.
 BETTER = 0.02
 
 
 def scenarios(path):
-    """Of each scenario its runs by controller."""
+    """The runs of each scenario by controller."""
     found = {}
     with open(path) as file:
         for row in csv.DictReader(file):
@@ -62,7 +64,7 @@ def missed(found):
         better = [name for name, runs in found.items() if mean(runs[other], "ratio") > mean(runs["auto"], "ratio") + BETTER]
         by_any = sum(mean(runs[other], "ratio") > mean(runs["auto"], "ratio") for runs in found.values())
         yield f"{other} is better on {by_any}, by more than {BETTER} on {len(better)}: {', '.join(better)}"
-    # In a scenario without steps this is how long the start took.
+    # In a scenario without steps this is the time of the start.
     yield f"longest to 90 %: {sorted(((max(values(runs['auto'], 'settle_seconds')), name) for name, runs in found.items()), reverse=True)[:6]}"
 
 

@@ -1,34 +1,34 @@
 #!/usr/bin/env bash
-# The long versions of the tests with crashes. Usage: scripts/chaos.sh [PART…], all parts by default:
-#   loader  the binary is killed INRUSH_KILLS times (100) at random moments of loads of INRUSH_KILL_DOCS (200,000) real documents into a
-#           real OpenSearch, each time followed by --resume; INRUSH_KILL_DURABILITY=async for loads that settle by flushes
-#   node    the only OpenSearch node is killed INRUSH_NODE_KILLS times (20) under such a load, with durability request and then async
-#   bake    bakes onto three servers, with each kind of kill: of the binary after each step, of the builder, of the target; and bakes with several
-#           builders on each of the servers
-#   fake    the binary is killed as often against the fake cluster with its faults, and the core is cut off 20,000 times in simulation
+# The long versions of the tests with crashes. Usage: scripts/chaos.sh [PART…], default all parts:
+#   loader  kills the binary INRUSH_KILLS times (100) at random moments of loads of
+#           INRUSH_KILL_DOCS (200,000) real documents into a real OpenSearch, each time followed by
+#           --resume; INRUSH_KILL_DURABILITY=async for loads that settle by flushes
+#   node    kills the only OpenSearch node INRUSH_NODE_KILLS times (20) during such a load, with
+#           durability request and then async
+#   bake    bakes onto three servers, with each kind of kill: of the binary after each step, of the
+#           builder, of the target; and bakes with several builders on each of the servers
+#   fake    kills the binary as often against the fake cluster with its faults, and cuts the core
+#           off 20,000 times in simulation
 # A part can be run in slices: smaller numbers, several times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # The selection of `make servers`, so that nothing is compiled twice.
-full=(--locked --workspace --features sql,cloud,databases,real-servers)
+full=(--locked --workspace --features sql,cloud,databases)
 data=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/data
 scripts/flights.sh "$data"
 export INRUSH_KILLS=${INRUSH_KILLS:-100} INRUSH_NODE_KILLS=${INRUSH_NODE_KILLS:-20}
 export INRUSH_KILL_CSV=$data/flights.csv INRUSH_KILL_DOCS=${INRUSH_KILL_DOCS:-200000}
-kill_test() {
-  cargo test "${full[@]}" --test kill -- --nocapture --test-threads 1 "$@"
+server_tests() {
+  cargo test "${full[@]}" --test servers -- --nocapture --test-threads 1 "$@"
 }
 [ $# -gt 0 ] || set -- loader node bake fake
 for part in "$@"; do
   case $part in
-    loader) kill_test killed_at_random_moments_of_a_load_into_opensearch ;;
-    node) kill_test the_only_node_is_killed ;;
-    bake)
-      cargo test "${full[@]}" --test bake_kill -- --nocapture --test-threads 1
-      cargo test "${full[@]}" --test bake_servers -- --nocapture --test-threads 1 several
-      ;;
+    loader) server_tests kill::killed_at_random_moments_of_a_load_into_opensearch ;;
+    node) server_tests kill::the_only_node_is_killed ;;
+    bake) server_tests bake_kill:: bake::several:: ;;
     fake)
-      kill_test --exact killed_at_random_moments
+      cargo test "${full[@]}" --test it -- --nocapture --exact kill::killed_at_random_moments
       PROPTEST_CASES=20000 cargo test --locked -p inrush-core --lib -- --nocapture flow::tests::resume flow::tests::durable
       ;;
     *) echo "no such part: $part (loader, node, bake, fake)" >&2; exit 2 ;;

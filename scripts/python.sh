@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Builds the Python package in the dev profile into a virtual environment of its own (kept in the cache), and runs its tests.
+# Builds the Python package in the dev profile into its own virtual environment (kept in the
+# cache), and runs its tests.
 # Usage: scripts/python.sh [PART [PYTEST ARGUMENTS…]]
 #   package  the package itself, against the fake cluster and a real OpenSearch (default)
 #   spark    on PySpark's local cluster
 #   hadoop   an HBase table through PySpark
 #   ray      on Ray
-#   build    only the environment and the package
-#   wheel    a wheel of the release build, installed into an empty environment and tried
+#   build    makes the environment and the package, and runs no tests
+#   wheel    makes a wheel of the release build, installs it into an empty environment and tries it
 set -euo pipefail
 cd "$(dirname "$0")/.."
 part=${1:-package}
@@ -22,7 +23,7 @@ case $part in
   *) echo "no such part: $part (package, spark, hadoop, ray, build, wheel)" >&2; exit 2 ;;
 esac
 
-# A Python that is new enough; the tools of the system may be older.
+# The first Python that is new enough; the python3 of the system may be older.
 python=
 for candidate in python3 python3.13 python3.12 python3.11 python3.10; do
   if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
@@ -32,7 +33,7 @@ for candidate in python3 python3.13 python3.12 python3.11 python3.10; do
 done
 [ -n "$python" ] || { echo "no Python 3.10 or newer is here; run scripts/install-tools.sh" >&2; exit 1; }
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-# What is installed is told by a copy of the list.
+# A copy of the list says which versions are installed.
 if ! cmp -s "$requirements" "$venv/requirements.txt"; then
   "$venv/bin/pip" install --quiet --requirement "$requirements"
   cp "$requirements" "$venv/requirements.txt"

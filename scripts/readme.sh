@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the commands of README.md as they stand there, against a local node of its own; only the addresses are replaced. Of `make` it
-# asks whether the target exists.
+# Runs the commands of README.md against its own local node; only the addresses are replaced. Of
+# `make` it checks that the target exists.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 readme=$PWD/README.md
@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inru
 cargo build --locked --quiet -p inrush-cli
 export PATH=$CARGO_TARGET_DIR/debug:$PATH
 
-# The node's user has to reach it, which a temporary folder of root's often cannot be.
+# The node's user has to reach the folder. A temporary folder of root is often closed to it.
 work=$(mktemp -d /var/tmp/inrush-readme.XXXXXX)
 chmod 755 "$work"
 export INRUSH_NODE_ROOT=$work/node
@@ -20,7 +20,7 @@ trap finish EXIT
 make=(make -C "$PWD" --dry-run)
 cd "$work"
 
-# What the commands read.
+# The files that the commands read.
 mkdir logs shared
 chmod 777 shared
 for n in 1 2 3; do echo "{\"message\":\"hello $n\"}"; done | tee logs/a.ndjson.zst | gzip >dump.gz
@@ -47,8 +47,9 @@ while IFS= read -r command; do
       command=${command//\/mnt\/shared/$work/shared}
       bash -euo pipefail -c "$command" >output 2>&1 </dev/null || {
         status=$?
-        # Findings are an answer: a small machine has a few. And the local node has no folder for snapshots (path.repo), which a bake finds
-        # out when it hands over its probe; tests/bake_servers.rs goes further.
+        # Two failures are expected. `inrush doctor` has findings on a small machine. The local node
+        # has no folder for snapshots (path.repo), so a bake ends when it hands over its probe;
+        # tests/servers/bake.rs has complete bakes.
         if [[ $command == "inrush doctor"* && $status = 4 ]] || { [[ $command == "inrush bake"* ]] && grep -q path.repo output; }; then
           ran=$((ran + 1))
           continue
@@ -65,9 +66,9 @@ done < <(awk '
   /^```console/ { console = 1; next }
   /^```/ { sh = console = 0; next }
   console && sub(/^\$ /, "") { print }
-  sh { sub(/ +#.*/, ""); if (length) print }
+  sh { sub(/(^| +)#.*/, ""); if (length) print }
 ' "$readme")
-# This is a plain build: what it has not it says.
+# A plain build refuses the features that it lacks.
 says() { # words, arguments of inrush…
   local status=0
   inrush "${@:2}" >output 2>&1 </dev/null || status=$?

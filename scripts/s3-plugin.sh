@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# scripts/s3-plugin.sh DIR: unpacks OpenSearch with its plugin repository-s3 into DIR, for tests, with the key and the secret that it reads, a line each.
-# Maven has the plugin's classes and the libraries they need, which the archives that people install it from are made of; what describes the plugin to
-# the server is written here. Kept in the cache. Needs Java 21 or newer.
+# scripts/s3-plugin.sh DIR: unpacks OpenSearch with its plugin repository-s3 into DIR, for tests.
+# Reads the access key and the secret key from stdin, a line each. Maven has the plugin's classes
+# and libraries, of which the archives for users are made. This script writes the files that
+# describe the plugin to the server. Downloads are kept in the cache. Needs Java 21 or newer.
 set -euo pipefail
 home=$1
 read -r key
@@ -50,7 +51,7 @@ classname=org.opensearch.repositories.s3.S3RepositoryPlugin
 java.version=21
 opensearch.version=$version
 PROPERTIES
-# What it asks for: sockets, and reflection for the Amazon SDK.
+# The permissions of the plugin: sockets, and reflection for the Amazon SDK.
 cat > "$plugin/plugin-security.policy" <<'POLICY'
 grant {
   permission java.lang.RuntimePermission "accessDeclaredMembers";

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the S3 server that the tests read from, versitygw, with Go, into the cache, and prints the path of its binary.
+# Installs versitygw, the S3 server of the tests, with Go into the cache. Prints the path of its
+# binary.
 set -euo pipefail
 version=v1.8.0
 folder=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/tools/versitygw-$version

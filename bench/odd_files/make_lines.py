@@ -1,4 +1,5 @@
-"""Odd lines: text, access logs, columns of fixed width, what a regular expression finds, bulk bodies; and replies of searches."""
+"""Odd lines: text, access logs, fixed width, regular expressions, bulk bodies; and search
+replies."""
 
 import json
 
@@ -10,7 +11,7 @@ ENCODINGS = {'utf-8': 'utf-8', 'bom': 'utf-8-sig', 'utf-16': 'utf-16'}
 
 
 def encoded(name, text):
-    """The same text in each encoding that says of itself which it is."""
+    """The same text in each encoding with a byte order mark."""
     ending = name.rsplit('.', 1)
     for encoding, codec in ENCODINGS.items():
         yield f'{ending[0]}-{encoding}.{ending[1]}', text.encode(codec)

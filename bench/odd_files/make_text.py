@@ -1,4 +1,4 @@
-"""Odd CSV, TSV, NDJSON and JSON files, each for one thing that it shows. A function gives names and bytes."""
+"""Odd CSV, TSV, NDJSON and JSON files, each for one case. A function returns names and bytes."""
 
 import csv
 import io

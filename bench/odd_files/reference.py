@@ -1,4 +1,5 @@
-"""What reference readers say of a file: a list of documents. Numbers are Decimal or int, all else is JSON's."""
+"""The documents of a file by a reference reader. Numbers are Decimal or int, other values
+JSON's."""
 
 import base64
 import csv
@@ -67,7 +68,7 @@ def of_tsv(data):
     return of_csv(data, '\t')
 
 
-# What the servers of the reader take for blanks at the ends of a line.
+# A line of nothing but these characters is blank, and no document.
 BLANKS = ' \t\n\x0c\r'
 
 
@@ -252,7 +253,7 @@ def of_parquet(data):
     import pyarrow
     import pyarrow.parquet
     exact = pyarrow.parquet.read_table(io.BytesIO(data))
-    # Timestamps of 96 bits: beyond the reach of nanoseconds it would say another date, without a word.
+    # Timestamps of 96 bits: beyond the range of nanoseconds the reader would return another date.
     far = pyarrow.parquet.read_table(io.BytesIO(data), coerce_int96_timestamp_unit='us')
     try:
         far.cast(exact.schema)
@@ -296,7 +297,8 @@ def avro(value):
 
 
 def sheet(rows, tell=lambda value: value):
-    """Documents of rows that are lists, None for an empty cell. The first row with a cell has the names."""
+    """Documents of rows that are lists, None for an empty cell. The first row with a cell has the
+    names."""
     rows = [row for row in rows if any(cell is not None and cell != '' for cell in row)]
     if not rows:
         return []
@@ -336,7 +338,7 @@ def of_xlsx(data):
     import openpyxl
     book = openpyxl.load_workbook(io.BytesIO(data), data_only=True)
     visible = [sheet for sheet in book.worksheets if sheet.sheet_state == 'visible'] or book.worksheets
-    # Cell by cell: a far one would be a table of billions.
+    # Cell by cell: a table up to a far cell would have billions of cells.
     found = {}
     for (row, column), cell in visible[0]._cells.items():
         value = cell.value
@@ -363,7 +365,7 @@ def of_xls(data):
 
 
 def of_ods(data):
-    """By its XML: there is no reader of this format but those that make tables of text."""
+    """By its XML: other readers of this format make tables of text."""
     import xml.etree.ElementTree as tree
     import zipfile
     names = {'t': 'urn:oasis:names:tc:opendocument:xmlns:table:1.0', 'o': 'urn:oasis:names:tc:opendocument:xmlns:office:1.0', 'x': 'urn:oasis:names:tc:opendocument:xmlns:text:1.0'}

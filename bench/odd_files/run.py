@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Converts odd files with inrush and compares the documents with what reference readers say, value by value and type by type.
+"""Converts odd files with inrush and compares the documents with those of reference readers.
 
     run.py INRUSH FOLDER [--real FOLDER] [--only GLOB]
 
-FOLDER takes the files that are made, and what was made of them. `--real` has files that others made. A file that is wrong, and not
-for a reason that known.csv has, ends the run with status 1.
+Values and types are compared. FOLDER gets the generated files and their documents. `--real` is a
+folder of files from packages. A difference without a reason in known.csv ends the run with status
+1.
 """
 
 import argparse
@@ -35,9 +36,9 @@ MAKERS = [
     *(make_columns.parquet_files, make_columns.arrow_files, make_columns.avro_files),
     *(make_sheets.xlsx_files, make_sheets.xls_files, make_sheets.ods_files),
 ]
-# Of each format at least so many are made.
+# The least number of files of each format.
 FILES_MIN = 60
-# What says how a file is to be read, where its name does not.
+# The flags for a file whose name does not tell how to read it.
 FLAGS = {
     **{kind: ['--format', kind] for kind in ('csv', 'tsv', 'ndjson')},
     'json': ['--format', 'json-array'],
@@ -48,7 +49,7 @@ FLAGS = {
     'regex': ['--parse-regex', reference.REGEX],
 }
 JSON_NUMBER = re.compile(r'-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?')
-# What is taken for a number besides: .5 and 5.
+# Other forms of numbers: .5 and 5.
 NUMBER = re.compile(r'-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?')
 VERDICTS = ['equal', 'known', 'refused', 'not read by the reference', 'wrong']
 TEXT = {'csv', 'tsv'}
@@ -87,7 +88,7 @@ def convert(inrush, path, out, *flags):
 
 
 def difference(expected, found, place=''):
-    """Where the two are not the same; numbers by their value."""
+    """The place where the two differ; numbers are compared by value."""
     number = (int, decimal.Decimal)
     if isinstance(expected, number) and isinstance(found, number) and not isinstance(expected, bool) and not isinstance(found, bool):
         return None if expected == found else f'{place}: {expected} is {found}'
@@ -107,7 +108,8 @@ def difference(expected, found, place=''):
 
 
 def typed(expected, found):
-    """Of text: a value is the cell, as a JSON number, a truth or a string; a column of numbers has no strings."""
+    """Of text: a value is the cell, as a JSON number, a truth or a string; a column of numbers has
+    no strings."""
     if len(expected) != len(found):
         return f'{len(expected)} rows are {len(found)}'
     columns = collections.defaultdict(list)
@@ -146,7 +148,7 @@ def judge(inrush, path, reasons, outs):
     if expected is None:
         verdict, what = 'not read by the reference', f'{why:.100}; inrush: {"refused" if found is None else "read"}'
     elif found is None:
-        # Nothing of nothing is no difference.
+        # Two empty results are equal.
         verdict, what = 'refused', said.strip()[-300:]
     else:
         problem = typed(expected, found) if kind in TEXT else difference(expected, found)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the loaders that `run.py` compares, from the registries' ordinary clients, below the cache folder. Prints where.
+# Installs the loaders that `run.py` compares, with the ordinary clients of the registries, below
+# the cache folder. Prints the folder.
 set -euo pipefail
 cd "$(dirname "$0")"
 root=${XDG_CACHE_HOME:-$HOME/.cache}/inrush/peers

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Loaders side by side on one server and the same file.
 
-Screens each tool's settings with a short file: all of them once, the three fastest twice more. Then compares each tool's defaults and its best setting in
-rounds, in an order shuffled for each, every run into a fresh index after the merges of the one before have ended. What arrived is counted on the server.
-Appends to the CSV file, so that a run that was cut off goes on where it was; prints what `table.py` makes of it.
+Screens each tool's settings with a short file: all of them once, the three fastest twice more. Then
+compares each tool's defaults and its best setting in rounds, each in a shuffled order, every run
+into a fresh index after the merges of the one before have ended. Counts the documents that arrived
+on the server. Appends to the CSV file, so that an interrupted run can continue. Prints the tables
+of `table.py`.
 
     bench/peers/install.sh
     bench/peers/run.py --server opensearch:3.6.0 --data lines.ndjson --mapping bench/lines.mapping.json --out bench/runs/… [--rounds 5]
 
-`--server null` measures the clients alone. `--faults` puts the testbed's proxy between: 5 % of the items are answered with 429, 1 % of the answers lost
-after the server has done the work. The documents have to have a number in `n` then, from 0, each once: so what is missing and what is there twice is told apart.
+`--server null` measures the clients alone. `--faults` puts the testbed's proxy between: 5 % of the
+items are answered with 429, and 1 % of the answers are lost after the server has done the work. The
+documents then need a number in `n`, from 0, each once, so that missing documents and duplicates can
+be told apart.
 """
 
 import argparse
@@ -35,14 +39,15 @@ from table import series, table, taken, whole
 from tools import PEERS, for_run, inrush_with, named, release
 from tuner import settle
 
-# `client_anon_mib`: the largest resident memory without pages of files that was seen, every 0.1 s. `build`: of inrush. The last four only with faults.
+# `client_anon_mib`: the largest of samples of resident memory without pages of files, every 0.1 s.
+# `build`: of inrush. The last four only with faults.
 FIELDS = ["time", "label", "phase", "round", "tool", "setting", "docs", "arrived", "reported", "seconds", "searchable_s", "green_s", "client_cpu_s", "client_peak_mib",
           "server_cpu_s", "exit", "said", "client_anon_mib", "build", "missing", "twice", "items_rejected", "resets"]
-# What inrush sets for the time of a load of 1 GiB and more into an empty index, for the others, too.
+# The settings of inrush during a load of 1 GiB and more into an empty index, for the others, too.
 OUR_SETTINGS = {"number_of_replicas": 0, "refresh_interval": "60s", "translog.flush_threshold_size": "1gb", "merge.scheduler.auto_throttle": False}
-# Of Linux; Python has no name for it.
+# A constant of Linux; Python has no name for it.
 MAP_LOCKED = 0x2000
-# A pseudo setting: the index is set so before the tool starts, and back when it has ended.
+# A pseudo setting: the index gets these settings before the tool starts, and loses them at its end.
 WITH_OUR_SETTINGS = {"index_settings": "inrush's"}
 
 
@@ -102,7 +107,7 @@ class Bench:
         request(f"{url}/bench", "PUT", body)
 
     def our_settings(self):
-        """Elasticsearch flushes later by default than inrush would make it: that stays."""
+        """Elasticsearch flushes later by default than inrush would set it; the default stays."""
         found = request(f"{self.server.url}/bench/_settings?include_defaults=true&flat_settings=true")["bench"]
         threshold = {**found.get("defaults", {}), **found["settings"]}.get("index.translog.flush_threshold_size", "")
         later = threshold.endswith("gb") and float(threshold.removesuffix("gb")) >= 1
@@ -114,7 +119,7 @@ class Bench:
         if key in self.done and phase != "warm-up":
             return self.done[key]
         null = isinstance(self.server, Null)
-        # So that it is in the page cache for everybody.
+        # So that the file is in the page cache for every tool.
         if not self.args.hold or file != self.args.data:
             subprocess.run(["cat", file], stdout=subprocess.DEVNULL, check=True)
         if not null:
@@ -127,13 +132,14 @@ class Bench:
         command = tool.command(proxy.url if proxy else self.server.url, "bench", file, setting)
         if self.args.client_cpus:
             command = ["taskset", "-c", self.args.client_cpus, *command]
-        # What wait4 tells of a child's memory begins with ours, of which it is a copy until it runs its program.
+        # wait4 counts the memory of this process, too: the child is a copy of it until it runs its
+        # program.
         peak = tempfile.NamedTemporaryFile()
         command = ["/usr/bin/time", "-q", "-f", "%M", "-o", peak.name, *command]
         cpu, started = self.server.cpu_seconds(), time.monotonic()
         child = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/tmp", text=True, errors="replace", start_new_session=True)
-        # Whoever gets stuck is ended, and the row says so.
+        # A tool that is stuck is ended, and the row says so.
         late = threading.Timer(self.args.timeout, os.killpg, (child.pid, signal.SIGKILL))
         late.start()
         anonymous = Anonymous(child.pid)
@@ -142,14 +148,15 @@ class Bench:
         seconds = time.monotonic() - started
         late.cancel()
         if with_ours:
-            # As inrush does: a new copy gets the files of the last commit and indexes what came later.
+            # As inrush does: a new copy gets the files of the last commit and indexes later
+            # operations.
             request(f"{self.server.url}/bench/_flush", "POST")
             back = {name: self.settings.get(name) for name in OUR_SETTINGS} | {"number_of_replicas": self.args.replicas}
             request(f"{self.server.url}/bench/_settings", "PUT", {"index": back})
         child.returncode = os.waitstatus_to_exitcode(status)
         report = reported(said)
         if tool.own_clock and "seconds" in report:
-            # As if it had been started when it was ready.
+            # As if the tool had been started when it was ready.
             started += seconds - report["seconds"]
             seconds = report["seconds"]
         searchable = green = seconds
@@ -164,7 +171,7 @@ class Bench:
                 if health["timed_out"] or health["active_shards"] != self.args.shards * (1 + self.args.replicas):
                     raise SystemExit(f"the index is not green with its replicas: {health}")
             arrived = request(f"{self.server.url}/bench/_count")["count"]
-            # What the server still has to do for it, counted with it and not with the next.
+            # The rest of the server's work counts with this run and not with the next.
             settle(self.server.url)
         row = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%S"), "label": self.args.label, "phase": phase, "round": number, "tool": tool.name,
@@ -186,10 +193,10 @@ class Bench:
 
 
 def held(file):
-    """The file, locked in memory as long as what is returned is kept."""
+    """The file, locked in memory as long as the returned object is kept."""
     with open(file, "rb") as opened:
         pages = mmap.mmap(opened.fileno(), 0, flags=mmap.MAP_SHARED | MAP_LOCKED, prot=mmap.PROT_READ)
-    # It does not fail where there is no room.
+    # The call does not fail if there is no room.
     resident = int(re.search(r"RssFile:\s+(\d+)", pathlib.Path("/proc/self/status").read_text())[1]) * 1024
     if resident < len(pages):
         raise SystemExit(f"not more than {resident:,} bytes of {file} fit into memory")
@@ -197,7 +204,7 @@ def held(file):
 
 
 class Anonymous:
-    """The largest resident memory without pages of files of the programs that a process starts, MiB."""
+    """The largest resident memory without pages of files of the programs of a process, MiB."""
 
     def __init__(self, parent):
         self.parent, self.kib, self.ended = parent, 0, threading.Event()
@@ -228,7 +235,7 @@ class Anonymous:
 
 
 class Faults:
-    """The testbed's proxy, which spoils what the server does; one for each run, so that all meet the same."""
+    """The testbed's proxy with faults; one for each run, so that all runs meet the same."""
 
     def __init__(self, to):
         command = [release("inrush-testbed"), "proxy", "--to", to, "--reject-items", "5", "--reset-after-applying", "1"]
@@ -236,14 +243,14 @@ class Faults:
         self.url = self.process.stdout.readline().strip()
 
     def stop(self):
-        """What it did."""
+        """The proxy's counts of its faults."""
         said, _ = self.process.communicate()
         stats = json.loads(said)
         return {"items_rejected": stats["items_rejected"], "resets": stats["resets"]}
 
 
 def census(url, docs):
-    """How many of the numbers below `docs` no document has, and how many documents have one that another one has, too."""
+    """Missing numbers below `docs`, and documents whose number another document has, too."""
     seen = total = 0
     after = {}
     while True:
@@ -257,13 +264,13 @@ def census(url, docs):
 
 
 def peak_mib(path):
-    """What `time` wrote there, which is nothing where it was killed with its child."""
+    """The output of `time`; empty if it was killed with its child."""
     written = pathlib.Path(path).read_text().split()
     return round(int(written[-1]) / 1024) if written else ""
 
 
 def reported(said):
-    """The report that a tool ended with, where it is JSON, or what espipe says."""
+    """The final report of a tool, if it is JSON, or the output of espipe."""
     start = said.rfind("\n{") + 1 if not said.startswith("{") else 0
     try:
         return json.loads(said[start:])
@@ -331,7 +338,8 @@ def main():
             wanted = taken(row for (label, phase, *_), row in bench.done.items() if (label, phase) == (args.label, "screen"))
             return statistics.median(float(row["seconds"]) for row in rows) if all(whole(row, wanted) for row in rows) else float("inf")
 
-        # By the time to their end: what the last refresh takes is a matter of chance. One run each would be one, too.
+        # By the time to their end: the time of the last refresh is a matter of chance. So is one
+        # run.
         short = {}
         for tool in tools:
             short[tool.name] = sorted(tool.settings, key=lambda setting: took(tool, setting, 1))[:3] if (tool, tool.settings[0]) in trials else []
@@ -340,7 +348,8 @@ def main():
         for tool, setting, number in again:
             bench.run("screen", number, tool, setting, screen, screened)
 
-        # Of each its defaults, and its best setting where that is another one; with faults all that are left.
+        # The defaults of each tool, and its best setting if that is another one; with faults all
+        # that are left.
         runs = []
         for tool in tools:
             runs.append((tool, tool.settings[0]))

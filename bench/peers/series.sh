@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# The series in which loaders are compared, each with the command that makes it. Installs the loaders first. Usage: bench/peers/series.sh OUT.csv [SERIES…];
-# without names it lists them. Of `run.py` each goes on where it was cut off. BENCH_DATA is where the files are made (some GB), by default in the
-# cache folder; BENCH_FLAGS are more flags of `run.py`, such as "--best-only --rounds 6". The release builds of inrush and of its testbed are expected in $CARGO_TARGET_DIR.
+# The series of the comparison of loaders, each with its command. Installs the loaders first.
+# Usage: bench/peers/series.sh OUT.csv [SERIES…]; lists the series if none is named
+# An interrupted series continues. BENCH_DATA is the folder of the files (some GB), by default in
+# the cache folder. BENCH_FLAGS are more flags of `run.py`, such as "--best-only --rounds 6". Needs
+# release builds of inrush and its testbed in $CARGO_TARGET_DIR.
 set -euo pipefail
-# What fails while it makes a file leaves none.
+# A command that fails leaves no file.
 shopt -s inherit_errexit
 cd "$(dirname "$0")/../.."
 data=${BENCH_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/bench/peers}
@@ -13,7 +15,7 @@ flags=${BENCH_FLAGS:-}
 inrush=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/inrush/target}/release/inrush
 
 usage() {
-  sed -n '2,4p' "$0"
+  sed -n '2,6p' "$0"
   echo "Series: $(declare -F | sed -n 's/^declare -f series_//p' | tr '_\n' '- ')"
 }
 
@@ -55,20 +57,21 @@ compare() {
   bench/peers/run.py --out "$out" "$@"
 }
 
-# The clients alone, documents per second without a server's work. Slow ones with fewer documents, in a series of their own.
+# The clients alone: documents per second without a server's work. Slow clients load fewer
+# documents, in a series of their own.
 series_null_lines() {
   compare --label null-lines --server null --data "$(lines 2000000)" --screen-data "$(lines 1000000)" --only 'inrush|prototype|replay|espipe|^go'
 }
-# What it costs inrush to take ids out of the documents, to send them as SMILE, and to compress them. 2.6 GB.
+# The cost of ids, SMILE and gzip for inrush. 2.6 GB.
 series_null_ways() {
   compare --label null-ways --server null --data "$(again 10)" --only '^inrush$|prototype' --also id=clientip --also encoding=smile --also compression=gzip
 }
-# So few that much of it is the start of the program; for documents per second, not to be compared with the others.
+# Few documents, so much of the time is the start of the program. Not comparable with the others.
 series_null_lines_slow() { compare --label null-lines-slow --server null --data "$(lines 300000)" --only 'inrush|elasticdump|-py'; }
 # Half a minute for each run.
 series_null_java() { compare --label null-java --server null --data "$(lines 1000000)" --screen-data "$(lines 300000)" --rounds 3 --only 'inrush|java'; }
 series_null_csv() { compare --label null-csv --server null --data "$(made lines-2000000.csv python3 bench/data.py lines-csv 2000000)" --only 'inrush|espipe'; }
-# As long as it takes to see what is steady: the same lines again and again, with the fastest of the others.
+# Long enough for a steady state: the same lines again and again, with the fastest of the others.
 steady() { # NAME TIMES [MORE…]
   local name=$1 times=$2
   shift 2
@@ -80,7 +83,8 @@ series_null_20gb() { steady null-20gb 76 --hold --best-only; }
 # 3,000,000 flights of 5 columns; no other loader here reads Parquet.
 series_null_flights() { compare --label null-flights --server null --data "$(made flights-3m.parquet flights)" --docs 3000000; }
 
-# To searchable, on one node that shares the processors with the client; the slow ones with fewer documents.
+# To searchable, on one node that shares the processors with the client. Slow clients load fewer
+# documents.
 fast='inrush|replay|espipe|^go|java'
 on_one_node() { # NAME SERVER [MORE…]
   local label=$1 server=$2
@@ -107,7 +111,8 @@ many_flights() { # NAME SERVER
 }
 series_opensearch_flights() { many_flights opensearch-flights "$opensearch"; }
 series_elasticsearch_flights() { many_flights elasticsearch-flights "$elasticsearch"; }
-# Any NDJSON, such as the collection of Tate: BENCH_ARTWORKS is that file, BENCH_ARTWORKS_MAPPING its mapping. Five times over, for half a minute.
+# Any NDJSON, such as the collection of Tate: BENCH_ARTWORKS is that file, BENCH_ARTWORKS_MAPPING
+# its mapping. Five times over, for half a minute.
 artworks() { # NAME SERVER
   local file=${BENCH_ARTWORKS:?names an NDJSON file}
   compare --label "$1" --server "$2" --only "$fast" --data "$(made "$(basename "$file")-x5.ndjson" repeated 5 "$file")" --screen-data "$file" \
@@ -120,7 +125,8 @@ series_two_nodes() {
   compare --label two-nodes --server "$opensearch" --nodes 2 --shards 2 --replicas 1 --heap-mib 1024 --rounds 3 --our-settings --mapping bench/lines.mapping.json \
     --data "$(lines 10000000)" --screen-data "$(lines 1000000)" --only "$fast"
 }
-# 5 % of the items are answered with 429, and one reply in a hundred is lost after the request was carried out.
+# 5 % of the items are answered with 429, and one reply in a hundred is lost after the request was
+# carried out.
 with_faults() { # NAME LINES ONLY
   compare --label "$1" --server "$opensearch" --mapping bench/lines-numbered.mapping.json --rounds 3 --faults \
     --data "$(made "lines-numbered-$2.ndjson" python3 bench/data.py lines-numbered "$2")" --only "$3"
@@ -137,7 +143,7 @@ for name in "$@"; do
   declare -F "series_${name//-/_}" >/dev/null || { usage >&2; exit 2; }
 done
 bench/peers/install.sh
-# What a run says, with the machine and its commands, beside its figures.
+# The output of a run, with the machine and the commands, beside its figures.
 {
   python3 bench/machine.py
   echo "inrush of commit $(git describe --always --dirty), $("$inrush" --version); $(go version); $(java -version 2>&1 | head -n 1); node $(node --version)"

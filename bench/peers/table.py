@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
-"""What `run.py` has measured of a series, as a table in Markdown: medians of the rounds that are complete, and how many times as long each loader took as the first
-one (inrush), paired by rounds, with 95 % intervals by bootstrap (of five rounds or fewer: from the lowest to the highest, which holds the true median with 94 % for five, 88 % for four and 75 % for three rounds); none for one that lost documents or failed. With --svg a picture of it as well: a bar for each median, a line from the lowest to the highest round.
+"""A series of `run.py` as a table in Markdown.
+
+The table has medians of the complete rounds. The last column is how many times as long as the first
+loader (inrush) each one took, paired by rounds, with 95 % intervals by bootstrap. With five rounds
+or fewer the interval is lowest to highest, which holds the true median with 94 % for five, 88 % for
+four and 75 % for three rounds. A loader that lost documents or failed has no ratio. --svg also
+draws a bar for each median, with a line from the lowest to the highest round.
 
     bench/peers/table.py bench/runs/2026-11-22-peers.csv null-lines [--svg docs/benchmarks/null-lines.svg]
 """
@@ -17,7 +22,7 @@ from tuner import interval
 
 
 def series(path, label):
-    """The runs that were compared, in their order: (tool, setting), and the rows of its rounds."""
+    """The compared runs in their order: (tool, setting), and the rows of its rounds."""
     runs = {}
     with open(path) as file:
         for row in csv.DictReader(file):
@@ -49,18 +54,22 @@ def rates(rows, field="searchable_s"):
 
 
 def taken(rows):
-    """How many documents of a file the server takes, the others are refused by its mapping: the most that arrived in any run."""
+    """The most documents that arrived in any run. The mapping refuses the others."""
     return max(min(int(row["arrived"]), int(row["docs"])) for row in rows)
 
 
 def whole(row, wanted):
-    """Whether the `wanted` documents arrived, and the tool thinks so; one that says by its end that some were refused is right where some were."""
+    """Whether the `wanted` documents arrived, and the tool reports so.
+
+    A tool whose end says that some were refused is right if some were.
+    """
     ended = row["exit"] in ("0", 0) or wanted < int(row["docs"])
     return int(row["arrived"]) >= wanted and not int(row.get("missing") or 0) and ended
 
 
 def off(row, wanted):
-    """Documents missing or there twice, what the tool said where that is another number than what arrived, and how it ended where it did not end well."""
+    """Missing documents and duplicates; the tool's own count, if it differs; its bad end, if
+    any."""
     arrived, reported = int(row["arrived"]), row["reported"]
     said = [f"said {int(reported):,} of {arrived:,}"] if reported and int(reported) != arrived else []
     said += [f"exit status {row['exit']}"] if row["exit"] != "0" else []

@@ -1,4 +1,4 @@
-"""The loaders that are compared: how each is called, and the settings that are tried to find its best one."""
+"""The compared loaders: the command of each, and the settings from which its best one is found."""
 
 import dataclasses
 import itertools
@@ -13,8 +13,12 @@ HERE = pathlib.Path(__file__).parent
 
 @dataclasses.dataclass(frozen=True)
 class Tool:
-    """`command` gets the URL, the index, the file and a setting; the first of `settings` is the tool's defaults. `own_clock`: what it does before the clock of
-    its own report starts does not count. `retries`: a setting with which it sends again what was refused, where its defaults do not."""
+    """`command` gets the URL, the index, the file and a setting; the first of `settings` is the
+    defaults.
+
+    `own_clock`: the time before the clock of the tool's own report starts does not count.
+    `retries`: a setting with which the tool sends refused documents again, if its defaults do not.
+    """
 
     name: str
     command: object
@@ -24,7 +28,7 @@ class Tool:
     own_clock: bool = False
     not_with_faults: bool = False
     retries: dict | None = None
-    # A setting with which documents get ids, so that one that is sent twice is there once; only with faults.
+    # A setting that gives documents ids, so that a repeated one is stored once; only with faults.
     ids: dict | None = None
 
 
@@ -71,7 +75,7 @@ def elasticdump(url, index, file, setting):
 
 
 def prototype(url, index, file, setting):
-    # It sends whole files until it has sent so many GB. An entry of the reply for each document.
+    # It sends whole files until it has sent that many GB. The reply has an entry for each document.
     return [release("examples/blast"), url, str(0.999 * os.path.getsize(file) / 1e9), "2", "items", file]
 
 
@@ -87,7 +91,7 @@ IDS = {"ids": True}
 # Bodies are compressed unless `uncompressed`.
 ESPIPE = grid(uncompressed=[True], batch_size=[1000, 5000, 20000], max_requests=[2, 4, 16])
 TOOLS = [
-    # Documents without ids are there twice if a reply is lost and they are sent again.
+    # Documents without ids are stored twice if a reply is lost and they are sent again.
     Tool("inrush", inrush, [{}], formats=("ndjson", "csv", "parquet"), ids={"id_from": "position"}),
     # The least that a loader can be: mmap, memchr and blocking sockets, in the testbed's examples.
     Tool("bare prototype", prototype, [{}], products=()),
@@ -98,7 +102,8 @@ TOOLS = [
     Tool("go opensearchutil", go("opensearchutil"), GO, products=("opensearch",), ids=IDS),
     Tool("elasticsearch-java", java("ElasticsearchIngester"), JAVA, products=("elasticsearch",), retries=BACK_OFF, ids=IDS),
     Tool("opensearch-java", java("OpenSearchIngester"), JAVA, products=("opensearch",), retries=BACK_OFF, ids=IDS),
-    # It refreshes the index after each batch unless told not to. It asks `GET /` first, which the Elasticsearch of Maven Central answers with 405.
+    # It refreshes the index after each batch unless `noRefresh` is given. It sends `GET /` first,
+    # which the Elasticsearch of Maven Central answers with 405.
     Tool("elasticdump", elasticdump, grid(noRefresh=[True], quiet=[True], limit=[1000, 5000], concurrency=[1, 4]), products=("opensearch",), formats=("ndjson", "csv"), retries={"retryAttempts": 8, "retryDelay": 100}),
 ]
 for library in ("elasticsearch", "opensearch"):
@@ -119,8 +124,10 @@ def inrush_with(flag):
 
 
 def for_run(product, file, only=None, faults=False):
-    """The tools that speak to that product and read such a file; `only` is a regular expression on names. With faults each has its defaults, its retries where
-    its defaults have none, and with that ids."""
+    """The tools for that product and kind of file; `only` is a regular expression on names.
+
+    With faults each has its defaults, its retries if its defaults have none, and ids with these.
+    """
     ending = pathlib.Path(file).suffix.lstrip(".")
     ending = {"jsonl": "ndjson", "json": "ndjson"}.get(ending, ending)
     tools = [tool for tool in TOOLS if product in (*tool.products, "null") and ending in tool.formats and re.search(only or "", tool.name)

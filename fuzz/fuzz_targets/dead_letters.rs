@@ -1,4 +1,4 @@
-//! The dead-letter reader: any file is documents and rejects, and every line that is not blank is one of them.
+//! The dead-letter reader: every line of any file that is not blank is a document or a reject.
 #![no_main]
 
 use std::io::Write;

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: (u8, &[u8])| {
     let (chunk, text) = data;
-    // What looks compressed, has a byte order mark, or other text than UTF-8 is another target's matter.
+    // Compressed text, byte order marks and other character sets are left to other targets.
     if text.first().is_some_and(|b| !b.is_ascii_graphic() || matches!(b, b'B' | b'[')) || text.starts_with(b"{\n") {
         return;
     }

@@ -1,10 +1,11 @@
-//! Columns of CSV that change their type at any row: no value is changed on its way into documents and Parquet, and no type of the mapping
-//! says what the values contradict. What a query makes of documents is checked below DataFusion, by a property test of `sql/decode.rs`.
+//! Columns of CSV that change their type at any row. No value changes on its way into documents and
+//! Parquet, and no type of the mapping contradicts the values. A property test of `sql/decode.rs`
+//! checks the documents of queries below DataFusion.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/inrush/tests/source_support/types.rs"]
+#[path = "../../crates/inrush/tests/it/convert/types.rs"]
 mod types;
 
 fuzz_target!(|data: (u8, u8, Vec<(u8, u64, u8)>)| {

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use inrush::source::feed::Feed;
 use inrush::{
-    Counts, ErrorCount, Failure, IndexCounts, Others, PauseHandle, Phase, Progress, RunningLoad, Settled, Settlement,
-    StopHandle,
+    Counts, ErrorCount, Failure, IndexCounts, Others, PauseHandle, Phase, Progress, RunningLoad, Settlement, StopHandle,
 };
 use inrush_cli::embed::{self, ProgressLine, Secret, Secrets};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -190,7 +189,7 @@ impl Load {
         let mut settlements = lock(&self.settlements);
         let mut all = Vec::new();
         while let Some(Ok(settlement)) = settlements.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
-            all.push((settlement.first_doc, settlement.docs, settled(settlement.settled)));
+            all.push((settlement.first_doc, settlement.docs, settlement.settled.name()));
         }
         all
     }
@@ -226,7 +225,12 @@ impl Load {
         version: Option<u64>,
     ) -> PyResult<bool> {
         let action = action.map(str::parse).transpose().map_err(|error: String| PyValueError::new_err(error))?;
-        let meta = inrush::DocMeta { action, index, id, routing, version, ..inrush::DocMeta::default() };
+        let meta = inrush::DocMeta::default()
+            .with_action(action)
+            .with_index(index)
+            .with_id(id)
+            .with_routing(routing)
+            .with_version(version);
         crate::push::one(self, document, meta)
     }
 }
@@ -331,21 +335,6 @@ fn without_nulls(value: &mut serde_json::Value) {
         }
         serde_json::Value::Array(items) => items.iter_mut().for_each(without_nulls),
         _ => {}
-    }
-}
-
-fn settled(settled: Settled) -> &'static str {
-    match settled {
-        Settled::Created => "created",
-        Settled::Updated => "updated",
-        Settled::Deleted => "deleted",
-        Settled::Noop => "noop",
-        Settled::NotFound => "not_found",
-        Settled::AlreadyThere => "already_there",
-        Settled::Conflicting => "conflicting",
-        Settled::Dropped => "dropped",
-        Settled::Redirected => "redirected",
-        Settled::Unknown => "unknown",
     }
 }
 

@@ -65,7 +65,7 @@ def test_an_error_in_the_block_leaves_what_was_added(cluster):
 
 def test_a_load_that_ends_early_says_why(cluster):
     mapping = {"properties": {"n": {"type": "long"}}}
-    with pytest.raises(inrush.LoadFailed, match="max-errors") as raised:
+    with pytest.raises(inrush.LoadFailed, match="max_errors") as raised:
         with inrush.Loader("l", cluster.url, strict=True, mapping=mapping) as loader:
             loader.add({"n": "many"})
             loader.flush()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The bulk helpers of elasticsearch-py and opensearch-py, as their documents show them. Prints one line of JSON."""
+"""The bulk helpers of elasticsearch-py and opensearch-py as documented. Prints one line of JSON."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ def documents(files, ids):
 
 
 def lines_as_they_are(files, _ids):
-    """The helpers take JSON that is written already, too."""
+    """The helpers also accept documents that are JSON text."""
     for name in files:
         with open(name, encoding="utf-8") as lines:
             for line in lines:

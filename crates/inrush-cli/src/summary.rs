@@ -3,6 +3,7 @@
 mod bake;
 mod finish;
 
+use inrush::bake::{BakeReport, HandOver};
 use inrush::cluster::stats::IndexStats;
 use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, ToleranceReport, VerifiedState};
 
@@ -15,10 +16,20 @@ const ERRORS_MAX: usize = 3;
 /// What is printed at the end. Rows that are zero are left out, except what was read and indexed.
 /// `once`: the load is to be made once.
 pub(crate) fn text(report: &Report, once: bool) -> String {
+    told(report, None, once)
+}
+
+/// The same of a bake.
+pub(crate) fn text_of_bake(report: &BakeReport) -> String {
+    told(&report.load, Some(&report.hand_over), false)
+}
+
+fn told(report: &Report, hand_over: Option<&HandOver>, once: bool) -> String {
     let mut rows = Rows::default();
     outcome(report, &mut rows);
     documents(report, &mut rows);
     work(report, &mut rows);
+    hand_over.into_iter().for_each(|hand_over| bake::rows(hand_over, &mut rows));
     problems(report, &mut rows);
     for (at, next) in what_next(report, once).into_iter().enumerate() {
         rows.add(if at == 0 { "what next" } else { "" }, next);
@@ -197,7 +208,6 @@ fn work(report: &Report, rows: &mut Rows) {
     sizes(report, rows);
     settings(report, rows);
     finish::rows(report, rows);
-    bake::rows(report, rows);
 }
 
 /// Of all indices together.
@@ -333,19 +343,20 @@ mod tests {
         super::text(report, false)
     }
 
+    fn index_counts(created: u64, updated: u64) -> IndexCounts {
+        let mut counts = IndexCounts::default();
+        (counts.created, counts.updated) = (created, updated);
+        counts
+    }
+
     pub(super) fn report(status: Status) -> Report {
         Report {
             status,
             failure: None,
-            counts: Counts {
-                docs_read: 1_500,
-                docs_indexed: 1_500,
-                docs_created: 1_500,
-                bytes_read: 2 << 20,
-                bytes_sent: 3 << 20,
-                requests: 2,
-                ..Counts::default()
-            },
+            counts: Counts::build(|counts| {
+                (counts.docs_read, counts.docs_indexed, counts.docs_created) = (1_500, 1_500, 1_500);
+                (counts.bytes_read, counts.bytes_sent, counts.requests) = (2 << 20, 3 << 20, 2);
+            }),
             seconds: 2.0,
             docs_per_second: 750.0,
             this_run: None,
@@ -370,9 +381,8 @@ mod tests {
             pauses: Vec::new(),
             finish: FinishReport::default(),
             swap: None,
-            bake: None,
             ended_before: None,
-            indices: [("a".to_owned(), IndexCounts { created: 1_500, ..IndexCounts::default() })].into(),
+            indices: [("a".to_owned(), index_counts(1_500, 0))].into(),
             errors: Vec::new(),
             dead_letters: None,
             warnings: Vec::new(),
@@ -441,14 +451,10 @@ verified        yes: 0 before + 1500 created = 1500
         report.dead_letters = Some("dead.ndjson".into());
         for kind in 0..5 {
             let reason = "failed\nto parse".to_owned();
-            report.errors.push(ErrorCount {
-                status: if kind == 0 { 0 } else { 400 },
-                kind: format!("kind_{kind}"),
-                reason,
-                count: 9 - kind,
-            });
+            let status = if kind == 0 { 0 } else { 400 };
+            report.errors.push(ErrorCount::new(status, format!("kind_{kind}"), reason, 9 - kind));
         }
-        report.indices.insert("b".into(), IndexCounts { updated: 3, ..IndexCounts::default() });
+        report.indices.insert("b".into(), index_counts(0, 3));
         assert_eq!(
             text(&report),
             "\
@@ -497,7 +503,7 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
     #[test]
     fn pauses_and_sizes_are_told() {
         let mut report = report(Status::Complete);
-        let pause = |kind, why: &str, times, seconds| PauseTotal { kind, why: why.to_owned(), times, seconds };
+        let pause = |kind, why: &str, times, seconds| PauseTotal::new(kind, why, times, seconds);
         report.pauses = vec![
             pause(PauseKind::ByHand, "by hand", 1, 12.0),
             pause(PauseKind::IndexRed, "a is red: a primary shard is not assigned", 3, 61.5),

@@ -1,27 +1,27 @@
-//! Items that are sent together.
+//! The items of one request.
 
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 
+use crate::body_format::Encoding;
 use crate::items::ItemBlock;
 use crate::ledger::BlockId;
-use crate::wire::Encoding;
 
-/// Slices shorter than this on average are copied together: a socket takes at most 1,024 slices a call, and a call costs
-/// more than copying so few bytes.
+/// Shorter slices, on average, are copied into one. A socket takes at most 1,024 slices a call, and
+/// a call costs more than copying so few bytes.
 const SLICE_BYTES_MIN: usize = 4096;
 
-/// A block that the ledger watches.
+/// A block that the ledger tracks.
 #[derive(Debug)]
 pub(crate) struct Tracked {
     pub(crate) id: BlockId,
     pub(crate) items: ItemBlock,
-    /// The first so many records may have been sent by an earlier run.
+    /// The number of leading records that an earlier run may have sent.
     pub(crate) sent_before: u32,
 }
 
-/// Neighbouring items of one block.
+/// Adjacent items of one block.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     pub(crate) block: Arc<Tracked>,
@@ -43,22 +43,24 @@ impl Segment {
         Segment { block: Arc::clone(&self.block), first: self.first + from, end: self.first + to }
     }
 
-    /// Whether an earlier run may have sent it. A segment that is pending is so as a whole or not at all.
+    /// Whether an earlier run may have sent the items. This holds for all items of a pending
+    /// segment or for none.
     pub(crate) fn sent_before(&self) -> bool {
         self.first < self.block.sent_before
     }
 
-    /// Whether it can be sent as SMILE. A segment that is pending can be so as a whole or not at all.
+    /// Whether the items have a SMILE form. This holds for all items of a pending segment or for
+    /// none.
     pub(crate) fn has_smile(&self) -> bool {
         self.block.items.has_smile(self.first)
     }
 
-    /// Whether SMILE cannot say what its neighbours can be sent as.
-    pub(crate) fn is_exception(&self) -> bool {
+    /// Whether the items are JSON only in a block with a SMILE form.
+    pub(crate) fn is_json_only(&self) -> bool {
         self.block.items.smile.is_some() && !self.has_smile()
     }
 
-    /// How many of its items have no id.
+    /// The number of items without an id.
     pub(crate) fn without_id(&self) -> u64 {
         if self.block.items.keys.is_empty() {
             return u64::from(self.len());
@@ -72,11 +74,12 @@ impl Segment {
 pub(crate) struct Batch {
     pub(crate) segments: Vec<Segment>,
     pub(crate) items: u32,
-    /// As JSON.
+    /// The size as JSON, bytes.
     pub(crate) bytes: u64,
-    /// It is what SMILE could not say of others: no measure of a request.
-    pub(crate) aside: bool,
-    /// The one shard that all items lead to, where they were grouped.
+    /// The items have no SMILE form and were set apart from others. The size of such a request says
+    /// nothing about the plan.
+    pub(crate) set_apart: bool,
+    /// The shard that all items belong to, where items are grouped by shard.
     pub(crate) shard: Option<u16>,
 }
 
@@ -106,30 +109,31 @@ impl Batch {
         self.segments.first().is_some_and(Segment::sent_before)
     }
 
-    /// Whether all of it can be sent as SMILE.
+    /// Whether all items have a SMILE form.
     pub(crate) fn has_smile(&self) -> bool {
         !self.is_empty() && self.segments.iter().all(Segment::has_smile)
     }
 
-    /// Whether the segment may be added: what may have been sent before and what was not do not share a request, and neither does what
-    /// can be sent as SMILE and what cannot, where SMILE is wanted.
+    /// Whether the segment may share a request with this batch. Items that an earlier run may have
+    /// sent go apart from others. Where `encoding` is SMILE, so do items without a SMILE form.
     pub(crate) fn is_alike(&self, segment: &Segment, encoding: Encoding) -> bool {
         let Some(first) = self.segments.first() else { return true };
         first.sent_before() == segment.sent_before()
             && (encoding == Encoding::Json || first.has_smile() == segment.has_smile())
     }
 
-    /// Whether any of its items may have an id.
+    /// Whether an item may have an id.
     pub(crate) fn has_ids(&self) -> bool {
         self.segments.iter().any(|segment| !segment.block.items.keys.is_empty())
     }
 
-    /// How many of its items have no id.
+    /// The number of items without an id.
     pub(crate) fn without_id(&self) -> u64 {
         self.segments.iter().map(Segment::without_id).sum()
     }
 
-    /// The request's body as few slices. Nothing is encoded again; only short slices are copied together.
+    /// The request body as a list of slices. Nothing is encoded again; only short slices are
+    /// copied.
     pub(crate) fn body(&self, encoding: Encoding) -> Vec<Bytes> {
         let slices = self.segments.iter().map(|segment| {
             let items = &segment.block.items;
@@ -146,9 +150,9 @@ impl Batch {
         vec![copy.freeze()]
     }
 
-    /// Two halves, the first with the larger one of an odd number of items.
+    /// Splits the batch in half. The first half gets the larger part of an odd number of items.
     pub(crate) fn halves(&self) -> (Batch, Batch) {
-        let half = || Batch { aside: self.aside, shard: self.shard, ..Batch::default() };
+        let half = || Batch { set_apart: self.set_apart, shard: self.shard, ..Batch::default() };
         let (mut a, mut b) = (half(), half());
         let mut left = self.items.div_ceil(2);
         for segment in &self.segments {

@@ -1,4 +1,4 @@
-//! A block of documents as a source hands it over, and where each of them came from.
+//! A block of documents from a source, and the position of each document in the source.
 
 use std::sync::Arc;
 
@@ -7,61 +7,67 @@ use serde::{Deserialize, Serialize};
 
 use crate::operation::{Action, FieldPath};
 
-/// Which of the job's sources a document came from: its place in the job's list of sources, from 0.
+/// A source of the job: its index in the job's list of sources, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SourceId(pub u32);
 
-/// Where the first document of a block stands in its source.
+/// The position of a block in its source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The source.
     pub source: SourceId,
-    /// The part of the source that is read in order; 0 where a source has one.
+    /// The part of the source that is read in order. 0 where the source has one part.
     pub partition: u32,
-    /// How many documents of this partition stand before the block, rejected ones included; with `own_numbers` the first number that
-    /// the block spans. Blocks of one partition follow each other without gaps.
+    /// Documents of this partition before the block, rejected ones included. With `own_numbers` it
+    /// is the first number that the block spans. The blocks of a partition follow each other
+    /// without gaps.
     pub first_doc: u64,
-    /// The line or row of the block's first byte, from 1, as a person counts it (blank lines and headers count).
+    /// The line or row of the block's first byte, from 1. Blank lines and headers count.
     pub first_line: u64,
-    /// The offset of the block's first byte in the decompressed source, converted to UTF-8 where it was not.
+    /// The offset of the block's first byte in the decompressed source, after conversion to UTF-8.
+    /// Bytes.
     pub first_byte: u64,
-    /// The source numbers its documents itself, ascending, and not every number has a document: sequence numbers of an index. A
-    /// document's number is `first_doc` + [`Record::line`], and [`DocBlock::lines`] is how many numbers the block spans; those
-    /// without a record have no document. Such a source can go on in the middle of a partition.
+    /// The source numbers its documents itself, in ascending order and with gaps: the sequence
+    /// numbers of an index. The number of a document is `first_doc` + [`Record::line`];
+    /// [`DocBlock::lines`] is the number of numbers that the block spans. Such a source can resume
+    /// in the middle of a partition.
     pub own_numbers: bool,
 }
 
-/// Where one document stands in its source, as dead letters name it.
+/// The position of a document in its source, as dead letters report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Position {
     /// The source.
     pub source: SourceId,
     /// The part of the source that is read in order.
     pub partition: u32,
-    /// How many documents of the partition stand before it, or its number where the source has numbers of its own.
+    /// Documents of the partition before this one; with [`Origin::own_numbers`] the document's
+    /// number.
     pub doc: u64,
-    /// Line or row, from 1.
+    /// The line or row, from 1.
     pub line: u64,
-    /// Offset in the decompressed source, bytes.
+    /// The offset in the decompressed source, bytes.
     pub byte: u64,
 }
 
-/// The bytes of one document or record inside a block's buffer, and where they began in the source.
+/// One document or record: its bytes in the block's buffer and its start in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// First byte in [`DocBlock::data`].
+    /// The offset of the first byte in [`DocBlock::data`].
     pub start: u32,
-    /// One past the last byte in [`DocBlock::data`], without the line end.
+    /// The offset after the last byte in [`DocBlock::data`], without the line end.
     pub end: u32,
-    /// Offset in the source from [`Origin::first_byte`], bytes.
+    /// The offset in the source, from [`Origin::first_byte`]. Bytes.
     pub byte: u32,
     /// Lines or rows after [`Origin::first_line`].
     pub line: u32,
 }
 
-/// What a source knows about one document besides its content. Where it is present it wins over the options
-/// of the job.
+/// What a source knows about a document besides its content. Each value takes precedence over the
+/// options of the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DocMeta {
     /// The action, where it differs from the job's.
     pub action: Option<Action>,
@@ -73,15 +79,65 @@ pub struct DocMeta {
     pub routing: Option<String>,
     /// The external version.
     pub version: Option<u64>,
-    /// Fields that ids and the like are made of, with the text that the source has for them where
-    /// the document may write another: a cell `1` that is the number `1.0`.
+    /// The source's text of fields that ids, routing values and the like are made of, where the
+    /// document spells the value differently: a cell `1` that becomes the number `1.0`.
     pub texts: Vec<(Arc<str>, String)>,
-    /// Where the job does not name fields for these, and the source knows them.
+    /// Fields for id, routing and version that the source knows. The job's own fields take
+    /// precedence.
     pub fields: Option<Arc<MetaFields>>,
 }
 
 impl DocMeta {
-    /// The text that the source has for the field at `path`, where that is known.
+    /// Sets [`DocMeta::action`].
+    #[inline]
+    #[must_use]
+    pub fn with_action(self, action: impl Into<Option<Action>>) -> Self {
+        DocMeta { action: action.into(), ..self }
+    }
+
+    /// Sets [`DocMeta::index`].
+    #[inline]
+    #[must_use]
+    pub fn with_index(self, index: impl Into<Option<String>>) -> Self {
+        DocMeta { index: index.into(), ..self }
+    }
+
+    /// Sets [`DocMeta::id`].
+    #[inline]
+    #[must_use]
+    pub fn with_id(self, id: impl Into<Option<String>>) -> Self {
+        DocMeta { id: id.into(), ..self }
+    }
+
+    /// Sets [`DocMeta::routing`].
+    #[inline]
+    #[must_use]
+    pub fn with_routing(self, routing: impl Into<Option<String>>) -> Self {
+        DocMeta { routing: routing.into(), ..self }
+    }
+
+    /// Sets [`DocMeta::version`].
+    #[inline]
+    #[must_use]
+    pub fn with_version(self, version: impl Into<Option<u64>>) -> Self {
+        DocMeta { version: version.into(), ..self }
+    }
+
+    /// Sets [`DocMeta::texts`].
+    #[inline]
+    #[must_use]
+    pub fn with_texts(self, texts: Vec<(Arc<str>, String)>) -> Self {
+        DocMeta { texts, ..self }
+    }
+
+    /// Sets [`DocMeta::fields`].
+    #[inline]
+    #[must_use]
+    pub fn with_fields(self, fields: Arc<MetaFields>) -> Self {
+        DocMeta { fields: Some(fields), ..self }
+    }
+
+    /// The source's text of the field at `path`, if the source provides one.
     #[inline]
     pub fn text_at(&self, path: &FieldPath) -> Option<&str> {
         if self.texts.is_empty() {
@@ -91,46 +147,46 @@ impl DocMeta {
     }
 }
 
-/// The fields that hold what a document is sent with.
+/// The fields that hold a document's id, routing value and version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetaFields {
-    /// Of the id.
+    /// The field of the id.
     pub id: Option<FieldPath>,
-    /// Of the routing value.
+    /// The field of the routing value.
     pub routing: Option<FieldPath>,
-    /// Of the external version.
+    /// The field of the external version.
     pub version: Option<FieldPath>,
 }
 
-/// Why a record never became a document that could be sent.
+/// Why a record could not become a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
-    /// Which record of the block, from 0.
+    /// The record's index in the block, from 0.
     pub record: u32,
-    /// A short machine-readable name, such as `missing_id` or `bad_value`.
+    /// A short name for programs, such as `missing_id` or `bad_value`.
     pub kind: &'static str,
     /// What was found, what was expected and what to do, without the position.
     pub reason: String,
 }
 
-/// Many documents in one buffer. Every record is one JSON document, unless it is named in `rejects`; then its
+/// Documents in one buffer. Each record is one JSON document, unless `rejects` names it; then its
 /// bytes are the raw text that could not be read.
 #[derive(Clone, Debug, Default)]
 pub struct DocBlock {
-    /// Where the block stands in its source. A reader knows the source, the partition and the byte; the document
-    /// and the line are filled in by whoever puts the blocks in order, because blocks are decoded side by side.
+    /// The position of the block. The reader sets source, partition and byte. Document and line are
+    /// set when blocks are put in order, because they are decoded in parallel.
     pub origin: Origin,
-    /// How many lines or rows of the source the block spans, blank ones included.
+    /// Lines or rows of the source that the block spans, blank ones included.
     pub lines: u64,
-    /// The bytes that `records` point into. Less than 4 GiB.
+    /// The bytes that `records` point into, less than 4 GiB.
     pub data: Bytes,
     /// The records in source order.
     pub records: Vec<Record>,
-    /// Records that are no documents, ascending by `record`.
+    /// Records that are not documents, in ascending order of `record`.
     pub rejects: Vec<Reject>,
-    /// One entry a record, or empty where the source knows nothing but contents.
+    /// One entry for each record, or empty where the source knows only contents.
     pub meta: Vec<DocMeta>,
-    /// Bytes of the source that were read to make this block, as [`crate::report`] counts `bytes_read`.
+    /// Bytes of the source read for this block, counted as `bytes_read` in [`crate::report`].
     pub bytes_read: u64,
 }
 
@@ -141,7 +197,7 @@ impl DocBlock {
         &self.data[record.start as usize..record.end as usize]
     }
 
-    /// The numbers of the records that no reject names, from 0, ascending.
+    /// The indices of the records without a reject, ascending.
     pub fn accepted(&self) -> impl Iterator<Item = u32> {
         let mut rejects = self.rejects.iter().map(|reject| reject.record).peekable();
         (0..self.records.len() as u32).filter(move |record| {
@@ -153,15 +209,23 @@ impl DocBlock {
         })
     }
 
-    /// Adds rejects of further records, in any order.
+    /// Adds rejects of other records, in any order.
     pub fn add_rejects(&mut self, rejects: Vec<Reject>) {
         self.rejects.extend(rejects);
         self.rejects.sort_by_key(|reject| reject.record);
     }
 }
 
+impl Position {
+    /// The position of a document with this line or row, from 1, and this offset in bytes.
+    #[must_use]
+    pub fn new(source: SourceId, partition: u32, doc: u64, line: u64, byte: u64) -> Self {
+        Position { source, partition, doc, line, byte }
+    }
+}
+
 impl Origin {
-    /// The position of record `index` of a block that starts here.
+    /// The position of record `index` in a block with this origin.
     pub fn position(&self, index: usize, record: Record) -> Position {
         Position {
             source: self.source,

@@ -1,23 +1,29 @@
-//! The flow: batches out, answers in, until every document has reached its end. Composes what waits (`Pending`), what is
-//! under way (`Slot`), the ledger and the tuner. A state machine: `handle_*` takes what happened, [`Flow::poll`] says
-//! what to do next, [`Flow::poll_timeout`] when to come back. Nothing in it waits, locks or reads a clock.
+//! The flow: sends batches and processes answers until every document is settled. It combines the
+//! waiting items (`Pending`), the requests in flight (`Slot`), the ledger and the tuner.
+//!
+//! It is a state machine. `handle_*` methods take events, [`Flow::poll`] returns the next command,
+//! and
+//! [`Flow::poll_timeout`] the time of the next call. It does not wait, lock or read a clock.
 
+mod answer;
+mod body_format;
 mod command;
 mod durable;
 mod give_up;
 mod pair;
 mod pause;
 mod resume;
+mod retry;
 mod slot;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::batch::{Batch, Segment, Tracked};
+use crate::body_format::{BodyFormat, Compression, Encoding};
 use crate::items::ItemBlock;
 use crate::ledger::{Ledger, LedgerError, Partition, Watermark};
 use crate::outcome::{OnConflict, Settled};
@@ -26,59 +32,58 @@ use crate::rate::{Pace, Rate};
 use crate::report::{Counts, Tally};
 use crate::retry::{Jitter, RetryPolicy};
 use crate::time::Time;
-use crate::tune::{Plan, Tuner, WireKnobs, WireTuner};
-use crate::wire::{Compression, Encoding, Wire};
+use crate::tune::{BodyFormatChoices, BodyFormatTuner, Plan, Tuner};
 pub use command::{Command, Comparison, DeadLetter, Item, Note, Request, Settlement};
 use durable::Durable;
-pub use durable::{Flushed, Life};
+pub use durable::{Flushed, PrimaryTerms};
 pub use give_up::{MaxErrors, Stop};
 pub use pair::Pairing;
 use pause::Pauses;
 pub use pause::{Pause, PauseKind, PauseTotal};
-use slot::{Part, Slot, SlotState};
+use slot::{Slot, SlotState};
 
-/// What a flow is told once.
+/// The configuration of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowConfig {
-    /// Bytes of documents under way, read-ahead included.
+    /// Bytes of documents in memory, documents that were read ahead included.
     pub memory: u64,
-    /// The most that is sent. Default: no limit.
+    /// An upper bound on the rate. Default: none.
     pub rate: Option<Rate>,
-    /// Tell of every sample with [`Command::Sample`].
+    /// Report every sample with [`Command::Sample`].
     pub samples: bool,
-    /// Tell what became of each document with [`Command::Settled`].
+    /// Report the end of each document with [`Command::Settled`].
     pub settlements: bool,
-    /// How long documents wait for a batch to fill.
+    /// How long documents wait for a batch to fill up.
     pub linger: Duration,
-    /// Bounds of repetitions.
+    /// Limits of retries.
     pub retry: RetryPolicy,
     /// How long a condition of the whole index or cluster may last.
     pub pause_max: Duration,
-    /// How long requests under way are waited for after a stop.
+    /// How long a stopped flow waits for requests in flight.
     pub drain_max: Duration,
-    /// What a foreign 409 means.
+    /// What a 409 means that no attempt of this run explains.
     pub on_conflict: OnConflict,
-    /// Items carry external versions; then their order does not matter.
+    /// Items carry external versions. Their order does not matter then.
     pub versioned: bool,
     /// The server may apply parts of a body before it refuses the rest.
     pub incremental_bulk: bool,
-    /// Replies have no entries unless they have errors.
+    /// Replies have no entries unless there are errors.
     pub summary_replies: bool,
-    /// How the entries of replies are told apart.
+    /// How entries of replies are matched to items.
     pub pairing: Pairing,
-    /// When to give up.
+    /// When to stop because of dead letters.
     pub max_errors: MaxErrors,
-    /// Where the jitter of waits begins.
+    /// The seed of the jitter.
     pub seed: u64,
 }
 
-/// See the module's text.
+/// The state machine of a load. See the [module](self).
 pub struct Flow {
     config: FlowConfig,
     tuner: Box<dyn Tuner>,
     pending: Pending,
     slots: BTreeMap<u64, Slot>,
-    /// Which slot a request belongs to.
+    /// The slot of each request in flight.
     requests: BTreeMap<u64, u64>,
     next_id: u64,
     ledger: Ledger,
@@ -87,37 +92,37 @@ pub struct Flow {
     jitter: Jitter,
     /// Bytes of blocks that are not fully settled, as JSON.
     buffered: u64,
-    /// The same of their SMILE.
+    /// Bytes of their SMILE form.
     buffered_smile: u64,
-    wire: WireTuner,
-    /// Routing values that lead to a shard each, for batches without ids in turn.
+    body_format_tuner: BodyFormatTuner,
+    /// Routing values, one for each shard. Batches without ids use them in turn.
     routing_values: VecDeque<Arc<str>>,
     source_ended: bool,
     stop: Option<(Stop, Time)>,
-    /// The stop is because of dead letters.
+    /// The flow was stopped because of dead letters.
     too_many: bool,
     pauses: Pauses,
-    /// When a document was last taken by the cluster.
+    /// When the cluster last accepted a document.
     last_progress: Time,
-    /// No body may be larger: taught by a 413.
+    /// The largest body, learned from a 413.
     body_limit: u64,
     pace: Option<Pace>,
     /// Counts of earlier runs of the same job.
     earlier: Counts,
-    /// `possible_duplicates` may not become more before that is written down.
+    /// The value of `possible_duplicates` that the checkpoint on disk allows.
     repeats_allowed: u64,
-    /// What waits for a flush, where the index acknowledges before it syncs.
+    /// Documents that wait for a flush, where the index acknowledges before it syncs.
     durable: Option<Durable>,
 }
 
 impl Flow {
-    /// A flow that has done nothing yet.
+    /// A new flow.
     pub fn new(config: FlowConfig, tuner: Box<dyn Tuner>) -> Self {
         Flow {
             pending: Pending::new(!config.versioned),
             pace: config.rate.map(Pace::new),
             jitter: Jitter::new(config.seed),
-            wire: WireTuner::new(Wire::PLAIN, WireKnobs::default(), ""),
+            body_format_tuner: BodyFormatTuner::new(BodyFormat::PLAIN, BodyFormatChoices::default(), ""),
             config,
             tuner,
             slots: BTreeMap::new(),
@@ -142,6 +147,9 @@ impl Flow {
     }
 
     /// Takes the next block of its partition.
+    ///
+    /// # Errors
+    /// The block does not fit the ledger: a defect of this program.
     pub fn handle_block(&mut self, now: Time, mut items: ItemBlock) -> Result<(), LedgerError> {
         let id = match items.origin.own_numbers {
             false => self.ledger.open(&items.origin, items.len())?,
@@ -161,11 +169,11 @@ impl Flow {
         let sent_before = self.sent_before(&items);
         let block = Arc::new(Tracked { id, items, sent_before });
         for records in unsettled {
-            // An earlier run has them among its dead letters.
+            // An earlier run wrote these to its dead letters.
             while rejects.next_if(|reject| reject.record < records.start).is_some() {}
             let mut next = records.start;
             while let Some(reject) = rejects.next_if(|reject| reject.record < records.end) {
-                self.wait_to_be_sent(now, &block, next..reject.record);
+                self.queue_records(now, &block, next..reject.record);
                 next = reject.record + 1;
                 self.dead_letter(
                     now,
@@ -182,17 +190,19 @@ impl Flow {
                     self.free(&block);
                 }
             }
-            self.wait_to_be_sent(now, &block, next..records.end);
+            self.queue_records(now, &block, next..records.end);
         }
         Ok(())
     }
 
-    /// There is no more to read.
+    /// Marks the end of the sources.
     pub fn handle_source_end(&mut self) {
         self.source_ended = true;
     }
 
-    /// Ends the run early: nothing new is sent, what is under way is waited for, at most [`FlowConfig::drain_max`].
+    /// Ends the run early. Nothing new is sent; answers to requests in flight are awaited for at
+    /// most
+    /// [`FlowConfig::drain_max`].
     pub fn handle_stop(&mut self, now: Time, why: Stop) {
         if self.stop.is_none() {
             self.stop = Some((why, now));
@@ -200,41 +210,43 @@ impl Flow {
         }
     }
 
-    /// Whether, and how much, more may be read, bytes. Read ahead is no more than the next batches need: what lies longer
-    /// than that has left the processor's cache when it is sent.
+    /// How many bytes may be read; 0 for none. Reading ahead is limited to what the next batches
+    /// need: older data has left the processor's cache when it is sent.
     pub fn input_room(&self) -> u64 {
         if self.stop.is_some() {
             return 0;
         }
         let plan = self.plan();
-        let under_way = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
+        let in_flight_bytes = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight));
         let acked = self.durable.as_ref().map_or(0, Durable::acked_bytes);
-        // Of batches that are filled side by side, each may be nearly full.
+        // Each batch that fills in parallel may be nearly full.
         let filling = plan.batch_bytes.saturating_mul(self.pending.groups() - 1);
-        let ahead =
-            under_way.saturating_mul(2).saturating_add(filling).saturating_sub(self.buffered.saturating_sub(acked));
+        let ahead = in_flight_bytes
+            .saturating_mul(2)
+            .saturating_add(filling)
+            .saturating_sub(self.buffered.saturating_sub(acked));
         let room = self.config.memory.saturating_sub(self.buffered + self.buffered_smile + self.packed_bytes());
-        // What is read takes its place twice then.
+        // Each block takes its size twice then.
         let room = if self.encoding() == Encoding::Smile { room / 2 } else { room };
         room.min(ahead)
     }
 
-    /// The next thing to do now.
+    /// The next command.
     pub fn poll(&mut self, now: Time) -> Option<Command> {
         self.give_up_if_due(now);
         if self.commands.is_empty() {
             self.flush_if_due(now);
         }
         if self.commands.is_empty() {
-            self.start_what_may_start(now);
+            self.start_requests(now);
         }
         self.commands.pop_front()
     }
 
-    /// When [`Flow::poll`] has something to do even if nothing happens before.
+    /// When [`Flow::poll`] has a command even if no event occurs before.
     pub fn poll_timeout(&self) -> Option<Time> {
         let waiting = self.slots.values().filter_map(|slot| match slot.state {
-            SlotState::Waiting { until } if self.may_be_repeated(slot) => Some(until),
+            SlotState::Waiting { until } if self.may_be_retried(slot) => Some(until),
             SlotState::Waiting { .. }
             | SlotState::Sent { .. }
             | SlotState::AwaitingGone
@@ -248,12 +260,12 @@ impl Flow {
             false => None,
         };
         let drain = self.stop.as_ref().map(|(_, at)| *at + self.config.drain_max);
-        // After a stop the end of the pause is nothing to come back for any more.
+        // After a stop the end of a pause no longer matters.
         let pause = self.pauses.end(self.config.pause_max).filter(|_| self.stop.is_none());
         [waiting, start, drain, pause, self.flush_due()].into_iter().flatten().min()
     }
 
-    /// Whether all is done: every document settled, or the run stopped and drained.
+    /// Whether everything is done: all documents are settled, or the run is stopped and drained.
     pub fn is_done(&self) -> bool {
         self.commands.is_empty()
             && self.slots.is_empty()
@@ -266,23 +278,23 @@ impl Flow {
         self.stop.as_ref().map(|(why, _)| why)
     }
 
-    /// Whether it ended early because of dead letters; how many they are in the end is not known
-    /// before what is under way has come back.
+    /// Whether the run was stopped because of dead letters. Their final number is known once the
+    /// answers to requests in flight have arrived.
     pub fn stopped_by_errors(&self) -> bool {
         self.too_many
     }
 
-    /// How long requests under way are waited for after a stop.
+    /// How long a stopped flow waits for requests in flight.
     pub fn drain_max(&self) -> Duration {
         self.config.drain_max
     }
 
-    /// Closes the books: what is not settled was given back.
+    /// Ends the accounting: documents that are not settled count as given back.
     ///
     /// # Errors
-    /// The counts and the ledger disagree: a defect, and the report must not be trusted.
+    /// The counts and the ledger disagree. That is a defect, and the report must not be trusted.
     pub fn close(&mut self) -> Result<(), LedgerError> {
-        self.tally.counts.docs_given_back = self.ledger.under_way();
+        self.tally.counts.docs_given_back = self.ledger.in_flight();
         self.ledger.check(&self.tally.counts)
     }
 
@@ -296,12 +308,12 @@ impl Flow {
         &self.tally.counts
     }
 
-    /// Requests under way or waiting for a repetition.
+    /// Requests in flight or waiting for a retry.
     pub fn in_flight(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// What the tuner wants, below the server's limit and in pieces that fit the rate.
+    /// The plan of the tuner, below the server's body limit and with requests that fit the rate.
     pub fn plan(&self) -> Plan {
         let mut plan = self.tuner.plan();
         plan.batch_bytes = plan.batch_bytes.min(self.body_limit);
@@ -311,23 +323,24 @@ impl Flow {
         }
     }
 
-    /// The plan without what is tried or measured for a moment, below the server's limit: what to send such a load with another time.
-    pub fn plan_stands(&self) -> Plan {
-        let plan = self.tuner.stands();
+    /// The plan without the current experiment of the tuner, below the server's body limit: the
+    /// setting to use for another load of this kind.
+    pub fn steady_plan(&self) -> Plan {
+        let plan = self.tuner.steady_plan();
         Plan { batch_bytes: plan.batch_bytes.min(self.body_limit), ..plan }
     }
 
-    /// What the plan is based on.
+    /// The reason for the plan, in words.
     pub fn plan_why(&self) -> String {
         self.tuner.why()
     }
 
-    /// How far each partition is settled without a gap.
+    /// The progress of each partition without gaps.
     pub fn watermarks(&self) -> Vec<(Partition, Watermark)> {
         self.ledger.partitions().map(|p| (p, self.ledger.watermark(p))).collect()
     }
 
-    /// Records that were read so far, settled or not.
+    /// Records read so far, settled or not.
     pub fn ledger_opened(&self) -> u64 {
         self.ledger.opened()
     }
@@ -337,7 +350,7 @@ impl Flow {
         self.stop.is_none() && !paused && (self.slots.len() as u32) < self.plan().in_flight
     }
 
-    /// When the next batch may start by what is pending and by the rate, if nothing else happens.
+    /// When the next batch may start, given what is pending and the rate, if no event occurs.
     fn start_due(&self) -> Option<Time> {
         if self.durable.as_ref().is_some_and(Durable::has_again) {
             return Some(self.paced(Time::START));
@@ -350,7 +363,7 @@ impl Flow {
         Some(self.paced(ready))
     }
 
-    /// At that moment, or later where the rate asks for it.
+    /// `at`, or later if the rate demands it.
     fn paced(&self, at: Time) -> Time {
         self.pace.as_ref().map_or(at, |pace| pace.next().max(at))
     }
@@ -359,17 +372,17 @@ impl Flow {
         self.slots.values().any(|slot| matches!(slot.state, SlotState::Sent { .. }))
     }
 
-    fn start_what_may_start(&mut self, now: Time) {
+    fn start_requests(&mut self, now: Time) {
         if self.paced(now) > now {
             return;
         }
         loop {
-            // One request at a time finds out whether a condition has passed.
+            // During a condition, one request at a time probes whether the condition has passed.
             if self.pauses.is_held() || (self.pauses.condition.is_some() && self.anything_sent()) {
                 return;
             }
             let due = self.slots.values().filter_map(|slot| match slot.state {
-                SlotState::Waiting { until } if until <= now && self.may_be_repeated(slot) => Some((until, slot.id)),
+                SlotState::Waiting { until } if until <= now && self.may_be_retried(slot) => Some((until, slot.id)),
                 _ => None,
             });
             let Some((_, id)) = due.min() else { break };
@@ -399,20 +412,20 @@ impl Flow {
             }
         };
         let id = slot.id;
-        let may_be_sent = self.may_be_repeated(&slot);
+        let may_be_sent = self.may_be_retried(&slot);
         self.slots.insert(id, slot);
         if may_be_sent {
             self.send(now, id);
         }
     }
 
-    /// Batches without ids go to one shard each, with these routing values in turn. They stay with the documents: whoever gets, updates or deletes one by
-    /// its id needs its value.
+    /// Sends batches without ids to one shard each, with these routing values in turn. The values
+    /// stay with the documents: reads, updates and deletes by id need them.
     pub fn route_batches(&mut self, values: impl IntoIterator<Item = String>) {
         self.routing_values = values.into_iter().map(Arc::from).collect();
     }
 
-    /// Sends a new batch to the next shard, if no item says itself where it goes.
+    /// Gives a new batch the next routing value, unless an item determines its own shard.
     fn route(&mut self, slot: &mut Slot) {
         for part in &mut slot.parts {
             if part.batch.without_id() == u64::from(part.batch.items) && part.batch.shard.is_none() {
@@ -431,10 +444,10 @@ impl Flow {
     fn send(&mut self, now: Time, slot_id: u64) {
         let request = self.next_id();
         let sent = |slot: &&Slot| matches!(slot.state, SlotState::Sent { .. });
-        // And this one, which waits until now.
+        // Plus this request, which waits until now.
         let in_flight = self.slots.values().filter(sent).count() as u32 + 1;
         let epoch = self.durable.as_ref().map_or(0, |durable| durable.epoch);
-        let wire = self.wire();
+        let format = self.body_format();
         let Some(slot) = self.slots.get_mut(&slot_id) else { return };
         let Some(part) = slot.parts.front_mut() else {
             self.slots.remove(&slot_id);
@@ -449,10 +462,10 @@ impl Flow {
         part.in_flight = in_flight;
         part.epoch = epoch;
         part.ids_asked = self.config.pairing == Pairing::Ids && part.batch.has_ids();
-        let body = part.body(wire);
+        let body = part.body(format);
         self.tally.counts.requests += 1;
-        if body.wire.compression == Compression::None {
-            // What is compressed is counted when that is done.
+        if body.format.compression == Compression::None {
+            // Compressed bodies are counted when their size is known.
             self.tally.counts.bytes_sent += body.len();
         }
         if let Some(pace) = &mut self.pace {
@@ -483,13 +496,13 @@ impl Flow {
         }
     }
 
-    /// Takes items off the ledger and frees their ids and their memory. `settled` is `None` for dead letters, which are told one by
-    /// one.
+    /// Settles items in the ledger and releases their ids and memory. `settled` is `None` for dead
+    /// letters, which are reported one by one.
     fn release(&mut self, now: Time, segment: &Segment, settled: Option<Settled>) {
         if let (true, Some(settled)) = (self.config.settlements, settled) {
             let items = &segment.block.items;
             let (source, partition) = items.partition();
-            // Neighbours in a block that has numbers of its own need not be neighbours in the source.
+            // Adjacent items need not be adjacent in a source with numbers of its own.
             let docs = if items.origin.own_numbers { 1 } else { segment.len().max(1) };
             for item in (segment.first..segment.end).step_by(docs as usize) {
                 let first_doc = items.number(item);
@@ -504,44 +517,9 @@ impl Flow {
         self.pending.settled(now, segment);
     }
 
-    /// A block is fully settled.
+    /// Releases the memory of a settled block.
     fn free(&mut self, block: &Tracked) {
         self.buffered -= block.items.body.len() as u64;
         self.buffered_smile -= block.items.smile_bytes();
-    }
-
-    fn wait(&mut self, setbacks: u32) -> Duration {
-        self.config.retry.wait(setbacks, &mut self.jitter)
-    }
-
-    /// Puts a part back at the front of its slot, to be sent after a wait, or ends it where the budget is spent.
-    fn again(&mut self, now: Time, slot_id: u64, mut part: Part, last: &slot::LastError) {
-        part.failures += 1;
-        part.setbacks += 1;
-        if !self.config.retry.allows(part.failures, part.first_sent, now) {
-            return self.exhausted(now, part, last);
-        }
-        self.wait_and_send(now, slot_id, [part], last);
-    }
-
-    /// Puts parts to the front of their slot, the first one to be sent after a wait.
-    fn wait_and_send<const N: usize>(&mut self, now: Time, slot_id: u64, parts: [Part; N], last: &slot::LastError) {
-        // A server that asks for more than the longest wait is asked again after that one: it may have mended meanwhile.
-        let asked_for = last.retry_after.min(self.config.retry.longest_wait);
-        let setbacks = parts.first().map_or(0, |part| part.setbacks);
-        let until = now + self.wait(setbacks).max(asked_for);
-        if let Some(slot) = self.slots.get_mut(&slot_id) {
-            parts.into_iter().rev().for_each(|part| slot.parts.push_front(part));
-            slot.state = SlotState::Waiting { until };
-        }
-    }
-
-    fn limit_bodies(&mut self, refused_bytes: u64) {
-        // Half of what was refused; a few tries find the server's limit from above without knowing it.
-        let limit = (refused_bytes / 2).max(1);
-        if limit < self.body_limit {
-            self.body_limit = limit;
-            self.commands.push_back(Command::Note(Note::BodyLimit(limit)));
-        }
     }
 }

@@ -1,5 +1,5 @@
-//! Ids that are made of where a document stands or of what it holds, for documents without one: the same each time, so that what is
-//! sent twice is there once.
+//! Ids for documents without one, made of the document's position or content. They are the same in
+//! every run, so a document that is sent twice is indexed once.
 
 use std::hash::BuildHasherDefault;
 
@@ -11,9 +11,10 @@ use sha2::{Digest, Sha256};
 use crate::block::{DocBlock, DocMeta};
 use crate::order::AlreadyHashed;
 
-/// The hash of a document's bytes: the first half of their SHA-256. Two documents that differ share one with a probability below
-/// n^2 / 2^129; nobody knows how to make two that do with less than 2^64 attempts, so that whoever writes one document cannot replace
-/// another.
+/// The hash of a document's bytes: the first half of their SHA-256.
+///
+/// Two different documents among n share a hash with a probability below n^2 / 2^129. Finding such
+/// a pair takes about 2^64 attempts, so the author of one document cannot replace another.
 pub type ContentHash = [u8; 16];
 
 /// The hashes of a block's documents.
@@ -21,13 +22,15 @@ pub fn content_hashes(block: &DocBlock) -> Vec<ContentHash> {
     (0..block.records.len()).map(|at| half(Sha256::digest(block.record(at)).as_slice())).collect()
 }
 
-/// How often each content was seen. 16 bytes for each different one, in a table that is between 7/16 and 7/8 full.
+/// How often each content occurred. 16 bytes for each distinct content, in a table that is between
+/// 7/16 and 7/8 full.
 #[derive(Debug, Default)]
 pub struct Occurrences(HashMap<u64, u32, BuildHasherDefault<AlreadyHashed>>);
 
 impl Occurrences {
-    /// Counts these documents, and says how many equal ones came before each of them. Only half of a hash is kept: if two documents
-    /// share it, the ids stay different, but depend on which of the two comes first.
+    /// Counts documents and returns, for each, the number of equal documents before it. Only half
+    /// of a hash is kept. If two documents share that half, their ids still differ, but depend on
+    /// their order.
     pub fn count(&mut self, hashes: &[ContentHash]) -> Vec<u32> {
         let next = |hash: &ContentHash| {
             let [a, b, c, d, e, f, g, h, ..] = *hash;
@@ -40,7 +43,8 @@ impl Occurrences {
     }
 }
 
-/// Gives the documents of a block the hashes of their contents as ids; the second of equal ones has `-1` behind it, the third `-2`.
+/// Sets the ids of a block to the hashes of the contents. The second of equal documents gets the
+/// suffix `-1`, the third `-2`.
 pub fn from_content(block: &mut DocBlock, hashes: &[ContentHash], occurrences: &[u32]) {
     fill(block, |at| {
         let hash = URL_SAFE_NO_PAD.encode(hashes[at]);
@@ -51,14 +55,15 @@ pub fn from_content(block: &mut DocBlock, hashes: &[ContentHash], occurrences: &
     });
 }
 
-/// Gives the documents of a block their positions as ids: a prefix for the partition ([`position_prefix`]) and ten digits or more for
-/// the document, so that ids that follow each other share most of their characters, which the index likes.
+/// Sets the ids of a block to the positions: the prefix of the partition ([`position_prefix`]) and
+/// the document number with at least ten digits. Successive ids share most characters, which keeps
+/// the index small.
 pub fn from_position(block: &mut DocBlock, prefix: &str, first_doc: u64) {
     fill(block, |at| format!("{prefix}-{:010}", first_doc + at as u64));
 }
 
-/// What the ids of one partition have in common: 96 bits of a hash. `repetition`: how often the same name stands before it in the job's
-/// list of sources.
+/// The common prefix of the ids of one partition: 96 bits of a hash. `repetition`: how often the
+/// same name stands before this source in the job's list.
 pub fn position_prefix(name: &str, repetition: u32, partition: u32) -> String {
     let mut hash = Sha256::new();
     hash.update(partition.to_le_bytes());
@@ -67,7 +72,7 @@ pub fn position_prefix(name: &str, repetition: u32, partition: u32) -> String {
     URL_SAFE_NO_PAD.encode(&hash.finalize().as_slice()[..12])
 }
 
-/// Sets the ids of documents that have none of their own.
+/// Sets the ids of documents without one.
 fn fill(block: &mut DocBlock, id: impl Fn(usize) -> String) {
     block.meta.resize(block.records.len(), DocMeta::default());
     for (at, meta) in block.meta.iter_mut().enumerate() {
@@ -114,7 +119,7 @@ mod tests {
         let set = |ids: &[String]| ids.iter().cloned().collect::<std::collections::BTreeSet<_>>();
         assert_eq!(set(&whole).len(), 6);
         assert_eq!(set(&whole), set(&parts));
-        // The beginning of SHA-256("a").
+        // The first half of SHA-256("a").
         assert_eq!(whole[0], "ypeBEsobvcr6wjGzmiPcTQ");
         assert_eq!(whole[2], format!("{}-1", whole[0]));
     }

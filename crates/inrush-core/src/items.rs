@@ -1,59 +1,65 @@
-//! A block of bulk items: documents with their action lines, ready to be cut into request bodies.
+//! A block of bulk items: documents with their action lines, ready to be split into request bodies.
 
 use bytes::Bytes;
 
 use crate::block::{Origin, Position, Record};
 use crate::ledger::Partition;
 
-/// Documents of one [`crate::DocBlock`] as the bytes of a bulk body. Request bodies are slices of it, so that
-/// neither batching nor a retry copies or encodes a document again. Sizes and bounds are those of the JSON, in whatever form it is sent.
+/// The documents of a [`crate::DocBlock`] as bytes of a bulk body.
+///
+/// Request bodies are slices of the block, so neither batching nor a retry copies or encodes a
+/// document again. Sizes and limits refer to the JSON form, whatever form is sent.
 #[derive(Clone, Debug, Default)]
 pub struct ItemBlock {
-    /// Where the block stands in its source.
+    /// The position of the block in its source.
     pub origin: Origin,
-    /// How many lines of the source the block spans.
+    /// Lines of the source that the block spans.
     pub lines: u64,
-    /// Bytes of the source that were read to make the block.
+    /// Bytes of the source read for the block.
     pub bytes_read: u64,
-    /// The items one after another, each with its final separator.
+    /// The items in order, each with its final separator.
     pub body: Bytes,
-    /// Where each item ends in `body`, one entry a record. A record that was rejected is an empty item.
+    /// The end of each item in `body`, one entry for each record. A rejected record is an empty
+    /// item.
     pub ends: Vec<u32>,
-    /// Where each record began in the source.
+    /// The position of each record in the source.
     pub records: Vec<Record>,
-    /// A hash of (index, id) for each item, 0 where the server makes up the id; empty if none has an id.
+    /// A hash of (index, id) for each item, 0 where the server generates the id. Empty if no item
+    /// has an id.
     pub keys: Vec<u64>,
-    /// Records that are no items, ascending by record.
+    /// Records that did not become items, in ascending order.
     pub rejects: Vec<RejectedRecord>,
-    /// The indices that items name themselves, each once, sorted; empty where the request's path names the index.
+    /// The indices that items name, sorted and unique. Empty where the request path names the
+    /// index.
     pub indices: Vec<String>,
-    /// The shard that each item hashes to, [`NO_SHARD`] where that is not known; empty where nobody asked.
+    /// The shard of each item, [`NO_SHARD`] where it is not known. Empty unless requested.
     pub shards: Vec<u16>,
-    /// The same items as SMILE, where they may be sent so. JSON stays: dead letters are made of it, and whatever has to be sent as JSON after
-    /// all.
+    /// The same items as SMILE, if requested. The JSON form stays: dead letters are made of it, and
+    /// items may have to be sent as JSON later.
     pub smile: Option<SmileItems>,
 }
 
-/// An item whose shard is not known before the server has made its id.
+/// The shard of an item whose id the server will generate.
 pub const NO_SHARD: u16 = u16::MAX;
 
 /// The items of a block as SMILE.
 #[derive(Clone, Debug, Default)]
 pub struct SmileItems {
-    /// The items one after another, each document and each action line with its separator.
+    /// The items in order; each action line and each document is followed by its separator.
     pub body: Bytes,
-    /// Where each item ends in `body`, one entry a record. What has no such form is empty.
+    /// The end of each item in `body`, one entry for each record. An item without a SMILE form is
+    /// empty.
     pub ends: Vec<u32>,
-    /// Items that SMILE cannot say, ascending.
-    pub exceptions: Vec<u32>,
+    /// Items without a SMILE form, ascending.
+    pub json_only: Vec<u32>,
 }
 
-/// A record that never became an item, with what is left of it.
+/// A record that did not become an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedRecord {
-    /// Which record of the block, from 0.
+    /// The record's index in the block, from 0.
     pub record: u32,
-    /// A short machine-readable name.
+    /// A short name for programs.
     pub kind: &'static str,
     /// What was found, what was expected and what to do.
     pub reason: String,
@@ -62,13 +68,13 @@ pub struct RejectedRecord {
 }
 
 impl ItemBlock {
-    /// How many records the block has, rejected ones included.
+    /// The number of records, rejected ones included.
     pub fn len(&self) -> u32 {
-        // At most u32::MAX records, because each has at least one byte in a buffer of less than 4 GiB.
+        // At most u32::MAX records: each has at least one byte in a buffer of less than 4 GiB.
         self.ends.len() as u32
     }
 
-    /// The part of the source that it comes from.
+    /// The partition of the source.
     pub fn partition(&self) -> Partition {
         (self.origin.source, self.origin.partition)
     }
@@ -83,18 +89,19 @@ impl ItemBlock {
         self.position(index).doc
     }
 
-    /// One past the last number that the block spans in its partition.
+    /// One more than the last number that the block spans in its partition.
     pub fn end_doc(&self) -> u64 {
         let spans = if self.origin.own_numbers { self.lines } else { u64::from(self.len()) };
         self.origin.first_doc + spans
     }
 
-    /// Where item `index` begins in `body`.
+    /// The start of item `index` in `body`.
     pub fn start(&self, index: u32) -> u32 {
         if index == 0 { 0 } else { self.ends[index as usize - 1] }
     }
 
-    /// The bytes of the items `first..end` as SMILE, if the block has such a form; what SMILE cannot say is left out.
+    /// The SMILE bytes of the items `first..end`, if the block has that form. Items without a SMILE
+    /// form are missing.
     pub fn smile_slice(&self, first: u32, end: u32) -> Option<Bytes> {
         let smile = self.smile.as_ref()?;
         let start = if first == 0 { 0 } else { smile.ends[first as usize - 1] };
@@ -102,12 +109,12 @@ impl ItemBlock {
         Some(smile.body.slice(start as usize..end as usize))
     }
 
-    /// Whether item `index` can be sent as SMILE.
+    /// Whether item `index` has a SMILE form.
     pub fn has_smile(&self, index: u32) -> bool {
-        self.smile.as_ref().is_some_and(|smile| smile.exceptions.binary_search(&index).is_err())
+        self.smile.as_ref().is_some_and(|smile| smile.json_only.binary_search(&index).is_err())
     }
 
-    /// Memory that the SMILE form takes besides the JSON, bytes.
+    /// Memory that the SMILE form takes in addition to the JSON form, bytes.
     pub fn smile_bytes(&self) -> u64 {
         self.smile.as_ref().map_or(0, |smile| smile.body.len() as u64)
     }
@@ -117,7 +124,8 @@ impl ItemBlock {
         self.body.slice(self.start(first) as usize..self.start(end) as usize)
     }
 
-    /// The action line of item `index` without its line end, and the document's bytes as they are sent (empty for a delete).
+    /// The action line of item `index` without its line end, and the document as it is sent. The
+    /// document of a delete is empty.
     pub fn action_and_document(&self, index: u32) -> (Bytes, Bytes) {
         let item = self.slice(index, index + 1);
         let line = memchr::memchr(b'\n', &item).unwrap_or(item.len());
@@ -129,12 +137,12 @@ impl ItemBlock {
         (item.slice(..line), document)
     }
 
-    /// The hash of (index, id) of item `index`; `None` where the server makes up the id.
+    /// The hash of (index, id) of item `index`; `None` where the server generates the id.
     pub fn key(&self, index: u32) -> Option<u64> {
         self.keys.get(index as usize).copied().filter(|&key| key != 0)
     }
 
-    /// Where record `index` stands in its source.
+    /// The position of record `index` in its source.
     pub fn position(&self, index: u32) -> Position {
         self.origin.position(index as usize, self.records[index as usize])
     }

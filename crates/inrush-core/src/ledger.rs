@@ -1,5 +1,5 @@
-//! The ledger: every record that was read is settled exactly once, and every partition has a watermark below which all
-//! are.
+//! The ledger: every record that was read is settled exactly once. Each partition has a watermark
+//! below which all records are settled.
 
 mod resume;
 
@@ -13,21 +13,21 @@ use crate::report::Counts;
 /// A part of a source that is read in order.
 pub type Partition = (SourceId, u32);
 
-/// A block that the ledger watches.
+/// A block that the ledger tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockId {
     partition: Partition,
     number: u64,
 }
 
-/// How far a partition is settled without a gap: the place to resume from.
+/// The progress of a partition without gaps: the position to resume from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watermark {
-    /// So many documents of the partition, counted from its beginning, are settled.
+    /// Documents from the start of the partition that are settled.
     pub docs: u64,
 }
 
-/// A promise of ours that was broken: a defect in this program, never in the data.
+/// A broken invariant: a defect of this program, never of the data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the ledger does not add up: {0}; please report this")]
 pub struct LedgerError(String);
@@ -38,7 +38,7 @@ impl LedgerError {
     }
 }
 
-/// What is under way and what is settled. Costs a bit for each record under way.
+/// The records in flight and the settled records. Takes one bit for each record in flight.
 #[derive(Debug, Default)]
 pub struct Ledger {
     partitions: BTreeMap<Partition, Blocks>,
@@ -53,28 +53,30 @@ struct Blocks {
     /// The number of the first block in `open`.
     first: u64,
     open: VecDeque<Entry>,
-    /// Where the first block began.
+    /// The start of the first block.
     first_doc: u64,
-    /// Where the next block has to begin, and where the watermark is if `open` is empty.
+    /// The required start of the next block. It is the watermark if `open` is empty.
     next_doc: u64,
-    /// Numbers without a document below `next_doc`, and among those that an earlier run settled.
+    /// Numbers without a document, below `next_doc` and among those that an earlier run settled.
     absent: u64,
-    /// Settled by an earlier run; behind `next_doc` not read again yet.
+    /// Numbers that an earlier run settled. Those at or above `next_doc` have not been read again
+    /// yet.
     earlier: Ranges,
-    /// Records below may have been sent by an earlier run.
+    /// An earlier run may have sent records below this number.
     sent_before: u64,
-    /// Records from here on may not be opened.
+    /// Records from this number on may not be opened.
     horizon: u64,
-    /// Settled at the end of a stopped run without being known: a later run has to send them again.
+    /// Settled at the end of a stopped run with unknown outcome. A later run has to send them
+    /// again.
     unresolved: Ranges,
 }
 
 #[derive(Debug)]
 struct Entry {
     first_doc: u64,
-    /// One past the last number that the block spans.
+    /// One more than the last number that the block spans.
     end_doc: u64,
-    /// The numbers of the records after `first_doc`, where they do not simply follow each other.
+    /// The numbers of the records, counted from `first_doc`, where they are not consecutive.
     numbers: Option<Vec<u32>>,
     len: u32,
     left: u32,
@@ -83,6 +85,9 @@ struct Entry {
 
 impl Ledger {
     /// Takes responsibility for the `len` records of a block.
+    ///
+    /// # Errors
+    /// The block does not follow the one before it, or lies beyond the horizon.
     pub fn open(&mut self, origin: &Origin, len: u32) -> Result<BlockId, LedgerError> {
         let partition = (origin.source, origin.partition);
         let blocks = self.partitions.entry(partition).or_insert_with(|| Blocks {
@@ -92,7 +97,7 @@ impl Ledger {
         });
         if blocks.next_doc != origin.first_doc {
             return Err(LedgerError(format!(
-                "source {} partition {}: a block begins at document {}, expected {}",
+                "source {} partition {}: a block starts at document {}, expected {}",
                 origin.source.0, origin.partition, origin.first_doc, blocks.next_doc
             )));
         }
@@ -100,9 +105,14 @@ impl Ledger {
         self.take(origin, Entry::new(origin.first_doc, end, len, None))
     }
 
-    /// The same for a block whose source has numbers of its own ([`Origin::own_numbers`]): the records have these, counted from
-    /// the beginning of the block and ascending, and the block spans `span` of them. The first block of a partition may begin
-    /// anywhere in what an earlier run settled without a gap.
+    /// As [`Ledger::open`], for a source with numbers of its own ([`Origin::own_numbers`]).
+    /// `numbers` are the numbers of the records, counted from the start of the block, ascending.
+    /// The block spans `span` numbers. The first block of a partition may start anywhere in the
+    /// range that an earlier run settled without a gap.
+    ///
+    /// # Errors
+    /// The block does not follow the one before it, `numbers` do not ascend or exceed `span`, or
+    /// the block lies beyond the horizon.
     pub fn open_numbered(&mut self, origin: &Origin, numbers: Vec<u32>, span: u64) -> Result<BlockId, LedgerError> {
         let blocks = self.partitions.entry((origin.source, origin.partition)).or_default();
         let settled = blocks.earlier.iter().next().filter(|(first, _)| *first == 0).map_or(0, |(_, end)| end);
@@ -115,11 +125,11 @@ impl Ledger {
             || numbers.last().is_some_and(|last| u64::from(*last) >= span)
         {
             return Err(LedgerError(format!(
-                "source {} partition {}: a block spans {span} numbers from {} with {numbers:?}, expected one that begins at {}",
+                "source {} partition {}: a block spans {span} numbers from {} with {numbers:?}, expected one that starts at {}",
                 origin.source.0, origin.partition, origin.first_doc, blocks.next_doc
             )));
         }
-        // Numbers in a buffer of less than 4 GiB.
+        // The numbers come from a buffer of less than 4 GiB.
         let len = numbers.len() as u32;
         self.take(origin, Entry::new(origin.first_doc, origin.first_doc + span, len, Some(numbers)))
     }
@@ -130,7 +140,7 @@ impl Ledger {
         let end = entry.end_doc;
         if self.has_horizons && entry.len > 0 && end > blocks.horizon {
             return Err(LedgerError(format!(
-                "source {} partition {}: documents up to {end} were to be sent, and a checkpoint allows {}",
+                "source {} partition {}: documents up to {end} were to be sent, but the checkpoint allows {}",
                 origin.source.0, origin.partition, blocks.horizon
             )));
         }
@@ -141,7 +151,7 @@ impl Ledger {
             settled_before += end - first;
             entry.mark(entry.record_at(first)..entry.record_at(end));
         }
-        // Of the numbers without a record, those that an earlier run settled are counted already.
+        // Numbers without a record that an earlier run settled are counted already.
         let marked = u64::from(entry.len - entry.left);
         blocks.absent += (end - origin.first_doc - u64::from(entry.len)) - (settled_before - marked);
         self.opened += u64::from(entry.left);
@@ -150,7 +160,10 @@ impl Ledger {
         Ok(id)
     }
 
-    /// Notes that these records of a block reached their end. Returns whether all of the block now did.
+    /// Marks records of a block as settled. Returns whether the whole block is settled now.
+    ///
+    /// # Errors
+    /// The block is unknown or settled, or one of the records was settled before.
     pub fn settle(&mut self, id: BlockId, records: Range<u32>) -> Result<bool, LedgerError> {
         let blocks =
             self.partitions.get_mut(&id.partition).ok_or_else(|| LedgerError(format!("{id:?} was never opened")))?;
@@ -171,7 +184,7 @@ impl Ledger {
         Ok(complete)
     }
 
-    /// How far the partition is settled without a gap.
+    /// The progress of the partition without gaps.
     pub fn watermark(&self, partition: Partition) -> Watermark {
         let docs = self.partitions.get(&partition).map_or(0, |blocks| match blocks.open.front() {
             Some(entry) => entry.number(entry.leading_settled()),
@@ -189,7 +202,7 @@ impl Ledger {
         self.partitions.keys().copied()
     }
 
-    /// Records that the ledger took responsibility for.
+    /// Records that were opened, settled or not.
     pub fn opened(&self) -> u64 {
         self.opened
     }
@@ -199,16 +212,16 @@ impl Ledger {
         self.settled
     }
 
-    /// Whether the counts are those of the ledger and every document is in exactly one bucket.
+    /// Checks that the counts match the ledger and that every document is in exactly one bucket.
     pub(crate) fn check(&self, counts: &Counts) -> Result<(), LedgerError> {
         if counts.docs_read != self.settled || !counts.add_up() {
-            return Err(LedgerError(format!("{} documents are settled, and the counts are {counts:?}", self.settled)));
+            return Err(LedgerError(format!("{} documents are settled, but the counts are {counts:?}", self.settled)));
         }
         Ok(())
     }
 
-    /// Records that are under way.
-    pub fn under_way(&self) -> u64 {
+    /// Records that were opened and are not settled.
+    pub fn in_flight(&self) -> u64 {
         self.opened - self.settled
     }
 }
@@ -227,7 +240,7 @@ impl Entry {
         Entry { first_doc, end_doc, numbers, len, left: len, done: vec![0; len.div_ceil(64) as usize] }
     }
 
-    /// The number of a record; where there is none, the end of the block.
+    /// The number of a record; the end of the block if there is no such record.
     fn number(&self, record: u32) -> u64 {
         match &self.numbers {
             None => self.first_doc + u64::from(record),
@@ -237,17 +250,18 @@ impl Entry {
         }
     }
 
-    /// The first record with this number or a higher one. The number is one that the block spans, or its end.
+    /// The first record with this number or a higher one. `number` is within the block or its end.
     fn record_at(&self, number: u64) -> u32 {
         let offset = number - self.first_doc;
         match &self.numbers {
-            // Within the block, so it fits.
+            // The offset is within the block, so it fits.
             None => offset as u32,
             Some(numbers) => numbers.partition_point(|number| u64::from(*number) < offset) as u32,
         }
     }
 
-    /// Marks records as settled; false where one of them was already, and then the entry is of no more use.
+    /// Marks records as settled. Returns `false` if one of them was settled before; the entry must
+    /// not be used after that.
     fn mark(&mut self, records: Range<u32>) -> bool {
         let mut at = records.start;
         while at < records.end {
@@ -286,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn settles_once_and_only_what_it_knows() {
+    fn records_are_settled_once_and_only_if_known() {
         let mut ledger = Ledger::default();
         let a = ledger.open(&origin(0), 100).unwrap();
         let b = ledger.open(&origin(100), 1).unwrap();
@@ -306,7 +320,7 @@ mod tests {
         assert_eq!(ledger.watermark(a.partition).docs, 101);
     }
 
-    /// Numbers of a partition in blocks of ten, those in `docs` with a document, from `first` on.
+    /// Opens the numbers `first..end` in blocks of ten. Those in `docs` have a document.
     fn open_tens(ledger: &mut Ledger, docs: &[u64], first: u64, end: u64) -> Vec<(BlockId, u32, u64)> {
         let mut records = Vec::new();
         for start in (first..end).step_by(10) {
@@ -339,9 +353,9 @@ mod tests {
         assert!(ledger.open_numbered(&origin(30), vec![1, 1], 2).is_err(), "not ascending");
         assert!(ledger.open_numbered(&origin(30), vec![2], 2).is_err(), "beyond the span");
 
-        // Document 3 was written again meanwhile, as 31, and 25 was deleted: what was settled stays counted.
+        // Document 3 was written again as 31, and 25 was deleted. Settled documents stay counted.
         let mut later = Ledger::default();
-        later.go_on(&ledger.checkpoint());
+        later.resume(&ledger.checkpoint());
         assert_eq!((later.opened(), later.settled()), (3, 3));
         let records = open_tens(&mut later, &[2, 7, 31], 3, 33);
         assert_eq!((later.opened(), later.settled()), (4, 3));
@@ -354,7 +368,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_source_with_gaps_can_be_gone_on_with(
+        fn a_source_with_gaps_can_be_resumed(
             docs in prop::collection::btree_set(0u64..100, 0..40),
             done in prop::collection::btree_set(0u64..100, 0..40),
             again in prop::collection::btree_set(0u64..130, 0..40),
@@ -372,11 +386,11 @@ mod tests {
             prop_assert_eq!(checkpoint.docs(), settled);
             let unsettled = docs.iter().find(|doc| !done.contains(doc)).copied().unwrap_or(100);
             prop_assert_eq!(checkpoint.settled_up_to(), unsettled);
-            // Of the documents below 100 some are gone later; none comes back where there was none.
+            // Some documents below 100 are deleted later. No number without a document gets one.
             let later_docs: Vec<u64> =
                 again.into_iter().filter(|number| *number >= 100 || docs.contains(number)).collect();
             let mut later = Ledger::default();
-            later.go_on(&[checkpoint]);
+            later.resume(&[checkpoint]);
             let mut expected = settled;
             for (id, at, number) in open_tens(&mut later, &later_docs, unsettled, 130) {
                 if number >= 100 || !done.contains(&number) {
@@ -386,7 +400,7 @@ mod tests {
             }
             let checkpoint = later.checkpoint().remove(0);
             prop_assert_eq!((checkpoint.docs(), checkpoint.settled_up_to()), (expected, 130));
-            prop_assert_eq!((later.settled(), later.under_way()), (expected, 0));
+            prop_assert_eq!((later.settled(), later.in_flight()), (expected, 0));
         }
 
         #[test]
@@ -408,7 +422,7 @@ mod tests {
                 left.remove(&doc);
                 prop_assert_eq!(ledger.watermark(id.partition).docs, left.first().copied().unwrap_or(first));
             }
-            prop_assert_eq!(ledger.under_way(), 0);
+            prop_assert_eq!(ledger.in_flight(), 0);
         }
     }
 }

@@ -1,21 +1,21 @@
-//! The pure middle of `inrush`: no clock, no thread, no file, no socket, no randomness.
+//! The pure middle of `inrush`: no clock, thread, file, socket or randomness.
 //!
-//! Documents enter as a [`DocBlock`], leave as requests, and come back as verdicts; everything that waits lives
-//! in the crate `inrush`. Time is an argument ([`Time`]), the seed of the jitter is an argument, and the same
-//! calls in give the same calls out, which is what makes the simulator, the property tests and the replay
-//! of a recorded run possible.
+//! Documents enter as a [`DocBlock`], leave as requests, and come back as verdicts. Everything that
+//! waits is in the crate `inrush`. Time ([`Time`]) and the seed of the jitter are arguments, so
+//! equal calls have equal results. The simulator, the property tests and the replay of a recorded
+//! run depend on that.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod batch;
 pub mod block;
+pub mod body_format;
 pub mod checkpoint;
 pub mod encode;
 pub mod flow;
-pub mod guard;
 pub mod ids;
-pub mod infer;
 pub mod items;
 pub mod ledger;
+pub mod mapping;
 pub mod nodes;
 pub mod operation;
 mod order;
@@ -27,12 +27,13 @@ pub mod reply;
 pub mod report;
 pub mod retry;
 pub mod routing;
+pub mod settings_guard;
 pub mod time;
 pub mod trace;
 pub mod tune;
-pub mod wire;
 
 pub use block::{DocBlock, DocMeta, MetaFields, Origin, Position, Reject, SourceId};
+pub use body_format::{BodyFormat, Compression, Encoding, GzipLevel};
 pub use checkpoint::{Checkpoint, PartitionCheckpoint};
 pub use flow::{
     Command, DeadLetter, Flow, FlowConfig, MaxErrors, Note, Pause, PauseKind, PauseTotal, Request, Settlement, Stop,
@@ -41,4 +42,3 @@ pub use items::ItemBlock;
 pub use operation::{Action, FieldPath, IndexTemplate, Operations};
 pub use outcome::{OnConflict, Settled};
 pub use time::Time;
-pub use wire::{Compression, Encoding, GzipLevel, Wire};

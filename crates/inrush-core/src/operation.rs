@@ -1,28 +1,28 @@
-//! What is to be done with each document: the action, and where id, routing, version and index come from.
+//! The operation on each document: its action, and the fields of id, routing, version and index.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest id a server takes, bytes of UTF-8. A longer one spoils the whole request (bulk request
-/// validation in both servers), so it is checked here.
+/// The longest id that servers accept, bytes of UTF-8. A longer one spoils the whole request (bulk
+/// request validation in both servers), so it is checked here.
 pub const ID_LEN_MAX: usize = 512;
 
-/// What a bulk item does, in the servers' words; `upsert` is an `update` with `doc_as_upsert`.
+/// The action of a bulk item, in the servers' words. `upsert` is an `update` with `doc_as_upsert`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// Add the document, or replace the one with the same id.
+    /// Add the document, or replace the document with the same id.
     #[default]
     Index,
-    /// Add the document; 409 where the id exists. The only action of data streams.
+    /// Add the document; 409 if the id exists. The only action of data streams.
     Create,
-    /// Merge the document into an existing one; 404 where the id is missing. Needs an id.
+    /// Merge the document into an existing one; 404 if the id does not exist. Needs an id.
     Update,
     /// Merge the document into an existing one, or add it. Needs an id.
     Upsert,
-    /// Remove the document with this id; its content is not sent. Needs an id.
+    /// Remove the document with this id; the content is not sent. Needs an id.
     Delete,
 }
 
@@ -37,7 +37,7 @@ impl Action {
         }
     }
 
-    /// Whether a server makes up an id where none is given.
+    /// Whether the action needs an id. Otherwise the server generates one where none is given.
     pub const fn needs_id(self) -> bool {
         match self {
             Action::Index | Action::Create => false,
@@ -61,8 +61,8 @@ impl FromStr for Action {
     }
 }
 
-/// A field inside a document: names separated by dots, as in `artist.id`. A name that itself contains a dot is
-/// found where the document has it as one key, and wins over the nested reading.
+/// A field of a document: names separated by dots, as in `artist.id`. A key that contains the dots
+/// itself takes precedence over the nested field.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FieldPath {
@@ -114,7 +114,8 @@ impl fmt::Display for FieldPath {
     }
 }
 
-/// The index a document goes to: a fixed name, or a name with `{field}` placeholders as in `logs-{tenant}`.
+/// The index of a document: a fixed name, or a name with `{field}` placeholders as in
+/// `logs-{tenant}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct IndexTemplate {
@@ -125,19 +126,19 @@ pub struct IndexTemplate {
 /// A piece of an [`IndexTemplate`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IndexPart {
-    /// Text that stands as it is.
+    /// Literal text.
     Text(String),
     /// The value of a field of the document.
     Field(FieldPath),
 }
 
 impl IndexTemplate {
-    /// The name, if it has no placeholders.
+    /// The name, if the template has no placeholders.
     pub fn fixed(&self) -> Option<&str> {
         self.parts.iter().all(|p| matches!(p, IndexPart::Text(_))).then_some(self.text.as_str())
     }
 
-    /// The pieces in order.
+    /// The parts in order.
     pub fn parts(&self) -> &[IndexPart] {
         &self.parts
     }
@@ -201,9 +202,9 @@ impl fmt::Display for IndexTemplate {
     }
 }
 
-/// Whether a server would take `name` for an index, by the servers' own rules (MetadataCreateIndexService:
-/// lower case, no `\ / * ? " < > | space , #` or `:`, not `.` or `..`, not beginning with `-`, `_` or `+`, at
-/// most 255 bytes).
+/// Checks an index name by the servers' own rules (`MetadataCreateIndexService`): lower case, at
+/// most 255 bytes, none of `\ / * ? " < > | , # :` and space, not `.` or `..`, no leading `-`, `_`
+/// or `+`.
 pub fn check_index_name(name: &str) -> Result<(), String> {
     let problem = if name.is_empty() {
         "is empty"
@@ -223,25 +224,25 @@ pub fn check_index_name(name: &str) -> Result<(), String> {
     Err(format!("index name {name:?} {problem}"))
 }
 
-/// What is to be done with every document of a job, unless the source says otherwise ([`crate::DocMeta`]).
+/// The operation on every document of a job. A source can override it ([`crate::DocMeta`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operations {
     /// The action.
     pub action: Action,
     /// The index.
     pub index: IndexTemplate,
-    /// The field that holds the id; without it the server makes one up.
+    /// The field of the id. Without it the server generates ids.
     pub id: Option<FieldPath>,
-    /// The field that holds the routing value.
+    /// The field of the routing value.
     pub routing: Option<FieldPath>,
-    /// The field that holds the external version, a whole number from 0 to 2^63 - 1.
+    /// The field of the external version, a whole number from 0 to 2^63 - 1.
     pub version: Option<FieldPath>,
-    /// Fields to leave out of the document that is sent.
+    /// Fields to remove from the document before it is sent.
     pub drop: Vec<FieldPath>,
 }
 
 impl Operations {
-    /// The fields that ids, routing values, versions and names of indices are made of.
+    /// The fields that ids, routing values, versions and index names are made of.
     pub fn fields(&self) -> Vec<String> {
         let Operations { index, id, routing, version, .. } = self;
         let parts = index.parts().iter().filter_map(|part| match part {

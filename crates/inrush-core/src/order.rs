@@ -1,29 +1,30 @@
 //! Documents with the same id take effect in source order.
 //!
-//! Nothing is ordered between bulk requests, and inside of one a retried item comes after its successors. So no two
-//! documents with the same id are under way at once: a later one is held back until the earlier one is settled.
-//! A collision of the 64-bit hashes only holds a document back for nothing.
+//! Bulk requests are not ordered, and a retried item comes after its successors in the same
+//! request. So at most one document of an id is in flight: a later one is held until the earlier
+//! one is settled. A collision of the 64-bit hashes only holds a document back without need.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use hashbrown::HashMap;
 
-/// The ids under way, by hash, with what waits for each of them.
+/// The ids in flight, by hash, each with the items that wait for it.
 #[derive(Debug)]
-pub(crate) struct IdsUnderWay<T> {
+pub(crate) struct IdsInFlight<T> {
     ids: HashMap<u64, Option<VecDeque<T>>, BuildHasherDefault<AlreadyHashed>>,
     held: usize,
 }
 
-impl<T> Default for IdsUnderWay<T> {
+impl<T> Default for IdsInFlight<T> {
     fn default() -> Self {
-        IdsUnderWay { ids: HashMap::default(), held: 0 }
+        IdsInFlight { ids: HashMap::default(), held: 0 }
     }
 }
 
-impl<T> IdsUnderWay<T> {
-    /// Marks the id as under way. If it is already, `item` is made and held back, and the answer is `false`.
+impl<T> IdsInFlight<T> {
+    /// Marks the id as in flight and returns `true`. If it already is, holds back `item` and
+    /// returns `false`.
     pub(crate) fn enter(&mut self, key: u64, item: impl FnOnce() -> T) -> bool {
         match self.ids.entry(key) {
             hashbrown::hash_map::Entry::Vacant(entry) => {
@@ -38,7 +39,7 @@ impl<T> IdsUnderWay<T> {
         }
     }
 
-    /// The id's document is settled. The next one that waited for it takes its place and is returned.
+    /// Settles the id's document. Returns the next item that waited for the id; it takes the place.
     pub(crate) fn leave(&mut self, key: u64) -> Option<T> {
         let next = self.ids.get_mut(&key)?.as_mut().and_then(|held| held.pop_front());
         match next {
@@ -53,13 +54,13 @@ impl<T> IdsUnderWay<T> {
         }
     }
 
-    /// How many documents are held back.
+    /// The number of documents held back.
     pub(crate) fn held(&self) -> usize {
         self.held
     }
 }
 
-/// The keys are hashes themselves.
+/// A hasher for keys that are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AlreadyHashed(u64);
 
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn later_ones_wait_in_order() {
-        let mut ids = IdsUnderWay::default();
+        let mut ids = IdsInFlight::default();
         assert!(ids.enter(7, || "a1"));
         assert!(!ids.enter(7, || "a2"));
         assert!(!ids.enter(7, || "a3"));

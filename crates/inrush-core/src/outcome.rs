@@ -1,4 +1,5 @@
-//! The verdict tables: what each answer of a server means for a document, in one place, each arm with its reason.
+//! The verdict tables: what each answer of a server means for a document, in one place, with a
+//! reason for each arm.
 
 use std::time::Duration;
 
@@ -6,39 +7,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult};
 
-/// What became of one HTTP request.
+/// The end of one HTTP request.
 #[derive(Clone, Debug)]
 pub enum Attempt {
-    /// A reply that could be read, with one entry an item, or none where a summary was asked for.
+    /// A readable reply with one entry for each item, or without entries where a summary was
+    /// requested.
     Replied(BulkReply),
-    /// The server refused the request as a whole.
+    /// The server refused the whole request.
     Refused {
         /// The HTTP status, not 2xx.
         status: u16,
-        /// What the body says.
+        /// The error in the body.
         error: ItemError,
-        /// How long the server asks to be left alone, where it does (`Retry-After`).
+        /// The server's `Retry-After`, if it sent one.
         retry_after: Option<Duration>,
     },
-    /// No byte of the body was handed over: surely not applied.
+    /// No byte of the body was sent: the request was certainly not applied.
     NotSent {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The body went out, at least in part, and no usable reply came back: it may have been applied.
+    /// At least part of the body was sent, and no usable reply came back: the request may have been
+    /// applied.
     Lost {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A complete reply that says yes came back, and it is not one to this request: it may have been applied.
+    /// A complete reply with a success status came back, but it is not a reply to this request. The
+    /// request may have been applied.
     Garbled {
-        /// What is wrong with it.
+        /// What is wrong with the reply.
         reason: String,
     },
 }
 
-/// In which bucket of the report a document ends that is not a dead letter.
+/// The bucket of the report in which a document ends, apart from dead letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Settled {
     /// New in the index.
     Created,
@@ -46,40 +51,59 @@ pub enum Settled {
     Updated,
     /// Removed a document.
     Deleted,
-    /// An update without change.
+    /// An update without a change.
     Noop,
-    /// A delete of an id that is not there.
+    /// A delete of an id that does not exist.
     NotFound,
-    /// A 409 that an earlier attempt of ours explains, or equal by comparison.
+    /// A 409 explained by an earlier attempt of this run, or by equal content.
     AlreadyThere,
-    /// A 409 otherwise, counted because the user asked so.
+    /// Any other 409, counted because `OnConflict::Skip` was chosen.
     Conflicting,
     /// Dropped by an ingest pipeline.
     Dropped,
     /// In Elasticsearch's failure store.
     Redirected,
-    /// Sent, and no answer ever came.
+    /// Sent, and no answer came.
     Unknown,
 }
 
-/// What to do with one item after an answer.
+impl Settled {
+    /// The name of the bucket, such as `already_there`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Settled::Created => "created",
+            Settled::Updated => "updated",
+            Settled::Deleted => "deleted",
+            Settled::Noop => "noop",
+            Settled::NotFound => "not_found",
+            Settled::AlreadyThere => "already_there",
+            Settled::Conflicting => "conflicting",
+            Settled::Dropped => "dropped",
+            Settled::Redirected => "redirected",
+            Settled::Unknown => "unknown",
+        }
+    }
+}
+
+/// What to do with an item after an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is done.
+    /// The item is settled.
     Settle(Settled),
-    /// Send it again after a pause.
+    /// Send the item again after a wait.
     Retry,
-    /// Send it again in a smaller request.
+    /// Send the item again in a smaller request.
     Smaller,
-    /// Send it again after a pause, in a smaller request: see [`RequestVerdict::RetrySmaller`].
+    /// Send the item again after a wait, in a smaller request. See
+    /// [`RequestVerdict::RetrySmaller`].
     RetrySmaller,
-    /// Read what the index holds under its id and compare.
+    /// Read the document in the index and compare it.
     Compare,
-    /// It will never be taken: a dead letter.
+    /// The document will never be accepted: a dead letter.
     DeadLetter,
-    /// Nothing of this index is taken at the moment: pause, then stop.
+    /// The index accepts nothing at the moment: pause, and stop if that lasts.
     Pause(Condition),
-    /// Nothing more will be taken: stop.
+    /// Nothing more will be accepted: stop.
     Stop,
 }
 
@@ -97,7 +121,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// What it is, and what to do about it.
+    /// The condition and its remedy, for messages.
     pub const fn advice(self) -> &'static str {
         match self {
             Condition::WriteBlock => "the index is blocked for writes; remove the block (index.blocks.write: null)",
@@ -110,7 +134,7 @@ impl Condition {
     }
 }
 
-/// What a 409 means that no attempt of ours can have caused.
+/// What a 409 means that no earlier attempt of this run explains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnConflict {
@@ -119,23 +143,24 @@ pub enum OnConflict {
     Fail,
     /// Counted in `docs_conflicting`; the exit status stays 0.
     Skip,
-    /// The document in the index is read: equal content counts as `docs_already_there`, other content is a dead letter.
+    /// The document in the index is read. Equal content counts as `docs_already_there`; other
+    /// content is a dead letter.
     Compare,
 }
 
-/// What is known about an item besides its reply.
+/// What is known about an item in addition to its reply.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ItemContext {
     /// An earlier attempt may have been applied.
     pub uncertain: bool,
     /// The item carries an external version.
     pub versioned: bool,
-    /// The job's choice.
+    /// The choice of the job.
     pub on_conflict: OnConflict,
 }
 
-/// The verdict on one item. Exhaustive over status and error type; sources are the bulk documentation and the
-/// exceptions of both servers.
+/// The verdict on one item. Exhaustive over status and error type. Sources: the bulk documentation
+/// and the exceptions of both servers.
 pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
     use Verdict::{DeadLetter, Pause, Retry, RetrySmaller, Smaller, Stop};
     let Some(error) = &reply.error else { return success(reply) };
@@ -143,25 +168,26 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
     match reply.status {
         400 => match kind {
             "index_closed_exception" => Pause(Condition::IndexClosed),
-            // A name that no pipeline has fails every document the same way.
+            // Every document fails if the pipeline does not exist.
             "illegal_argument_exception"
                 if error.reason.starts_with("pipeline with id [") && error.reason.contains("does not exist") =>
             {
                 Stop
             }
-            // The shard is full (2^31 - 519 documents): so it will be for all that follow.
+            // The shard is full (2^31 - 519 documents), so all later documents fail as well.
             "illegal_argument_exception" if error.reason.contains("number of documents in the index cannot exceed") => {
                 Stop
             }
-            // The cluster may not open another shard, so the index cannot be made.
+            // The cluster may not open another shard, so the index cannot be created.
             "validation_exception" if error.reason.contains("maximum") && error.reason.contains("shards open") => Stop,
-            // Mapper errors and all else that is wrong with this one document.
+            // Mapping errors and all other errors of this document.
             _ => DeadLetter,
         },
         // Credentials that are refused for one item are refused for the next.
         401 => Stop,
         403 => match kind {
-            // `read_only_allow_delete` is what the flood stage sets; older servers answer 403, newer 429.
+            // The flood stage sets `read_only_allow_delete`. Older servers answer 403, newer ones
+            // 429.
             "cluster_block_exception" if error.reason.contains("read-only / allow delete") => {
                 Pause(Condition::FloodStage)
             }
@@ -171,11 +197,12 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
             _ => Stop,
         },
         404 => match kind {
-            // The alias was taken away. Without the flag the server would make an index of its
-            // name.
+            // The alias was removed. Without `require_alias` the server would create an index of
+            // its name.
             "index_not_found_exception" if error.reason.contains("[require_alias]") => Stop,
             "index_not_found_exception" => Pause(Condition::IndexMissing),
-            // document_missing_exception of an update, and what else is not found for this item.
+            // document_missing_exception of an update, and everything else that is missing for this
+            // item.
             _ => DeadLetter,
         },
         409 => conflict(reply.action, context),
@@ -183,19 +210,19 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
         429 => match kind {
             "cluster_block_exception" => Pause(Condition::FloodStage),
             "circuit_breaking_exception" if error.permanent => RetrySmaller,
-            // es_rejected_execution_exception, rejected_execution_exception, circuit breakers that will close again, and
-            // whatever a proxy invents: load.
+            // Load: es_rejected_execution_exception, rejected_execution_exception, transient
+            // circuit breakers, and the inventions of proxies.
             _ => Retry,
         },
-        // Shards without a primary, no master, a node that leaves, engine failures, time-outs inside the cluster: all of them pass,
-        // or the retry budget ends them.
+        // Shards without a primary, no master, a leaving node, engine failures, time-outs inside
+        // the cluster. All of them pass, or the retry budget ends them.
         500..=599 => Retry,
-        // No server sends another one with an error; a person has to look at it.
+        // No server sends another status with an error; a person has to look at it.
         _ => DeadLetter,
     }
 }
 
-/// Whether the block is the one of an index that is closed, or is being closed.
+/// Whether the block belongs to an index that is closed or being closed.
 fn is_closing(error: &ItemError) -> bool {
     error.reason.contains("index closed") || error.reason.contains("index preparing to close")
 }
@@ -207,19 +234,20 @@ fn success(reply: &ItemReply) -> Verdict {
         (200..=299, Some(ItemResult::Created)) => Created,
         (200..=299, Some(ItemResult::Updated)) => Updated,
         (200..=299, Some(ItemResult::Deleted)) => Deleted,
-        // An update that changes nothing answers `noop`, and so does a document that a pipeline's `drop` swallowed.
+        // An update without a change answers `noop`. So does a document that a pipeline's `drop`
+        // removed.
         (200..=299, Some(ItemResult::Noop)) => match reply.action {
             ItemAction::Update => Noop,
             ItemAction::Index | ItemAction::Create | ItemAction::Delete => Dropped,
         },
         (200..=299 | 404, Some(ItemResult::NotFound)) => NotFound,
-        // A gateway that strips `result`: 201 is always a new document.
+        // A gateway removed `result`. 201 is always a new document.
         (201, None) => Created,
         (200..=299, None | Some(ItemResult::Other)) => match reply.action {
             ItemAction::Delete => Deleted,
             ItemAction::Index | ItemAction::Create | ItemAction::Update => Updated,
         },
-        // A failure without an error is not something to count as done.
+        // A failure status without an error must not count as success.
         _ => return Verdict::DeadLetter,
     };
     Verdict::Settle(settled)
@@ -227,15 +255,17 @@ fn success(reply: &ItemReply) -> Verdict {
 
 fn conflict(action: ItemAction, context: ItemContext) -> Verdict {
     match action {
-        // Two writers met on the primary; the next attempt reads the newer version (what `retry_on_conflict` does).
+        // Two writers met on the primary. The next attempt reads the newer version, as
+        // `retry_on_conflict` does.
         ItemAction::Update => Verdict::Retry,
         ItemAction::Index | ItemAction::Delete if !context.versioned => Verdict::Retry,
-        // With an external version, 409 says that the same or a newer one is there; on `create`, that the id is.
+        // With an external version, 409 means that the same or a newer version exists; on `create`,
+        // that the id exists.
         ItemAction::Create | ItemAction::Index | ItemAction::Delete => match context.on_conflict {
             _ if context.uncertain => Verdict::Settle(Settled::AlreadyThere),
             OnConflict::Fail => Verdict::DeadLetter,
             OnConflict::Skip => Verdict::Settle(Settled::Conflicting),
-            // There is nothing to compare a delete with.
+            // A delete has no content to compare.
             OnConflict::Compare if action == ItemAction::Delete => Verdict::DeadLetter,
             OnConflict::Compare => Verdict::Compare,
         },
@@ -245,33 +275,36 @@ fn conflict(action: ItemAction, context: ItemContext) -> Verdict {
 /// What to do with a request that was refused as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestVerdict {
-    /// Send it again after a pause.
+    /// Send it again after a wait.
     Retry {
         /// Parts of it may have been applied.
         uncertain: bool,
     },
-    /// Too large: halve it, and keep later requests below its size.
+    /// The request is too large: halve it, and keep later requests below its size.
     Smaller,
-    /// Send it again after a pause, in halves: a circuit breaker of durability PERMANENT. A smaller request may pass; or it is what others hold that
-    /// leaves no room (the parent breaker calls it permanent where fielddata and segments weigh more than what passes,
-    /// `HierarchyCircuitBreakerService`), and then no size is small enough until that has gone.
+    /// Send it again after a wait, in halves. The cause is a circuit breaker of durability
+    /// PERMANENT.
+    ///
+    /// A smaller request may pass. Or memory held by others leaves no room: the parent breaker says
+    /// PERMANENT where fielddata and segments outweigh requests (`HierarchyCircuitBreakerService`).
+    /// Then no size passes until that memory is free.
     RetrySmaller {
         /// Parts of it may have been applied.
         uncertain: bool,
     },
-    /// Something in it spoils the whole: halve it until the document is found.
+    /// One document spoils the request: halve it until the document is found.
     Bisect {
         /// Parts of it may have been applied.
         uncertain: bool,
     },
-    /// Nothing of this index is taken at the moment.
+    /// The index accepts nothing at the moment.
     Pause(Condition),
-    /// Nothing more will be taken.
+    /// Nothing more will be accepted.
     Stop,
 }
 
-/// The verdict on a request that was refused as a whole. `incremental_bulk`: the server handles a body as it streams in
-/// (Elasticsearch 8.16 and newer), so that parts may be applied before a refusal.
+/// The verdict on a request that was refused as a whole. `incremental_bulk`: the server processes a
+/// body while it arrives (Elasticsearch 8.16 and newer), so parts may be applied before a refusal.
 pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -> RequestVerdict {
     use RequestVerdict::{Bisect, Pause, Retry, RetrySmaller, Smaller, Stop};
     match (status, error.kind.as_str()) {
@@ -287,14 +320,18 @@ pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -
         (404, "index_not_found_exception") => Pause(Condition::IndexMissing),
         (400, "index_closed_exception") => Pause(Condition::IndexClosed),
         (400, _) => Bisect { uncertain: incremental_bulk },
-        // The length is announced, so both servers refuse before they read a byte of the body (HttpTransportSettings.max_content_length).
+        // The length is announced, so both servers refuse before they read the body
+        // (`HttpTransportSettings.max_content_length`).
         (413, _) => Smaller,
         (429, "circuit_breaking_exception") if error.permanent => RetrySmaller { uncertain: incremental_bulk },
-        // Indexing pressure or a gateway's limit: nothing was applied where the body is parsed as a whole.
+        // Indexing pressure or a gateway's limit. Nothing was applied where the body is parsed as a
+        // whole.
         (408 | 429 | 503, _) => Retry { uncertain: incremental_bulk || status == 408 },
-        // The gateway gave up waiting, or the server broke in the middle: the request may go on behind it.
+        // The gateway stopped waiting, or the server failed midway. The request may still be
+        // processed.
         (500..=599, _) => Retry { uncertain: true },
-        // 401 and 403: no right to; 404, 405, 406, 415: not a bulk endpoint; 3xx: somewhere else. None of them heals by waiting.
+        // 401 and 403: no permission. 404, 405, 406, 415: not a bulk endpoint. 3xx: another
+        // address. Waiting heals none of them.
         _ => Stop,
     }
 }

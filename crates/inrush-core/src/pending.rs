@@ -1,16 +1,16 @@
-//! Items wait here, and leave in batches.
+//! Items that wait to be sent, and how they are grouped into batches.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::batch::{Batch, Segment};
+use crate::body_format::Encoding;
 use crate::items::NO_SHARD;
-use crate::order::IdsUnderWay;
+use crate::order::IdsInFlight;
 use crate::time::Time;
 use crate::tune::Plan;
-use crate::wire::Encoding;
 
-/// Items in source order that go to one place.
+/// Items in source order with one destination.
 #[derive(Debug, Default)]
 struct Group {
     blocks: VecDeque<Segment>,
@@ -18,18 +18,20 @@ struct Group {
     items: u64,
 }
 
-/// What was read and has not been sent, in source order, and what is held back because of its id.
+/// Items that were read and not sent, in source order, and items held back because of their id.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    /// The first one is of items whose shard is not known, or does not matter: mostly it is the only one. The others are by shard.
+    /// The first group holds items whose shard is unknown or irrelevant; usually it is the only
+    /// one. The others are one for each shard.
     groups: Vec<Group>,
-    /// Documents whose id has become free; they go first.
+    /// Items whose id has become free. They are sent first.
     released: VecDeque<Segment>,
-    /// What SMILE cannot say of blocks that are sent so. Their ids are under way.
-    aside: VecDeque<Segment>,
-    /// A batch of others has left since something was put aside: those are next, so that they hold neither ids nor memory for long.
-    aside_next: bool,
-    ids: IdsUnderWay<Segment>,
+    /// Items without a SMILE form, from blocks that are sent as SMILE. Their ids are in flight.
+    set_apart: VecDeque<Segment>,
+    /// A batch of other items was taken since an item was set apart. The items set apart are next,
+    /// so that they do not hold ids and memory for long.
+    set_apart_next: bool,
+    ids: IdsInFlight<Segment>,
     bytes: u64,
     items: u64,
     oldest: Option<Time>,
@@ -44,9 +46,9 @@ impl Pending {
         Pending {
             groups: vec![Group::default()],
             released: VecDeque::new(),
-            aside: VecDeque::new(),
-            aside_next: false,
-            ids: IdsUnderWay::default(),
+            set_apart: VecDeque::new(),
+            set_apart_next: false,
+            ids: IdsInFlight::default(),
             bytes: 0,
             items: 0,
             oldest: None,
@@ -55,7 +57,7 @@ impl Pending {
         }
     }
 
-    /// Adds neighbouring items of a block.
+    /// Adds adjacent items of a block.
     pub(crate) fn push(&mut self, now: Time, segment: Segment) {
         if segment.first == segment.end {
             return;
@@ -78,7 +80,7 @@ impl Pending {
         }
     }
 
-    /// Adds items to a group, those that SMILE cannot say apart.
+    /// Adds items to a group. Items without a SMILE form become segments of their own.
     fn queue(&mut self, group: usize, segment: Segment) {
         if self.groups.len() <= group {
             self.groups.resize_with(group + 1, Group::default);
@@ -86,14 +88,14 @@ impl Pending {
         let group = &mut self.groups[group];
         group.bytes += segment.bytes();
         group.items += u64::from(segment.len());
-        let exceptions = match &segment.block.items.smile {
-            Some(smile) if !smile.exceptions.is_empty() => &smile.exceptions[..],
+        let json_only = match &segment.block.items.smile {
+            Some(smile) if !smile.json_only.is_empty() => &smile.json_only[..],
             _ => return group.blocks.push_back(segment),
         };
-        let within = exceptions.partition_point(|&item| item < segment.first)
-            ..exceptions.partition_point(|&item| item < segment.end);
+        let within = json_only.partition_point(|&item| item < segment.first)
+            ..json_only.partition_point(|&item| item < segment.end);
         let mut next = segment.first;
-        for &item in &exceptions[within] {
+        for &item in &json_only[within] {
             group.blocks.extend((next < item).then(|| segment.part(next - segment.first, item - segment.first)));
             group.blocks.push_back(segment.part(item - segment.first, item + 1 - segment.first));
             next = item + 1;
@@ -103,14 +105,15 @@ impl Pending {
             .extend((next < segment.end).then(|| segment.part(next - segment.first, segment.end - segment.first)));
     }
 
-    /// Items without an id that an earlier run may have sent: so many may be there twice when all is sent.
+    /// Items without an id that an earlier run may have sent. Each may exist twice once all are
+    /// sent.
     pub(crate) fn repeats(&self) -> u64 {
         self.repeats
     }
 
-    /// Whether nothing could be sent, even if a partial batch were allowed.
+    /// Whether nothing can be sent, not even a partial batch.
     pub(crate) fn is_empty(&self) -> bool {
-        self.groups.iter().all(|group| group.blocks.is_empty()) && self.released.is_empty() && self.aside.is_empty()
+        self.groups.iter().all(|group| group.blocks.is_empty()) && self.released.is_empty() && self.set_apart.is_empty()
     }
 
     /// Whether there is enough for a full batch.
@@ -122,49 +125,51 @@ impl Pending {
         }
     }
 
-    /// Whether there is as much as a full batch holds, wherever it goes.
+    /// Whether there is as much as a full batch holds, over all groups.
     pub(crate) fn has_plenty(&self, plan: &Plan) -> bool {
         self.bytes >= plan.batch_bytes || self.items >= u64::from(plan.batch_docs)
     }
 
-    /// How many batches are filled side by side.
+    /// The number of batches that fill in parallel.
     pub(crate) fn groups(&self) -> u64 {
         self.groups.len() as u64
     }
 
-    /// Since when the oldest item has been waiting.
+    /// The time from which the oldest item waits.
     pub(crate) fn oldest(&self) -> Option<Time> {
         self.oldest
     }
 
-    /// Documents that are held back because one with their id is under way.
+    /// The number of documents held back because their id is in flight.
     pub(crate) fn held(&self) -> usize {
         self.ids.held()
     }
 
-    /// Takes what fits into one request: items until the next would exceed `plan.batch_bytes`, at least one. May come out
-    /// empty if all that waited is now held back. Where SMILE is wanted (`encoding`), what it cannot say goes in batches of its own.
+    /// Takes the items of one request: as many as fit into `plan.batch_bytes`, at least one. The
+    /// batch is empty if all waiting items are held back. Where `encoding` is SMILE, items without
+    /// a SMILE form go in batches of their own.
     pub(crate) fn take(&mut self, now: Time, plan: &Plan, encoding: Encoding) -> Batch {
         let mut batch = Batch::default();
-        if !std::mem::take(&mut self.aside_next) {
+        if !std::mem::take(&mut self.set_apart_next) {
             self.take_others(plan, encoding, &mut batch);
-            self.aside_next = !self.aside.is_empty();
+            self.set_apart_next = !self.set_apart.is_empty();
         }
         if batch.is_empty() {
-            self.take_aside(plan, &mut batch);
+            self.take_set_apart(plan, &mut batch);
         }
         if batch.sent_before() {
             self.repeats -= batch.without_id();
         }
-        // What is left came later than what was taken; its own time is not kept, so it waits at most one more linger.
+        // The remaining items came later. Their own times are not stored, so they wait at most one
+        // more linger.
         self.oldest = (!self.is_empty()).then_some(now);
         batch
     }
 
     fn take_others(&mut self, plan: &Plan, encoding: Encoding, batch: &mut Batch) {
         while let Some(segment) = self.released.pop_front() {
-            if encoding == Encoding::Smile && segment.is_exception() {
-                self.aside.push_back(segment);
+            if encoding == Encoding::Smile && segment.is_json_only() {
+                self.set_apart.push_back(segment);
                 continue;
             }
             if !fits(batch, segment.bytes(), plan) || !batch.is_alike(&segment, encoding) {
@@ -174,15 +179,15 @@ impl Pending {
             self.subtract(&segment);
             batch.push(segment);
         }
-        // Of several groups the fullest.
+        // The fullest of several groups.
         let Some(at) = (0..self.groups.len()).max_by_key(|&at| self.groups[at].bytes) else { return };
         let alone = batch.is_empty();
         while self.released.is_empty()
             && let Some(segment) = self.groups[at].blocks.pop_front()
         {
-            if encoding == Encoding::Smile && segment.is_exception() {
+            if encoding == Encoding::Smile && segment.is_json_only() {
                 self.leave_group(at, &segment);
-                self.set_aside(segment);
+                self.set_apart_items(segment);
                 continue;
             }
             if !batch.is_alike(&segment, encoding) {
@@ -204,12 +209,12 @@ impl Pending {
         self.groups[at].items -= u64::from(segment.len());
     }
 
-    /// Takes what was put aside.
-    fn take_aside(&mut self, plan: &Plan, batch: &mut Batch) {
-        batch.aside = true;
-        while let Some(segment) = self.aside.pop_front() {
+    /// Takes items that were set apart.
+    fn take_set_apart(&mut self, plan: &Plan, batch: &mut Batch) {
+        batch.set_apart = true;
+        while let Some(segment) = self.set_apart.pop_front() {
             if !fits(batch, segment.bytes(), plan) || !batch.is_alike(&segment, Encoding::Json) {
-                self.aside.push_front(segment);
+                self.set_apart.push_front(segment);
                 break;
             }
             self.subtract(&segment);
@@ -217,26 +222,28 @@ impl Pending {
         }
     }
 
-    /// Puts aside what SMILE cannot say. It has its turn among documents of the same id here: later ones are held back.
-    fn set_aside(&mut self, segment: Segment) {
+    /// Sets apart items without a SMILE form. They keep their turn among documents of the same id:
+    /// later ones are held back.
+    fn set_apart_items(&mut self, segment: Segment) {
         if !self.keep_order || segment.block.items.keys.is_empty() {
-            return self.aside.push_back(segment);
+            return self.set_apart.push_back(segment);
         }
         for item in 0..segment.len() {
             let one = segment.part(item, item + 1);
             match segment.block.items.key(one.first) {
                 Some(key) if !self.ids.enter(key, || one.clone()) => self.subtract(&one),
-                Some(_) | None => self.aside.push_back(one),
+                Some(_) | None => self.set_apart.push_back(one),
             }
         }
     }
 
-    /// Moves items from the front of `segment` into the batch, or to those held back. Returns the first that stays.
+    /// Moves items from the front of `segment` into the batch or to the held items. Returns the
+    /// first item that remains.
     fn take_from(&mut self, segment: &Segment, plan: &Plan, batch: &mut Batch) -> u32 {
         let items = &segment.block.items;
         let base = u64::from(items.start(segment.first));
         if !self.keep_order || items.keys.is_empty() {
-            // Ends ascend, so the last one that fits is found by bisection.
+            // Ends ascend, so bisection finds the last item that fits.
             let room = plan.batch_bytes.saturating_sub(batch.bytes);
             let by_bytes = items.ends[segment.first as usize..segment.end as usize]
                 .partition_point(|&end| u64::from(end) - base <= room) as u32;
@@ -281,7 +288,7 @@ impl Pending {
         batch.push(run);
     }
 
-    /// The items are settled: what waited for their ids may go.
+    /// The items are settled. Items that waited for their ids are released.
     pub(crate) fn settled(&mut self, now: Time, segment: &Segment) {
         if !self.keep_order || segment.block.items.keys.is_empty() {
             return;
@@ -400,7 +407,7 @@ mod tests {
         let first = pending.take(NOW, &plan(100, 100), Encoding::Json);
         assert_eq!((text(&first).as_str(), first.shard, pending.held()), ("a1b1d1", Some(1), 1));
         first.segments.iter().for_each(|s| pending.settled(NOW, s));
-        // What waited for its id goes first, with whatever there is.
+        // Items that waited for their id go first, with whatever else is waiting.
         let second = pending.take(NOW, &plan(100, 100), Encoding::Json);
         assert_eq!((text(&second).as_str(), second.shard), ("a2c0", None));
         let third = pending.take(NOW, &plan(100, 100), Encoding::Json);

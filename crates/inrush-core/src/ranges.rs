@@ -1,14 +1,15 @@
-//! Sets of documents as ranges of their numbers.
+//! Sets of document numbers, stored as ranges.
 
 use serde::{Deserialize, Serialize};
 
-/// Disjoint ranges `(first, end)`, ascending, neighbours merged. Cheap where there are few of them.
+/// Disjoint ranges `(first, end)` in ascending order, adjacent ones merged. Memory grows with the
+/// number of ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Adds `first..end`. What comes in ascending order costs nothing but its place.
+    /// Adds `first..end`. Appending in ascending order takes constant time.
     pub fn add(&mut self, first: u64, end: u64) {
         if first >= end {
             return;
@@ -23,7 +24,7 @@ impl Ranges {
         self.0.splice(from..to, [merged]);
     }
 
-    /// Takes `first..end` out.
+    /// Removes `first..end`.
     pub fn remove(&mut self, first: u64, end: u64) {
         if first >= end {
             return;
@@ -46,22 +47,22 @@ impl Ranges {
         self.0[from..].iter().take_while(move |r| r.0 < end).map(move |r| (r.0.max(first), r.1.min(end)))
     }
 
-    /// The ranges.
+    /// The ranges in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().copied()
     }
 
-    /// How many numbers are in the set.
+    /// The number of elements.
     pub fn count(&self) -> u64 {
         self.0.iter().map(|r| r.1 - r.0).sum()
     }
 
-    /// One past the largest; 0 for the empty set.
+    /// One more than the largest element; 0 for the empty set.
     pub fn end(&self) -> u64 {
         self.0.last().map_or(0, |r| r.1)
     }
 
-    /// Whether the ranges are as they have to be, which what was read from a file may not be.
+    /// Whether the ranges are disjoint, ascending and merged. Ranges read from a file may not be.
     pub fn is_sound(&self) -> bool {
         self.0.iter().all(|r| r.0 < r.1) && self.0.windows(2).all(|w| w[0].1 < w[1].0)
     }

@@ -1,11 +1,11 @@
-//! An upper bound on what is sent a second, whatever the tuner wants.
+//! An upper bound on the rate of sending, independent of the tuner.
 
 use std::time::Duration;
 
 use crate::time::Time;
 use crate::tune::Plan;
 
-/// How much may be sent a second, repetitions included. At least 1.
+/// The most that may be sent in a second, retries included. At least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
     /// Bytes of request bodies, before compression.
@@ -14,10 +14,11 @@ pub enum Rate {
     Docs(u64),
 }
 
-/// No request holds more than is allowed in this time, so that a low rate is no sequence of long bursts.
+/// No request holds more than this time allows, so that a low rate does not become a series of
+/// bursts.
 const PIECE: Duration = Duration::from_millis(500);
 
-/// Says when the next request may go out: each pushes the next one back by the time that its content takes at this rate.
+/// Spaces requests: each delays the next one by the time that its content takes at this rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
     rate: Rate,
@@ -29,7 +30,7 @@ impl Pace {
         Pace { rate, next: Time::START }
     }
 
-    /// Not before this moment.
+    /// The earliest time of the next request.
     pub(crate) fn next(&self) -> Time {
         self.next
     }
@@ -46,7 +47,7 @@ impl Pace {
         plan
     }
 
-    /// A request went out. Time in which nothing was sent is not made up for.
+    /// Records a request. Idle time is not made up for.
     pub(crate) fn sent(&mut self, now: Time, bytes: u64, docs: u32) {
         let seconds = match self.rate {
             Rate::Bytes(rate) => bytes as f64 / rate.max(1) as f64,
@@ -61,14 +62,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_spaced_by_what_they_hold() {
+    fn requests_are_spaced_by_their_content() {
         let at = |ms| Time::from_start(Duration::from_millis(ms));
         let mut pace = Pace::new(Rate::Bytes(1000));
         assert_eq!(pace.next(), Time::START);
         pace.sent(at(0), 500, 1);
         pace.sent(at(500), 250, 1);
         assert_eq!(pace.next(), at(750));
-        // A pause gives nothing to catch up with.
+        // Idle time gives no credit.
         pace.sent(at(5000), 1000, 1);
         assert_eq!(pace.next(), at(6000));
         let mut docs = Pace::new(Rate::Docs(10));

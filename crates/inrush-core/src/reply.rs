@@ -1,55 +1,56 @@
-//! The reply to a bulk request, read as runs of equal entries.
+//! Bulk replies, parsed as runs of equal entries.
 //!
-//! A loader asks for so little of each entry (`filter_path`) that most entries of a reply are the same bytes. An entry
-//! that repeats the one before it is counted by comparing bytes; only a new one is parsed. Two gigabytes of replies a
-//! second and core are possible that way, where a JSON parser reaches a fifth of it.
+//! `filter_path` reduces the entries of a reply so far that most of them are the same bytes. An
+//! entry that equals the one before it is counted by comparing bytes; only a new one is parsed.
+//! That reads two gigabytes of replies a second on one core, five times as fast as a JSON parser.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 
-/// What a bulk request asks to be left in of its reply: all that a verdict needs, and nothing that differs from item to
-/// item. Successful entries stay in, because a position cannot be told otherwise.
+/// The `filter_path` of a bulk request: everything that a verdict needs, and nothing that differs
+/// from item to item. Successful entries are included, because otherwise positions would be
+/// unknown.
 pub const FILTER_PATH: &str =
     "took,errors,items.*.status,items.*.error,items.*.result,items.*._index,items.*.failure_store";
 
-/// The same with the ids, for replies whose entries cannot be told apart by their position alone.
+/// As [`FILTER_PATH`], with ids: for replies whose entries cannot be matched by position.
 pub const FILTER_PATH_IDS: &str =
     "took,errors,items.*._id,items.*.status,items.*.error,items.*.result,items.*._index,items.*.failure_store";
 
-/// The `filter_path` that leaves only the verdict on the request as a whole.
+/// The `filter_path` of a summary: the verdict on the whole request.
 pub const FILTER_PATH_SUMMARY: &str = "took,errors";
 
 /// A bulk reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BulkReply {
-    /// Milliseconds that the server took, by its own clock.
+    /// The time that the server reports, milliseconds.
     pub took_ms: Option<u64>,
-    /// Whether any item failed, as the server says.
+    /// Whether the server reports a failed item.
     pub errors: bool,
-    /// The entries in the order of the request's items, equal neighbours counted.
+    /// The entries in the order of the request's items. Equal neighbours form one run.
     pub runs: Vec<ItemRun>,
-    /// The id of each entry, where ids were asked for; empty otherwise.
+    /// The id of each entry, if ids were requested; otherwise empty.
     pub ids: Vec<Option<Box<str>>>,
 }
 
-/// Neighbouring entries of a reply that say the same.
+/// Adjacent equal entries of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemRun {
-    /// How many.
+    /// The number of entries.
     pub count: u32,
-    /// What each of them says.
+    /// The content of each entry.
     pub item: ItemReply,
 }
 
-/// The key of a reply's entry.
+/// The key of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemAction {
     /// `index`
     Index,
     /// `create`
     Create,
-    /// `update`, upserts among them
+    /// `update`, including upserts
     Update,
     /// `delete`
     Delete,
@@ -58,21 +59,23 @@ pub enum ItemAction {
 /// One entry of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemReply {
-    /// What was done.
+    /// The action.
     pub action: ItemAction,
     /// The item's own HTTP status.
     pub status: u16,
-    /// The index that took it: not the one that was named where an alias, a data stream or a pipeline's reroute decided.
+    /// The index that holds the document. An alias, a data stream or a pipeline's reroute may
+    /// choose another index than the one in the request.
     pub index: Option<String>,
     /// `created`, `updated`, `deleted`, `noop` or `not_found`.
     pub result: Option<ItemResult>,
-    /// Why it failed.
+    /// The error, if the item failed.
     pub error: Option<ItemError>,
-    /// `failure_store: used`: Elasticsearch put the document into the data stream's failure store.
+    /// `failure_store: used`: Elasticsearch stored the document in the failure store of the data
+    /// stream.
     pub failure_store_used: bool,
 }
 
-/// What a successful item did.
+/// The result of a successful item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ItemResult {
@@ -80,13 +83,13 @@ pub enum ItemResult {
     Created,
     /// The document replaced or changed another.
     Updated,
-    /// The document is gone.
+    /// The document was deleted.
     Deleted,
-    /// Nothing was done: an update without change, or a document that a pipeline dropped.
+    /// Nothing changed: an update without a change, or a document that a pipeline dropped.
     Noop,
     /// There was nothing to delete.
     NotFound,
-    /// A word this version does not know.
+    /// A result that this version does not know.
     #[serde(other)]
     Other,
 }
@@ -94,15 +97,16 @@ pub enum ItemResult {
 /// The error of an item or of a whole request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ItemError {
-    /// The server's name for it, as in `mapper_parsing_exception`.
+    /// The server's error type, such as `mapper_parsing_exception`.
     pub kind: String,
-    /// The server's words, causes included.
+    /// The server's message, including causes.
     pub reason: String,
-    /// `durability: PERMANENT` of a circuit breaker: a smaller request may fit, or none until others give memory back.
+    /// `durability: PERMANENT` of a circuit breaker: a smaller request may fit, or none until other
+    /// memory is released.
     pub permanent: bool,
 }
 
-/// A server's words are kept up to so many bytes: they stand in every dead letter.
+/// Bytes of a server's message that are kept. Every dead letter contains the message.
 const REASON_BYTES_MAX: usize = 4096;
 
 /// Why a reply cannot be used. The request may have been applied.
@@ -111,18 +115,18 @@ const REASON_BYTES_MAX: usize = 4096;
 pub struct ReplyError(String);
 
 impl BulkReply {
-    /// Reads a reply.
+    /// Parses a reply.
     ///
     /// # Errors
-    /// The text is no reply to a bulk request.
+    /// The text is not a reply to a bulk request.
     pub fn parse(text: &[u8]) -> Result<Self, ReplyError> {
         Self::read(text, None)
     }
 
-    /// Reads a reply with the id of each entry.
+    /// Parses a reply with the id of each entry.
     ///
     /// # Errors
-    /// The text is no reply to a bulk request.
+    /// The text is not a reply to a bulk request.
     pub fn parse_with_ids(text: &[u8]) -> Result<Self, ReplyError> {
         Self::read(text, Some(Vec::new()))
     }
@@ -153,16 +157,16 @@ impl BulkReply {
         }
         cursor.space();
         if cursor.at != text.len() {
-            return Err(ReplyError(format!("{} bytes follow its end", text.len() - cursor.at)));
+            return Err(ReplyError(format!("{} bytes follow the end", text.len() - cursor.at)));
         }
         if !saw_errors {
-            return Err(ReplyError("it has no `errors`".to_owned()));
+            return Err(ReplyError("`errors` is missing".to_owned()));
         }
         reply.ids = cursor.ids.unwrap_or_default();
         Ok(reply)
     }
 
-    /// How many entries the reply has.
+    /// The number of entries.
     pub fn items(&self) -> u64 {
         self.runs.iter().map(|run| u64::from(run.count)).sum()
     }
@@ -171,7 +175,7 @@ impl BulkReply {
 struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
-    /// The ids of the entries so far, where they are wanted.
+    /// The ids so far, if ids are wanted.
     ids: Option<Vec<Option<Box<str>>>>,
 }
 
@@ -195,7 +199,7 @@ impl<'a> Cursor<'a> {
         }
         Err(match self.text.get(self.at) {
             Some(_) => ReplyError(format!("expected `{}` at byte {}", byte as char, self.at)),
-            None => ReplyError(format!("it ends at byte {}", self.at)),
+            None => ReplyError(format!("it ends early, at byte {}", self.at)),
         })
     }
 
@@ -204,16 +208,16 @@ impl<'a> Cursor<'a> {
         let value = match stream.next() {
             Some(Ok(value)) => value,
             Some(Err(e)) => return Err(ReplyError(format!("{e}, counted from byte {}", self.at))),
-            None => return Err(ReplyError(format!("it ends at byte {}", self.at))),
+            None => return Err(ReplyError(format!("it ends early, at byte {}", self.at))),
         };
         self.at += stream.byte_offset();
         Ok(value)
     }
 
-    /// Keeps the id of the entry that begins at byte `start`.
+    /// Stores the id of the entry at byte `start`.
     fn keep_id(&mut self, start: usize) -> Result<(), ReplyError> {
         self.at = start;
-        let (WireId::Index(body) | WireId::Create(body) | WireId::Update(body) | WireId::Delete(body)) =
+        let (RawEntryId::Index(body) | RawEntryId::Create(body) | RawEntryId::Update(body) | RawEntryId::Delete(body)) =
             self.value()?;
         if let Some(ids) = &mut self.ids {
             ids.push(body.id.as_deref().map(Box::from));
@@ -227,7 +231,7 @@ impl<'a> Cursor<'a> {
         if self.take(b']') {
             return Ok(runs);
         }
-        // The bytes of the entry before and the separator that followed it.
+        // The bytes of the previous entry and the separator after it.
         let mut before: &[u8] = b"";
         loop {
             if !before.is_empty()
@@ -245,7 +249,7 @@ impl<'a> Cursor<'a> {
             }
             self.space();
             let start = self.at;
-            let item = ItemReply::from(self.value::<Wire<'_>>()?);
+            let item = ItemReply::from(self.value::<RawEntry<'_>>()?);
             if self.ids.is_some() {
                 self.keep_id(start)?;
             }
@@ -264,21 +268,21 @@ impl<'a> Cursor<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Wire<'a> {
+enum RawEntry<'a> {
     #[serde(borrow)]
-    Index(WireBody<'a>),
+    Index(RawBody<'a>),
     #[serde(borrow)]
-    Create(WireBody<'a>),
+    Create(RawBody<'a>),
     #[serde(borrow)]
-    Update(WireBody<'a>),
+    Update(RawBody<'a>),
     #[serde(borrow)]
-    Delete(WireBody<'a>),
+    Delete(RawBody<'a>),
 }
 
-/// The id of an entry. It is read by itself, so that replies without ids do not pay for it.
+/// The id of an entry. It is parsed separately, so that replies without ids do not pay for it.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum WireId<'a> {
+enum RawEntryId<'a> {
     #[serde(borrow)]
     Index(IdBody<'a>),
     #[serde(borrow)]
@@ -296,7 +300,7 @@ struct IdBody<'a> {
 }
 
 #[derive(Deserialize)]
-struct WireBody<'a> {
+struct RawBody<'a> {
     status: u16,
     #[serde(rename = "_index", borrow, default)]
     index: Option<Cow<'a, str>>,
@@ -308,13 +312,13 @@ struct WireBody<'a> {
     failure_store: Option<Cow<'a, str>>,
 }
 
-impl From<Wire<'_>> for ItemReply {
-    fn from(wire: Wire<'_>) -> Self {
-        let (action, body) = match wire {
-            Wire::Index(body) => (ItemAction::Index, body),
-            Wire::Create(body) => (ItemAction::Create, body),
-            Wire::Update(body) => (ItemAction::Update, body),
-            Wire::Delete(body) => (ItemAction::Delete, body),
+impl From<RawEntry<'_>> for ItemReply {
+    fn from(entry: RawEntry<'_>) -> Self {
+        let (action, body) = match entry {
+            RawEntry::Index(body) => (ItemAction::Index, body),
+            RawEntry::Create(body) => (ItemAction::Create, body),
+            RawEntry::Update(body) => (ItemAction::Update, body),
+            RawEntry::Delete(body) => (ItemAction::Delete, body),
         };
         ItemReply {
             action,
@@ -328,8 +332,8 @@ impl From<Wire<'_>> for ItemReply {
 }
 
 impl ItemError {
-    /// The error in the body of a refused request: the servers' `{"error":{"type":…}}`, `{"error":"…"}`, a gateway's
-    /// `{"message":"…"}`, or any text.
+    /// The error in the body of a refused request: the servers' `{"error":{"type":…}}`,
+    /// `{"error":"…"}`, a gateway's `{"message":"…"}`, or any other text.
     pub fn from_body(body: &[u8]) -> Self {
         let value: Option<serde_json::Value> = serde_json::from_slice(body).ok();
         match value.as_ref().and_then(|v| v.get("error").or_else(|| v.get("message")).or_else(|| v.get("Message"))) {
@@ -364,7 +368,7 @@ impl ItemError {
     }
 }
 
-/// The beginning of a text that is too long, and how much was left out.
+/// Cuts a text that is too long, and appends the number of bytes that were removed.
 fn cut(mut text: String) -> String {
     let left = text.floor_char_boundary(REASON_BYTES_MAX);
     if left < text.len() {
@@ -409,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_stand_beside_the_entries() {
+    fn ids_are_parsed_for_each_entry() {
         let entry = |id: &str| format!(r#"{{"index":{{"_id":{id},"status":200,"result":"noop"}}}}"#);
         let same = r#""auto-generated""#;
         let items = [entry(r#""a""#), entry(same), entry(same), entry(same), entry("null")].join(",");
@@ -447,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reply_is_an_error() {
+    fn invalid_replies_are_errors() {
         let good = br#"{"took":3,"errors":false,"items":[{"index":{"status":201}},{"index":{"status":201}}]}"#;
         assert!(BulkReply::parse(good).is_ok());
         for cut in 0..good.len() {

@@ -1,4 +1,4 @@
-//! What a load did, in numbers that add up.
+//! The result of a load, as numbers that add up.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Settled;
 
-/// Counts of documents, requests and bytes. `docs_read` is always the sum of `docs_indexed`, `docs_noop`,
-/// `docs_not_found`, `docs_already_there`, `docs_conflicting`, `docs_dropped`, `docs_redirected`, `docs_dead_lettered` and
-/// `docs_unknown`.
+/// Counts of documents, requests and bytes. `docs_read` always equals the sum of `docs_indexed`,
+/// `docs_noop`, `docs_not_found`, `docs_already_there`, `docs_conflicting`, `docs_dropped`,
+/// `docs_redirected`, `docs_dead_lettered` and `docs_unknown`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Counts {
-    /// Documents whose end is known, or known to be unknown. Documents that were read ahead and given back when a run stopped
-    /// are in `docs_given_back`, not here.
+    /// Settled documents. Documents that were read ahead and given back when a run stopped are in
+    /// `docs_given_back`, not here.
     pub docs_read: u64,
     /// `docs_created` + `docs_updated` + `docs_deleted`.
     pub docs_indexed: u64,
@@ -23,47 +24,51 @@ pub struct Counts {
     pub docs_updated: u64,
     /// Removed a document.
     pub docs_deleted: u64,
-    /// Updates without change.
+    /// Updates without a change.
     pub docs_noop: u64,
-    /// Deletes of ids that were not there.
+    /// Deletes of ids that did not exist.
     pub docs_not_found: u64,
-    /// 409 after an attempt of ours with unknown outcome, or equal by comparison.
+    /// 409 after an attempt of this run with unknown outcome, or with equal content in the index.
     pub docs_already_there: u64,
-    /// 409 otherwise, where the user asked to go on.
+    /// Other 409s, where the user chose to skip conflicts.
     pub docs_conflicting: u64,
     /// Dropped by an ingest pipeline.
     pub docs_dropped: u64,
-    /// In the failure store.
+    /// In the failure store of a data stream.
     pub docs_redirected: u64,
     /// In the dead-letter file.
     pub docs_dead_lettered: u64,
-    /// Sent, and no answer ever came.
+    /// Sent, and no answer came.
     pub docs_unknown: u64,
-    /// Read ahead, but not in the index when the run stopped early; reading on from the watermark finds them again.
+    /// Read ahead, but not in the index when the run stopped early. A resumed run reads them again.
     pub docs_given_back: u64,
-    /// How many copies too many the index may hold: each document without an id counts once for each time that it was sent
-    /// again after an attempt with unknown outcome.
+    /// The number of surplus copies that the index may hold. Each document without an id counts
+    /// once for each retry after an attempt with unknown outcome.
     pub possible_duplicates: u64,
-    /// Documents that count as already there because an attempt of ours with unknown outcome may have created them.
+    /// Documents counted as already there, because an attempt of this run with unknown outcome may
+    /// have created them.
     pub uncertain_creates: u64,
-    /// Documents that count as updated although an attempt of ours with unknown outcome may have created them.
+    /// Documents counted as updated, although an attempt of this run with unknown outcome may have
+    /// created them.
     pub uncertain_updates: u64,
-    /// Documents that count as not found although an attempt of ours with unknown outcome may have deleted them.
+    /// Documents counted as not found, although an attempt of this run with unknown outcome may
+    /// have deleted them.
     pub uncertain_deletes: u64,
     /// Bytes read from the sources, before decompression.
     pub bytes_read: u64,
-    /// Bytes of request bodies, repetitions included.
+    /// Bytes of request bodies as sent, retries included.
     pub bytes_sent: u64,
-    /// Requests, repetitions included.
+    /// Requests, retries included.
     pub requests: u64,
     /// Items that were sent again.
     pub retried_items: u64,
-    /// Items that were refused because of load.
+    /// Items refused because of load.
     pub rejected_items: u64,
 }
 
-/// What was done in one index.
+/// Counts of one index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct IndexCounts {
     /// New documents.
     pub created: u64,
@@ -71,45 +76,54 @@ pub struct IndexCounts {
     pub updated: u64,
     /// Removed documents.
     pub deleted: u64,
-    /// Documents that may have been created twice or be counted as updated although new: the count may be higher by so many.
+    /// Documents that may exist twice, or that count as updated although they are new. The number
+    /// of documents in the index may be higher by this count.
     pub uncertain: u64,
 }
 
 /// Errors of the same kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ErrorCount {
-    /// The item's status; 0 for records that were never sent.
+    /// The item's status; 0 for records that were not sent.
     pub status: u16,
-    /// The server's name for the error, or ours.
+    /// The error type of the server, or of `inrush` for records that were not sent.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The reason of the first one.
+    /// The reason of the first error.
     pub reason: String,
-    /// How many.
+    /// The number of errors.
     pub count: u64,
 }
 
-/// The numbers of a run, kept while it goes on.
+impl ErrorCount {
+    /// `count` errors of one kind. `reason`: the reason of the first one.
+    pub fn new(status: u16, kind: impl Into<String>, reason: impl Into<String>, count: u64) -> Self {
+        ErrorCount { status, kind: kind.into(), reason: reason.into(), count }
+    }
+}
+
+/// The numbers of a run, kept while it runs.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// The sums.
     pub counts: Counts,
-    /// By index that took documents.
+    /// Counts by index.
     pub indices: BTreeMap<String, IndexCounts>,
     errors: BTreeMap<(u16, String, String), ErrorCount>,
 }
 
-/// How many kinds of errors are told apart; further ones are counted as `other`.
+/// Kinds of errors that are counted separately. Further ones count as `other`.
 const ERROR_KINDS_MAX: usize = 200;
 
 impl Tally {
-    /// A tally that goes on from these numbers.
-    pub(crate) fn go_on(counts: Counts, indices: BTreeMap<String, IndexCounts>, errors: Vec<ErrorCount>) -> Self {
+    /// A tally that continues from these numbers.
+    pub(crate) fn resume(counts: Counts, indices: BTreeMap<String, IndexCounts>, errors: Vec<ErrorCount>) -> Self {
         let errors = errors.into_iter().map(|e| (error_key(e.status, &e.kind, &e.reason), e)).collect();
         Tally { counts, indices, errors }
     }
 
-    /// Counts `count` documents that ended in `settled`, in `index` if the reply named one.
+    /// Counts `count` documents that ended as `settled`, in `index` if the reply named one.
     pub fn settle(&mut self, settled: Settled, count: u64, index: Option<&str>, uncertain: bool) {
         let c = &mut self.counts;
         c.docs_read += count;
@@ -159,22 +173,14 @@ impl Tally {
         if let Some(entry) = self.errors.get_mut(&key) {
             entry.count += 1;
         } else if self.errors.len() < ERROR_KINDS_MAX {
-            self.errors.insert(key, ErrorCount { status, kind: kind.to_owned(), reason: reason.to_owned(), count: 1 });
+            self.errors.insert(key, ErrorCount::new(status, kind, reason, 1));
         } else {
             let other = error_key(0, "other", "many kinds");
-            self.errors
-                .entry(other)
-                .or_insert_with(|| ErrorCount {
-                    status: 0,
-                    kind: "other".to_owned(),
-                    reason: "many kinds".to_owned(),
-                    count: 0,
-                })
-                .count += 1;
+            self.errors.entry(other).or_insert_with(|| ErrorCount::new(0, "other", "many kinds", 0)).count += 1;
         }
     }
 
-    /// Takes in what another load of the same job did.
+    /// Adds the result of another load of the same job.
     pub fn absorb(&mut self, counts: &Counts, indices: &BTreeMap<String, IndexCounts>, errors: &[ErrorCount]) {
         self.counts.add(counts);
         for (name, more) in indices {
@@ -191,7 +197,7 @@ impl Tally {
         }
     }
 
-    /// Errors by kind, the most frequent first.
+    /// Errors by kind, most frequent first.
     pub fn errors(&self) -> Vec<ErrorCount> {
         let mut errors: Vec<_> = self.errors.values().cloned().collect();
         errors.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.kind.cmp(&b.kind)));
@@ -199,9 +205,9 @@ impl Tally {
     }
 }
 
-/// What errors of the same kind have in common. Servers put the document's id and a preview of the
-/// value into the reason, and Elasticsearch the place in the document before it; what comes between
-/// is the same for all.
+/// The common part of errors of the same kind. Servers put the document's id and a preview of the
+/// value at the end of the reason, and Elasticsearch the position in the document at the start. The
+/// text between them is the same for all.
 fn error_key(status: u16, kind: &str, reason: &str) -> (u16, String, String) {
     let stem = reason.split(" in document with id").next().unwrap_or(reason);
     let place = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
@@ -213,7 +219,14 @@ fn error_key(status: u16, kind: &str, reason: &str) -> (u16, String, String) {
 }
 
 impl Counts {
-    /// What was counted since `earlier`, which is an earlier state of the same counts.
+    /// Counts that `set` has set; all others are 0.
+    pub fn build(set: impl FnOnce(&mut Counts)) -> Counts {
+        let mut counts = Counts::default();
+        set(&mut counts);
+        counts
+    }
+
+    /// The counts since `earlier`, an earlier state of the same counts.
     pub fn since(&self, earlier: &Counts) -> Counts {
         Counts {
             docs_read: self.docs_read - earlier.docs_read,
@@ -242,7 +255,7 @@ impl Counts {
         }
     }
 
-    /// The counts of two loads of different documents together.
+    /// The sum of the counts of two loads of different documents.
     pub fn plus(&self, other: &Counts) -> Counts {
         let mut sum = self.clone();
         sum.add(other);
@@ -290,7 +303,8 @@ impl Counts {
                 + self.docs_unknown
     }
 
-    /// Documents that are not in although they should be: dead letters, redirected and unknown ones.
+    /// Documents that are not in the index although they should be: dead letters, redirected and
+    /// unknown ones.
     pub fn docs_not_in(&self) -> u64 {
         self.docs_dead_lettered + self.docs_redirected + self.docs_unknown
     }
@@ -301,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_grouped_by_what_they_have_in_common() {
+    fn errors_are_grouped_by_their_common_part() {
         let mut tally = Tally::default();
         for id in ["1", "2"] {
             let reason =

@@ -1,17 +1,17 @@
-//! How long to wait before a batch is sent again, and when to give up.
+//! When a batch is sent again, and when to give up.
 
 use std::time::Duration;
 
 use crate::time::Time;
 
-/// Bounds of what one batch may cost in repetitions.
+/// Limits of the retries of one batch.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// How often in a row a batch is sent again without getting any of its documents in. Default 20.
+    /// Retries in a row that get no document indexed. Default 20.
     pub retries: u32,
-    /// How long a batch is sent again, counted from its first attempt. Default 10 min.
+    /// Time from the first attempt of a batch in which it is retried. Default 10 min.
     pub retry_for: Duration,
-    /// The wait before the first repetition; it doubles with each further one. Default 100 ms.
+    /// The wait before the first retry; each further wait is twice as long. Default 100 ms.
     pub first_wait: Duration,
     /// The longest wait. Default 30 s.
     pub longest_wait: Duration,
@@ -29,13 +29,15 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Whether a batch that was first sent at `first_sent` and failed `failures` times may be sent again at `now`.
+    /// Whether a batch that was first sent at `first_sent` and failed `failures` times may be
+    /// retried at `now`.
     pub fn allows(&self, failures: u32, first_sent: Time, now: Time) -> bool {
         failures <= self.retries && now.since(first_sent) < self.retry_for
     }
 
-    /// The wait after the `failures`th failure (from 1): exponential, with the upper half drawn by `jitter`, so that clients
-    /// that failed together do not come back together ("equal jitter" of the AWS architecture blog).
+    /// The wait after failure number `failures` (from 1): exponential, with the upper half drawn by
+    /// `jitter` ("equal jitter" of the AWS architecture blog). Clients that failed together do not
+    /// retry together.
     pub fn wait(&self, failures: u32, jitter: &mut Jitter) -> Duration {
         let doublings = failures.saturating_sub(1).min(20);
         let full = self.first_wait.saturating_mul(1 << doublings).min(self.longest_wait);
@@ -43,17 +45,17 @@ impl RetryPolicy {
     }
 }
 
-/// Numbers that look random and follow from a seed (SplitMix64, Steele et al. 2014).
+/// Pseudo-random numbers from a seed (SplitMix64, Steele et al. 2014).
 #[derive(Clone, Copy, Debug)]
 pub struct Jitter(u64);
 
 impl Jitter {
-    /// The sequence that belongs to `seed`.
+    /// The sequence of `seed`.
     pub const fn new(seed: u64) -> Self {
         Jitter(seed)
     }
 
-    /// The next number, from 0 to below 1.
+    /// The next number, at least 0 and below 1.
     pub fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -1,7 +1,9 @@
-//! Which shard a document goes to, as both servers decide it (`OperationRouting.generateShardId`): `murmur3_x86_32` of the routing value, or of the id where
-//! there is none, in UTF-16LE with seed 0; floor-modulo the number of routing shards; divided by how many of them a shard stands for.
+//! The shard of a document, computed as both servers compute it
+//! (`OperationRouting.generateShardId`): `murmur3_x86_32` (UTF-16LE, seed 0) of the routing value,
+//! or of the id where there is none; modulo the number of routing shards; divided by the routing
+//! shards of one shard.
 
-/// How an index spreads its documents.
+/// How an index distributes its documents over shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Routing {
     shards: u32,
@@ -9,12 +11,15 @@ pub struct Routing {
     partition_size: u32,
 }
 
-/// Indices have at most this many shards (`IndexMetadata.MAX_NUMBER_OF_SHARDS`).
+/// The largest number of shards of an index (`IndexMetadata.MAX_NUMBER_OF_SHARDS`).
 const SHARDS_MAX: u32 = 1024;
 
 impl Routing {
-    /// `shards`: `index.number_of_shards`. `routing_shards`: `index.number_of_routing_shards`, by default what the servers make of it since version 7.
-    /// `partition_size`: `index.routing_partition_size`. `None` for numbers that no index can have.
+    /// The routing of an index; `None` for numbers that no index can have.
+    ///
+    /// `shards` is `index.number_of_shards`. `routing_shards` is `index.number_of_routing_shards`;
+    /// its default is the one of servers since version 7. `partition_size` is
+    /// `index.routing_partition_size`.
     pub fn new(shards: u32, routing_shards: Option<u32>, partition_size: u32) -> Option<Self> {
         if !(1..=SHARDS_MAX).contains(&shards) {
             return None;
@@ -24,22 +29,23 @@ impl Routing {
         possible.then_some(Routing { shards, routing_shards, partition_size })
     }
 
-    /// How many shards there are.
+    /// The number of shards.
     pub fn shards(&self) -> u32 {
         self.shards
     }
 
-    /// The slots that documents are spread over, of which each shard has the same number: `index.number_of_routing_shards`.
+    /// The number of slots that documents are hashed into (`index.number_of_routing_shards`). Each
+    /// shard has the same number of slots.
     pub fn routing_shards(&self) -> u32 {
         self.routing_shards
     }
 
-    /// Whether a routing value stands for several shards, of which the id chooses one.
+    /// Whether a routing value stands for several shards, of which the id selects one.
     pub fn is_partitioned(&self) -> bool {
         self.partition_size > 1
     }
 
-    /// The shard of a document with this id, and this routing value if it has one.
+    /// The shard of a document with this id and routing value.
     pub fn shard(&self, id: &str, routing: Option<&str>) -> u32 {
         let offset = match self.partition_size {
             1 => 0,
@@ -51,11 +57,11 @@ impl Routing {
         slot / (self.routing_shards / self.shards)
     }
 
-    /// For each shard a routing value that leads to it, as short as there are.
+    /// For each shard, the smallest whole number that, as a routing value, leads to it.
     pub fn values(&self) -> Vec<String> {
         let mut values = vec![None; self.shards as usize];
         let mut missing = values.len();
-        // Every shard is hit by one of so many numbers, all but certainly after shards x ln(shards) of them.
+        // About shards x ln(shards) numbers reach every shard.
         for number in 0..u32::MAX {
             let value = number.to_string();
             let place = &mut values[self.shard("", Some(&value)) as usize];
@@ -71,7 +77,8 @@ impl Routing {
     }
 }
 
-/// `IndexMetadata.calculateNumRoutingShards`: so many that the index can be split to 1024 shards, at least once.
+/// `IndexMetadata.calculateNumRoutingShards`: the largest multiple that allows splits up to 1024
+/// shards, and at least one split.
 fn default_routing_shards(shards: u32) -> u32 {
     let log2 = u32::BITS - (shards - 1).leading_zeros();
     shards << 10_u32.saturating_sub(log2).max(1)
@@ -121,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn routing_shards_are_the_servers_default_unless_told() {
+    fn routing_shards_default_to_the_servers_number() {
         for (shards, routing_shards) in
             [(1, 1024), (2, 1024), (3, 768), (5, 640), (12, 768), (1000, 2000), (1024, 2048)]
         {
@@ -135,8 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn partitions_spread_one_routing_value_over_so_many_shards() {
-        // The offset is added before the routing shards are put together, so that it shows only where there are few of them.
+    fn partitions_spread_one_routing_value_over_several_shards() {
+        // The offset is added before slots are combined to shards, so it only shows where there are
+        // few slots.
         let routing = Routing::new(12, Some(12), 4).unwrap();
         let shards: std::collections::BTreeSet<u32> =
             (0..1000).map(|n| routing.shard(&n.to_string(), Some("r"))).collect();

@@ -1,12 +1,12 @@
-//! Time as the core sees it: a duration since the run began, handed in by whoever has a clock.
+//! Time in the core: a duration since the start of the run. The caller has the clock.
 
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A moment of the run, measured from its start. The engine takes it from a monotonic clock, the simulator
-/// makes it up.
+/// A moment of the run, measured from its start. The engine takes it from a monotonic clock, the
+/// simulator from virtual time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Time(Duration);
 
@@ -14,12 +14,12 @@ impl Time {
     /// The start of the run.
     pub const START: Time = Time(Duration::ZERO);
 
-    /// The moment that lies `elapsed` after the start of the run.
+    /// The moment `elapsed` after the start of the run.
     pub const fn from_start(elapsed: Duration) -> Self {
         Time(elapsed)
     }
 
-    /// How long after the start of the run this moment lies.
+    /// The time from the start of the run to this moment.
     pub const fn since_start(self) -> Duration {
         self.0
     }

@@ -1,5 +1,5 @@
-//! A record of a run as the tuner saw it: one JSON object a line, the first says within what it decided. Reading and writing of lines;
-//! files are somebody else's.
+//! The trace of a run: what the tuner saw and decided, as one JSON object a line. This module
+//! formats and parses lines; the engine reads and writes the file.
 //!
 //! ```text
 //! {"trace":2,"version":"0.1.0","controller":"auto","bounds":{…},"plan":{…}}
@@ -14,66 +14,69 @@ use thiserror::Error;
 use crate::time::Time;
 use crate::tune::{Bounds, Decision, Plan, Sample};
 
-/// The format that is written, and the newest that is read.
+/// The format version that is written, and the newest that is read.
 pub const FORMAT: u32 = 2;
 
 /// The first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// The format: [`FORMAT`].
+    /// The format version: [`FORMAT`].
     pub trace: u32,
-    /// The version of the program that wrote it.
+    /// The version of the program that wrote the trace.
     pub version: String,
-    /// Who decided.
+    /// The name of the tuner.
     pub controller: String,
-    /// Within what.
+    /// The bounds of the tuner.
     pub bounds: Bounds,
     /// The plan at the start.
     pub plan: Plan,
 }
 
-/// A further line.
+/// A line after the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
     /// An attempt ended.
     Sample {
-        /// When the tuner was told.
+        /// When the tuner received the sample.
         now: Time,
-        /// What it was told.
+        /// The sample.
         #[serde(flatten)]
         sample: Sample,
-        /// Whether it was told at all: not while forms are compared, and not what no work of the cluster lies behind.
+        /// Whether the tuner received the sample. It does not receive samples while body formats
+        /// are compared, nor samples without work of the cluster.
         #[serde(default = "yes", skip_serializing_if = "is_true")]
         heard: bool,
     },
-    /// What the tuner would measure across this moment says nothing: nothing was sent for a while, or it was told of nothing.
+    /// A gap: nothing was sent for a while, or the tuner received no samples. Measurements across
+    /// this moment are void.
     Break {
-        /// When.
+        /// When the gap ended.
         now: Time,
     },
     /// The plan changed.
     Decision(Decision),
 }
 
-/// A line that is not what it should be.
+/// A line that does not fit the format.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum TraceError {
-    /// The first line is missing or no header.
-    #[error("the first line is no header of a trace")]
+    /// The first line is missing or not a header.
+    #[error("the first line is not a trace header")]
     NoHeader(#[source] serde_json::Error),
-    /// Written by a newer program.
-    #[error("the trace has format {found}, and this program reads up to {FORMAT}")]
+    /// The trace was written by a newer program.
+    #[error("the trace has format {found}, but this program reads formats up to {FORMAT}")]
     Newer {
-        /// Its format.
+        /// The format version of the trace.
         found: u32,
     },
-    /// A line that is none of [`Entry`].
-    #[error("line {line} is neither a sample nor a decision nor a break")]
+    /// The line is not an [`Entry`].
+    #[error("line {line} is not a sample, decision or break")]
     NoEntry {
-        /// Its number, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What the parser says.
+        /// The error of the JSON parser.
         #[source]
         source: serde_json::Error,
     },
@@ -91,15 +94,12 @@ impl Header {
         }
     }
 
-    /// Its line, with the line end.
+    /// The header as a line, with the line end.
     pub fn to_line(&self) -> String {
         line(self)
     }
 
-    /// Reads the first line.
-    ///
-    /// # Errors
-    /// [`TraceError::NoHeader`], [`TraceError::Newer`].
+    /// Parses the first line.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let header: Header = serde_json::from_str(text).map_err(TraceError::NoHeader)?;
         if header.trace > FORMAT {
@@ -110,15 +110,12 @@ impl Header {
 }
 
 impl Entry {
-    /// Its line, with the line end.
+    /// The entry as a line, with the line end.
     pub fn to_line(&self) -> String {
         line(self)
     }
 
-    /// Reads a line; `number` is its own, from 1.
-    ///
-    /// # Errors
-    /// [`TraceError::NoEntry`].
+    /// Parses a line; `number` is the line number, from 1.
     pub fn parse(text: &str, number: usize) -> Result<Self, TraceError> {
         serde_json::from_str(text).map_err(|source| TraceError::NoEntry { line: number, source })
     }
@@ -134,7 +131,7 @@ fn is_true(value: &bool) -> bool {
 }
 
 fn line(value: &impl Serialize) -> String {
-    // Numbers, strings and nothing that could fail to become JSON.
+    // Numbers and strings always become JSON.
     let mut line = serde_json::to_string(value).unwrap_or_default();
     line.push('\n');
     line
@@ -183,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn lines_survive_a_round_trip() {
         let bounds = Bounds { batch_bytes: (1, 2), batch_docs: 3, in_flight: (4, 5), memory: 6 };
         let header = Header::new("auto", bounds, PLAN);
         assert_eq!(Header::parse(&header.to_line()).unwrap(), header);
@@ -196,16 +193,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_said() {
+    fn unreadable_lines_are_errors() {
         let newer = Header {
             trace: FORMAT + 1,
             ..Header::new("auto", Bounds { batch_bytes: (1, 2), batch_docs: 3, in_flight: (4, 5), memory: 6 }, PLAN)
         };
         assert!(matches!(Header::parse(&newer.to_line()), Err(TraceError::Newer { found }) if found == FORMAT + 1));
         assert!(matches!(Header::parse("{}"), Err(TraceError::NoHeader(_))));
-        assert_eq!(
-            Entry::parse("{\"sampl", 7).unwrap_err().to_string(),
-            "line 7 is neither a sample nor a decision nor a break"
-        );
+        assert_eq!(Entry::parse("{\"sampl", 7).unwrap_err().to_string(), "line 7 is not a sample, decision or break");
     }
 }

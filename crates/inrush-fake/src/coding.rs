@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 
 use bytes::Bytes;
+use inrush_smile::{SEPARATOR, SmileDecoder};
 
 use crate::error::ServerError;
 
@@ -33,48 +34,25 @@ pub(crate) fn gzip(body: &[u8]) -> Bytes {
     encoder.finish().unwrap_or_default().into()
 }
 
-#[cfg(feature = "smile")]
-pub(crate) use self::smile::{json_of_smile, json_of_smile_value};
-
-#[cfg(feature = "smile")]
-mod smile {
-    use bytes::Bytes;
-    use inrush_core::encode::smile::{SEPARATOR, SmileDecoder};
-
-    use crate::error::ServerError;
-
-    /// Turns a body of SMILE documents into JSON, one document a line.
-    pub(crate) fn json_of_smile(smile: &[u8]) -> Result<Bytes, ServerError> {
-        if smile.last().is_some_and(|last| *last != SEPARATOR) {
-            return Err(ServerError::illegal_argument("The bulk request must be terminated by a newline [\\xff]"));
-        }
-        let (mut decoder, mut json, mut at) = (SmileDecoder::default(), Vec::new(), 0);
-        while at < smile.len() {
-            at += decoder
-                .decode(&smile[at..], &mut json)
-                .map_err(|error| ServerError::new(400, "parse_exception", error.to_string()))?;
-            json.push(b'\n');
-        }
-        Ok(json.into())
+/// Turns a body of SMILE documents into JSON, one document a line.
+pub(crate) fn json_of_smile(smile: &[u8]) -> Result<Bytes, ServerError> {
+    if smile.last().is_some_and(|last| *last != SEPARATOR) {
+        return Err(ServerError::illegal_argument("The bulk request must be terminated by a newline [\\xff]"));
     }
-
-    /// Turns the first SMILE value into JSON; as far as it can be read.
-    pub(crate) fn json_of_smile_value(smile: &[u8]) -> Vec<u8> {
-        let mut json = Vec::new();
-        // An unreadable value leaves JSON that is cut off, which says nothing either.
-        let _ = SmileDecoder::default().decode(smile, &mut json);
-        json
+    let (mut decoder, mut json, mut at) = (SmileDecoder::default(), Vec::new(), 0);
+    while at < smile.len() {
+        at += decoder
+            .decode(&smile[at..], &mut json)
+            .map_err(|error| ServerError::new(400, "parse_exception", error.to_string()))?;
+        json.push(b'\n');
     }
+    Ok(json.into())
 }
 
-/// Without the feature `smile` the fake answers 406 to SMILE before it would decode a body.
-#[cfg(not(feature = "smile"))]
-pub(crate) fn json_of_smile(_smile: &[u8]) -> Result<Bytes, ServerError> {
-    Err(ServerError::new(406, "media_type_header_exception", "this fake was built without SMILE"))
-}
-
-/// Without the feature `smile` a SMILE value says nothing.
-#[cfg(not(feature = "smile"))]
-pub(crate) fn json_of_smile_value(_smile: &[u8]) -> Vec<u8> {
-    Vec::new()
+/// Turns the first SMILE value into JSON; an unreadable value becomes incomplete JSON.
+pub(crate) fn json_of_smile_value(smile: &[u8]) -> Vec<u8> {
+    let mut json = Vec::new();
+    // The caller ignores incomplete JSON as it ignores a line that is not JSON.
+    let _ = SmileDecoder::default().decode(smile, &mut json);
+    json
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use inrush::transport::gzip::{Gzip, GzipLevel};
-use inrush_core::encode::smile::{ActionLine, Decimals, SEPARATOR, SmileEncoder, SmileOptions};
+use inrush_smile::{Decimals, SEPARATOR, SmileEncoder, SmileOptions};
 
 const BODY: usize = 1 << 20;
 
@@ -55,10 +55,12 @@ fn json_bodies(json: &[u8]) -> Vec<Bytes> {
 }
 
 fn smile_bodies(json: &[u8]) -> Result<Vec<Bytes>, Box<dyn std::error::Error>> {
-    let mut encoder = SmileEncoder::new(SmileOptions { shared_values: false, decimals: Decimals::ByValue });
+    let mut encoder = SmileEncoder::new(SmileOptions::default().with_decimals(Decimals::ByValue));
+    let mut action_line = Vec::new();
+    encoder.encode(br#"{"index":{}}"#, &mut action_line)?;
     let mut bodies = Bodies::default();
     for line in lines(json) {
-        ActionLine::default().write(&mut bodies.last);
+        bodies.last.extend_from_slice(&action_line);
         bodies.last.push(SEPARATOR);
         encoder.encode(line, &mut bodies.last)?;
         bodies.last.push(SEPARATOR);

@@ -12,10 +12,10 @@ use arrow_array::{Float64Array, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use inrush::source::{Format, FormatOptions, Source, SourceSpec, Warnings, open};
 use inrush::transport::gzip::{Gzip, GzipLevel};
-use inrush_core::encode::smile::{Decimals, SmileOptions};
-use inrush_core::encode::{Encoder, SmileWeaver};
+use inrush_core::encode::{Encoder, SmileItemEncoder};
 use inrush_core::reply::BulkReply;
 use inrush_core::{Action, Operations};
+use inrush_smile::{Decimals, SmileOptions};
 
 type Error = Box<dyn std::error::Error>;
 
@@ -54,7 +54,7 @@ fn take(case: &str, file: &Path) -> Result<u64, Error> {
         version: None,
         drop: Vec::new(),
     };
-    let mut weaver = None;
+    let mut smile_encoder = None;
     match case {
         "reply" => return Ok(black_box(BulkReply::parse(&std::fs::read(file)?)?).items()),
         "gzip" => {
@@ -64,7 +64,7 @@ fn take(case: &str, file: &Path) -> Result<u64, Error> {
         "ndjson" | "csv" | "parquet" => {}
         "ndjson-id" => operations.id = Some("id".parse()?),
         "ndjson-smile" => {
-            weaver = Some(SmileWeaver::new(SmileOptions { shared_values: false, decimals: Decimals::ByValue }));
+            smile_encoder = Some(SmileItemEncoder::new(SmileOptions::default().with_decimals(Decimals::ByValue)));
         }
         _ => return Err(format!("no such case: {case}").into()),
     }
@@ -75,15 +75,19 @@ fn take(case: &str, file: &Path) -> Result<u64, Error> {
     };
     let options = FormatOptions { format: Some(format), ..FormatOptions::default() };
     let mut source = open(&[SourceSpec::new(file)], options, &Warnings::default())?;
-    read(&mut source, &Encoder::new(operations), weaver.as_mut())
+    read(&mut source, &Encoder::new(operations), smile_encoder.as_mut())
 }
 
-fn read(source: &mut impl Source, encoder: &Encoder, mut weaver: Option<&mut SmileWeaver>) -> Result<u64, Error> {
+fn read(
+    source: &mut impl Source,
+    encoder: &Encoder,
+    mut smile_encoder: Option<&mut SmileItemEncoder>,
+) -> Result<u64, Error> {
     let mut docs = 0;
     while let Some(chunk) = source.next_chunk(CHUNK_BYTES)? {
         let mut items = encoder.encode(chunk.into_block());
-        if let Some(weaver) = weaver.as_deref_mut() {
-            weaver.weave(&mut items, Vec::new(), Bytes::from);
+        if let Some(smile_encoder) = smile_encoder.as_deref_mut() {
+            smile_encoder.encode(&mut items, Vec::new(), Bytes::from);
         }
         docs += black_box(items).records.len() as u64;
     }

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-pub use inrush_core::infer::{Advice, Mixed, Note, NoteKind};
-use inrush_core::infer::{Place, Schema};
+pub use inrush_core::mapping::{Advice, Mixed, Note, NoteKind};
+use inrush_core::mapping::{RowPosition, Schema};
 use inrush_core::{DocBlock, SourceId};
-
-use crate::reader::CHUNK_BYTES;
-use crate::source::{Source, SourceError};
+use inrush_sources::CHUNK_BYTES;
+use inrush_sources::{Source, SourceError};
 
 /// What was looked at, and what came of it.
 #[derive(Clone, Debug)]
@@ -67,7 +66,7 @@ impl Looking {
             let row = first_line + u64::from(record.line);
             let refused = match known.next_if(|reject| reject.record as usize == at) {
                 Some(reject) => Some(reject.reason.clone()),
-                None => self.schema.add(block.record(at), Place { source, row }).err().map(|e| e.to_string()),
+                None => self.schema.add(block.record(at), RowPosition { source, row }).err().map(|e| e.to_string()),
             };
             if let Some(why) = refused {
                 self.docs_rejected += 1;
@@ -80,8 +79,9 @@ impl Looking {
 
 #[cfg(test)]
 mod tests {
+    use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
+
     use super::*;
-    use crate::source::{FormatOptions, SourceSpec, Warnings, open};
 
     fn infer_files(files: &[(&str, &str)], docs_max: Option<u64>) -> Inference {
         let folder = tempfile::tempdir().unwrap();

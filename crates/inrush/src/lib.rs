@@ -45,61 +45,28 @@
 struct Readme;
 
 pub mod audit;
-pub mod bake;
 pub mod carry_over;
-mod checkpoint;
-pub mod cluster;
-mod compare;
-mod compress;
-pub mod config;
 pub mod convert;
-mod dead_letter;
 pub mod doctor;
-pub mod dry_run;
-mod error;
-mod finish;
-mod guard;
-mod ids;
 pub mod infer;
-mod loader;
-mod lock_file;
-pub mod node;
-#[cfg_attr(
-    not(any(feature = "sql", feature = "parquet")),
-    expect(dead_code, reason = "tables without types do not ask")
-)]
-mod numbers;
-mod path_json;
-mod primaries;
-mod private;
-mod progress;
-mod reader;
-mod report;
-mod run;
-mod send;
 pub mod shards;
-pub mod source;
-#[cfg(feature = "sql")]
-pub mod sql;
-mod targets;
-mod tolerance;
-mod trace;
-pub mod transport;
-mod verify;
 
-pub use checkpoint::LOADS_INDEX;
-pub use dead_letter::Failure;
-pub use error::LoadError;
-pub use finish::{FinishReport, OldIndex, OldWritesReport, Step, StepReport, SwapReport};
-pub use guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
+pub use inrush_bake as bake;
+pub use inrush_cluster::api as cluster;
+pub use inrush_cluster::transport;
 pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
 pub use inrush_core::{
-    Action, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position, Settled, Settlement, Wire,
+    Action, BodyFormat, DeadLetter, DocMeta, FieldPath, IndexTemplate, PauseKind, PauseTotal, Position, Settled,
+    Settlement,
 };
-pub use loader::{Loader, LoaderBuilder, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
-pub use progress::{Phase, Progress};
-pub use report::{
-    IndexSizes, PlanReport, Report, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, ThisRun,
-    Verified, VerifiedState,
+pub use inrush_load::{
+    Failure, FinishReport, GUARD_INDEX, IndexSizes, LOADS_INDEX, LoadError, Loader, LoaderBuilder, OldIndex,
+    OldWritesReport, Others, PauseHandle, Phase, PlanReport, Progress, PushLoad, RecoverOptions, Recovered,
+    RecoveredState, Report, RunningLoad, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, Step,
+    StepReport, StopHandle, SwapReport, ThisRun, ToleranceReport, Verified, VerifiedState, recover,
 };
-pub use tolerance::ToleranceReport;
+pub use inrush_load::{config, dry_run};
+pub use inrush_node as node;
+pub use inrush_sources as source;
+#[cfg(feature = "sql")]
+pub use inrush_sql as sql;

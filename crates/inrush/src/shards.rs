@@ -1,7 +1,7 @@
 //! How many primary shards an index wants, from how large it will be.
 
-use crate::reader::CHUNK_BYTES;
-use crate::source::{Source, SourceError};
+use inrush_sources::CHUNK_BYTES;
+use inrush_sources::{Source, SourceError};
 
 /// What a shard is to hold, bytes: in the middle of 10 to 30 GB, which both servers' guides recommend.
 const SHARD_BYTES: u64 = 20_000_000_000;

@@ -79,7 +79,7 @@ pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
     let _ = shown.await;
     match ended {
         Ok(report) => {
-            load::print(&report, false, &output, stderr)?;
+            load::print_bake(&report, &output, stderr)?;
             Ok(report.exit_code())
         }
         Err(error) => failed(error, "nothing was loaded, and the target is as it was", stderr),

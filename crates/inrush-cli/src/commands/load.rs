@@ -5,11 +5,13 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use inrush::bake::BakeReport;
 use inrush::cluster::ClusterError;
 use inrush::config::{Limits, LoadConfig};
 use inrush::source::Source;
 use inrush::transport::HttpErrorKind;
 use inrush::{LoadError, Loader, PauseHandle, Report, RunningLoad, StopHandle};
+use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::outputs;
@@ -165,18 +167,18 @@ pub(super) fn ask_for(question: &str) -> Result<()> {
 }
 
 /// Which errors before the first document are the user's to mend on the command line.
-pub(super) fn usage(error: LoadError) -> anyhow::Error {
-    match error {
+pub(super) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
+    match error.into() {
         LoadError::Usage(message) => UsageError::new(message).into(),
         LoadError::Setup(error) => auth::usage(error),
         LoadError::Busy(message) => Busy(message).into(),
-        LoadError::DeadLetters { .. } | LoadError::State(_) => UsageError::new(error.to_string()).into(),
+        error @ (LoadError::DeadLetters { .. } | LoadError::State(_)) => UsageError::new(error.to_string()).into(),
         LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
             let hint =
                 "check that the cluster runs and that --to names its address, with http:// or https:// as it speaks";
             anyhow::Error::new(error).context(Hint(hint.to_owned()))
         }
-        LoadError::Threads { .. } => anyhow::Error::new(error).context(no_threads::hint()),
+        error @ LoadError::Threads { .. } => anyhow::Error::new(error).context(no_threads::hint()),
         LoadError::Cluster(error) => error.into(),
         LoadError::Source(error) => error.into(),
     }
@@ -246,18 +248,33 @@ const QUIT: i32 = 128 + 3;
 
 /// The report on stdout; a reader that has left is no error. What went wrong stands on stderr, too,
 /// where those look who keep no results. `once`: the load is to be made once.
-pub(super) fn print(report: &Report, once: bool, output: &OutputArgs, mut stderr: Stderr) -> Result<()> {
+pub(super) fn print(report: &Report, once: bool, output: &OutputArgs, stderr: Stderr) -> Result<()> {
+    print_as(report, report, || summary::text(report, once), output, stderr)
+}
+
+/// The same of a bake.
+pub(super) fn print_bake(report: &BakeReport, output: &OutputArgs, stderr: Stderr) -> Result<()> {
+    print_as(&report.load, report, || summary::text_of_bake(report), output, stderr)
+}
+
+fn print_as(
+    report: &Report,
+    json: &impl Serialize,
+    text: impl FnOnce() -> String,
+    output: &OutputArgs,
+    mut stderr: Stderr,
+) -> Result<()> {
     if let Some(problem) = summary::problem(report) {
         let _ = writeln!(stderr, "error: {problem}");
     }
     let text = if output.json {
-        let mut text = serde_json::to_string(report).context("cannot write the report as JSON")?;
+        let mut text = serde_json::to_string(json).context("cannot write the report as JSON")?;
         text.push('\n');
         text
     } else if output.quiet {
         return Ok(());
     } else {
-        summary::text(report, once)
+        text()
     };
     super::print(&text)
 }

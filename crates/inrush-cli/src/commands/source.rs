@@ -236,7 +236,8 @@ fn parse_query(given: &str) -> Result<Value, UsageError> {
 }
 
 /// What goes wrong before anything is read is told with the flags of the source.
-fn of_source(error: LoadError) -> anyhow::Error {
+fn of_source(error: impl Into<LoadError>) -> anyhow::Error {
+    let error = error.into();
     let hint = match &error {
         LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
             "check that the cluster runs, and that SOURCE names its address, with http:// or https:// as it speaks"

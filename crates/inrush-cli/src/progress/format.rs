@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use inrush::{Phase, Progress, Wire};
+use inrush::{BodyFormat, Phase, Progress};
 
 use crate::units;
 
@@ -89,7 +89,8 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
         parts.push(format!("{} retried", units::count(progress.retried_items)));
     }
     let batch = units::bytes(progress.plan_batch_bytes);
-    let wire = if progress.wire == Wire::PLAIN { String::new() } else { format!(" {}", progress.wire) };
+    let wire =
+        if progress.body_format == BodyFormat::PLAIN { String::new() } else { format!(" {}", progress.body_format) };
     parts.push(format!("{} of {} in flight x {batch}{wire}", progress.in_flight, progress.plan_in_flight));
     parts.join("  ")
 }
@@ -177,7 +178,7 @@ mod tests {
             in_flight: 3,
             plan_in_flight: 4,
             plan_batch_bytes: 2 << 20,
-            wire: Wire::PLAIN,
+            body_format: BodyFormat::PLAIN,
             seconds: 2.0,
             phase: Phase::Loading,
         }

@@ -1,12 +1,11 @@
 //! How an index was built beside its cluster, for people.
 
-use inrush::Report;
+use inrush::bake::HandOver;
 
 use super::Rows;
 use crate::units::seconds;
 
-pub(super) fn rows(report: &Report, rows: &mut Rows) {
-    let Some(bake) = &report.bake else { return };
+pub(super) fn rows(bake: &HandOver, rows: &mut Rows) {
     let became = match (bake.handed_over, bake.left.is_empty()) {
         (true, _) => "yes",
         (false, true) => "NO: the target is as it was",
@@ -25,15 +24,14 @@ pub(super) fn rows(report: &Report, rows: &mut Rows) {
 #[cfg(test)]
 mod tests {
     use inrush::Status;
-    use inrush::bake::{BakeReport, BakeStep, BakeStepName};
+    use inrush::bake::{BakeReport, BakeStep, BakeStepName, HandOver};
 
     use super::super::tests::report;
-    use super::super::text;
+    use super::super::text_of_bake;
 
     #[test]
     fn what_is_left_on_the_target_is_told() {
-        let mut report = report(Status::Failed);
-        report.bake = Some(BakeReport {
+        let hand_over = HandOver {
             index: "trips".into(),
             builder: "OpenSearch 3.6.0".into(),
             steps: vec![BakeStep {
@@ -43,13 +41,13 @@ mod tests {
             }],
             handed_over: false,
             left: vec!["the repository r".into()],
-        });
-        let all = text(&report, false);
+        };
+        let mut report = BakeReport { load: report(Status::Failed), hand_over };
+        let all = text_of_bake(&report);
         assert!(all.contains("handed over     NO; trips was built by OpenSearch 3.6.0\n"), "{all}");
         assert!(all.contains("bake            restore 0.5 s: trips with 7 documents\n"), "{all}");
         assert!(all.contains("left            the repository r\n"), "{all}");
-        let bake = report.bake.as_mut().unwrap();
-        bake.left.clear();
-        assert!(text(&report, false).contains("NO: the target is as it was"));
+        report.hand_over.left.clear();
+        assert!(text_of_bake(&report).contains("NO: the target is as it was"));
     }
 }

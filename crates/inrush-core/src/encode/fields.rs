@@ -1,15 +1,15 @@
-//! Values of single fields, taken from a document's text without parsing the rest of it.
+//! Values of single fields, found in a document's text without parsing the rest of it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use inrush_smile::DEPTH_MAX;
 use sonic_rs::{JsonType, JsonValueTrait};
 
-use super::smile::DEPTH_MAX;
 use crate::operation::FieldPath;
 
-/// Fields that are left out of documents, and which of them were met. Clones share it.
+/// Fields that are removed from documents, and which of them occurred. Clones share this state.
 #[derive(Clone, Debug, Default)]
 pub struct Dropped(Arc<[(FieldPath, AtomicBool)]>);
 
@@ -23,43 +23,46 @@ impl Dropped {
         self.0.iter().filter(|(_, met)| !met.load(Ordering::Relaxed)).map(|(path, _)| path).collect()
     }
 
-    /// A warning for each field that none of the documents had.
+    /// A warning for each field that no document had.
     pub fn warnings(&self) -> Vec<String> {
-        let warning = |path| format!("--drop {path}: no document had such a field; check its name");
+        let warning =
+            |path| format!("no document had the field `{path}`, which the option `drop` names; check its name");
         self.never_met().into_iter().map(warning).collect()
     }
 }
 
-/// A field's value as it can stand for an id, a routing value, a version or a part of an index name.
+/// A field's value in a form that can be an id, a routing value, a version or a part of an index
+/// name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Scalar<'a> {
-    /// The value as text: a string's content, a number's digits as they stand in the document, `true` or `false`.
+    /// The text: the content of a string, the digits of a number as they are spelled, `true` or
+    /// `false`.
     pub(super) text: Cow<'a, str>,
 }
 
-/// Why a field gives no value.
+/// Why a field has no such value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoScalar {
     /// The field is absent or null.
     Missing,
     /// The field is an object or an array.
     NotScalar(&'static str),
-    /// The field is in the objects of an array, the one of this name.
+    /// The field is in the objects of the array with this name.
     InArray(String),
-    /// The document is not JSON as far as it had to be read.
+    /// The document is not JSON in the part that had to be read.
     Invalid(String),
 }
 
-/// A document that may be looked into: sonic-rs walks through objects and arrays by calls of
-/// itself, and the stack has an end.
+/// A document whose fields may be looked up. sonic-rs descends into objects and arrays by
+/// recursion, so the depth has to be bounded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shallow<'a>(&'a [u8]);
 
 impl<'a> Shallow<'a> {
-    /// `None`: more than [`DEPTH_MAX`] objects and arrays are within each other.
+    /// Returns `None` if more than [`DEPTH_MAX`] objects and arrays are nested.
     #[inline]
     pub(super) fn new(document: &'a [u8]) -> Option<Self> {
-        // So few bytes, or brackets, cannot be nested too deeply.
+        // So few bytes or brackets cannot be nested too deeply.
         let shallow =
             document.len() <= DEPTH_MAX || opening_brackets(document) <= DEPTH_MAX || depth(document) <= DEPTH_MAX;
         shallow.then_some(Shallow(document))
@@ -67,13 +70,12 @@ impl<'a> Shallow<'a> {
 }
 
 fn opening_brackets(text: &[u8]) -> usize {
-    // `{` and `[` differ in one bit. Counted in bytes, because processors do that with many at
-    // once.
+    // `{` and `[` differ in one bit. Sums of bytes can be vectorized.
     let in_piece = |piece: &[u8]| piece.iter().map(|&byte| u8::from(byte | 0x20 == b'{')).sum::<u8>();
     text.chunks(255).map(|piece| usize::from(in_piece(piece))).sum()
 }
 
-/// How many objects and arrays are within each other at most, those that are not closed included.
+/// The depth of nested objects and arrays. Unclosed ones count.
 fn depth(text: &[u8]) -> usize {
     let (mut depth, mut deepest, mut at) = (0_usize, 0, 0);
     while let Some(&byte) = text.get(at) {
@@ -97,7 +99,8 @@ fn depth(text: &[u8]) -> usize {
     deepest
 }
 
-/// The value at `path`. A key that is the whole path, dots included, wins over the nested reading.
+/// The value at `path`. A key that is the whole path, dots included, takes precedence over the
+/// nested field.
 pub(super) fn scalar<'a>(document: Shallow<'a>, path: &FieldPath) -> Result<Scalar<'a>, NoScalar> {
     let Shallow(document) = document;
     let names = path.names();
@@ -137,7 +140,7 @@ fn find<'a>(document: &'a [u8], path: &[&str]) -> Result<Scalar<'a>, NoScalar> {
     }
     let raw = match value.as_raw_cow() {
         Cow::Borrowed(raw) => raw,
-        // A lazy value that was cut from a slice borrows from it; a copy would only cost time.
+        // A value from a slice borrows from it. A copy would only cost time.
         Cow::Owned(raw) => return text_of(&raw).map(|text| Scalar { text: Cow::Owned(text.into_owned()) }),
     };
     text_of(raw).map(|text| Scalar { text })
@@ -157,7 +160,7 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// A field that is left out: the names of its path that are below the object that is looked at.
+/// A field to remove: the names of its path below the current object.
 #[derive(Clone, Copy)]
 struct Left<'a> {
     names: &'a [String],
@@ -165,8 +168,8 @@ struct Left<'a> {
 }
 
 impl<'a> Left<'a> {
-    /// What of the path is below the member `key`, which may stand for several names: nothing where
-    /// it is the field.
+    /// The rest of the path below the member `key`, which may stand for several names. The rest is
+    /// empty if the member is the field.
     fn below(self, key: &str) -> Option<Self> {
         let mut rest = key;
         for (at, name) in self.names.iter().enumerate() {
@@ -180,8 +183,8 @@ impl<'a> Left<'a> {
     }
 }
 
-/// Writes the object `document` without the fields of `dropped`. What stays is copied as it stands.
-/// As in a mapping, `a.b` is a field of each object in `a` where that is an array.
+/// Writes the object `document` without the fields of `dropped`. The rest is copied as it is. As in
+/// a mapping, `a.b` is a field of each object in `a` if `a` is an array.
 pub(super) fn without(document: Shallow<'_>, dropped: &Dropped, out: &mut Vec<u8>) -> Result<(), String> {
     let left: Vec<Left<'_>> = dropped.0.iter().map(|(path, met)| Left { names: path.names(), met }).collect();
     object_without(document.0, &left, out)
@@ -194,7 +197,7 @@ fn object_without(object: &[u8], left: &[Left<'_>], out: &mut Vec<u8>) -> Result
     for entry in sonic_rs::to_object_iter(object) {
         let (key, value) = entry.map_err(|e| first_line(&e.to_string()))?;
         let raw = value.as_raw_str();
-        // It is a slice of the object.
+        // The value is a slice of the object.
         last = Some(raw.as_ptr() as usize + raw.len() - object.as_ptr() as usize);
         let below: Vec<Left<'_>> = left.iter().filter_map(|left| left.below(&key)).collect();
         let mut is_left_out = false;
@@ -215,11 +218,11 @@ fn object_without(object: &[u8], left: &[Left<'_>], out: &mut Vec<u8>) -> Result
         value_without(raw, &below, out)?;
     }
     out.push(b'}');
-    // The iterator ends with the object, whatever comes after it.
+    // The iterator stops at the end of the object, whatever follows.
     let end = last.unwrap_or_else(|| memchr::memchr(b'{', object).map_or(0, |at| at + 1));
     match object[end..].trim_ascii_start() {
         [b'}', rest @ ..] if rest.trim_ascii().is_empty() => Ok(()),
-        _ => Err(format!("there is something after the object that begins it, at byte {end} or after it")),
+        _ => Err(format!("unexpected text after the object, at byte {end} or later")),
     }
 }
 
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_scalar_says_why() {
+    fn fields_without_a_value_give_a_reason() {
         assert_eq!(get(r#"{"a":1}"#, "id"), Err(NoScalar::Missing));
         assert_eq!(get(r#"{"id":null}"#, "id"), Err(NoScalar::Missing));
         assert_eq!(get(r#"{"a":1}"#, "a.b"), Err(NoScalar::Missing));
@@ -319,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_object_is_not_lost() {
+    fn text_after_the_object_is_an_error() {
         for document in [r#"{"a":1} {"a":2}"#, r#"{"a":1}{"#, "{} // x", r#"{"a":1}}"#, r#"{"x":1} null"#] {
             assert!(left(document, &["x"]).0.unwrap_err().contains("after the object"), "{document}");
         }

@@ -1,29 +1,30 @@
-//! JSON documents woven into an NDJSON bulk body: an action line before each of them.
+//! Documents to bulk items in NDJSON: an action line before each document.
 
 use bytes::Bytes;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::fields::{self, Dropped, NoScalar, Shallow, write_string};
-use super::smile::DEPTH_MAX;
+use super::address::{Address, Refusal, shallow};
+use super::builder::{ItemBlockBuilder, empty};
+use super::fields::{self, Dropped};
 use crate::block::{DocBlock, DocMeta, Reject};
-use crate::items::{ItemBlock, NO_SHARD, RejectedRecord};
-use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, check_index_name};
+use crate::items::{ItemBlock, NO_SHARD};
+use crate::operation::{Action, Operations};
 use crate::routing::Routing;
 
-/// Makes bulk items from documents, as one job wants them. Shared by all threads that encode.
+/// Turns documents into bulk items as one job wants them. All encoding threads share it.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     operations: Operations,
-    /// The action line of every document, where it is always the same.
+    /// The action line, if it is the same for every document.
     fixed_line: Option<Vec<u8>>,
-    /// Finds the shard of each item.
+    /// Computes the shard of each item, if wanted.
     shards: Option<Routing>,
     dropped: Dropped,
 }
 
 impl Encoder {
-    /// An encoder for these operations. The index stands in the request's path if it is a fixed name, in every action line
-    /// otherwise.
+    /// An encoder for these operations. A fixed index name goes into the request path; otherwise
+    /// every action line names the index.
     pub fn new(operations: Operations) -> Self {
         let plain = operations.id.is_none()
             && operations.routing.is_none()
@@ -35,34 +36,38 @@ impl Encoder {
         Encoder { operations, fixed_line, shards: None, dropped }
     }
 
-    /// The fields that are left out, and which of them documents had. Clones of the encoder share
-    /// it.
+    /// The fields that are removed, and which of them occurred. Clones of the encoder share this
+    /// state.
     pub fn dropped(&self) -> Dropped {
         self.dropped.clone()
     }
 
-    /// Notes of each item to which shard its id or routing value leads, in the one index of the job.
+    /// Also computes the shard of each item, from its id or routing value, for the single index of
+    /// the job.
     #[must_use]
     pub fn with_shards(mut self, routing: Routing) -> Self {
         self.shards = Some(routing);
         self
     }
 
-    /// The fields that ids, routing values, versions and names of indices are made of.
+    /// The fields that ids, routing values, versions and index names are made of.
     pub fn fields(&self) -> Vec<String> {
         self.operations.fields()
     }
 
-    /// The items of `block`. Documents that cannot be sent (no id where one is needed, an id that is too long, an
-    /// impossible index name) become rejects of the block, so that they cannot spoil a request.
+    /// The items of `block`. A document that cannot be sent (a missing id, an id that is too long,
+    /// an invalid index name) becomes a reject of the block, so that it cannot spoil a request.
     pub fn encode(&self, block: DocBlock) -> ItemBlock {
         self.encode_into(block, Vec::new(), Bytes::from)
     }
 
-    /// The same, written into a buffer that was used before, and shared in a way that gives it back.
+    /// As [`Encoder::encode`], into a used buffer. `share` turns the buffer into `Bytes` that
+    /// return it.
     pub fn encode_into(&self, block: DocBlock, buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
         match &self.fixed_line {
-            Some(line) if block.meta.is_empty() && self.operations.drop.is_empty() => weave(block, line, buffer, share),
+            Some(line) if block.meta.is_empty() && self.operations.drop.is_empty() => {
+                encode_fixed(block, line, buffer, share)
+            }
             _ => self.encode_each(block, buffer, share),
         }
     }
@@ -72,7 +77,7 @@ impl Encoder {
         let meta = std::mem::take(&mut block.meta);
         let mut from_source = from_source.into_iter().peekable();
         let none = DocMeta::default();
-        let mut out = Weaver::new(&block, 96, buffer);
+        let mut out = ItemBlockBuilder::new(&block, 96, buffer);
         for record in 0..block.records.len() {
             if let Some(reject) = from_source.next_if(|r| r.record as usize == record) {
                 out.reject(&block, reject);
@@ -86,109 +91,32 @@ impl Encoder {
         out.finish(block, share)
     }
 
-    /// Appends one item, or leaves `out` as it was and says why the document cannot be sent.
-    fn item(&self, document: &[u8], meta: &DocMeta, out: &mut Weaver) -> Result<(), (&'static str, String)> {
-        let ops = &self.operations;
-        let action = meta.action.unwrap_or(ops.action);
+    /// Appends one item. On an error `out` is unchanged.
+    fn item(&self, document: &[u8], meta: &DocMeta, out: &mut ItemBlockBuilder) -> Result<(), Refusal> {
+        let action = meta.action.unwrap_or(self.operations.action);
         if document.is_empty() && action != Action::Delete {
             return Err(empty());
         }
-        let fields = meta.fields.as_deref();
-        let id = match (&meta.id, ops.id.as_ref().or_else(|| fields?.id.as_ref())) {
-            (Some(id), _) => Some(id.as_str().into()),
-            (None, Some(path)) => Some(required(shallow(document)?, meta, path, "id")?),
-            (None, None) => None,
-        };
-        if let Some(id) = &id {
-            if id.is_empty() {
-                return Err(("missing_id", "the id is empty; a server would refuse the whole request".to_owned()));
-            }
-            if id.len() > ID_LEN_MAX {
-                return Err((
-                    "id_too_long",
-                    format!(
-                        "the id has {} bytes, and servers take at most {ID_LEN_MAX}; it begins {:?}",
-                        id.len(),
-                        head(id)
-                    ),
-                ));
-            }
-        } else if action.needs_id() {
-            return Err((
-                "missing_id",
-                format!("action `{}` needs an id; name its field with --id", action.bulk_key()),
-            ));
-        }
-        let routing = match (&meta.routing, ops.routing.as_ref().or_else(|| fields?.routing.as_ref())) {
-            (Some(routing), _) => Some(routing.as_str().into()),
-            (None, Some(path)) => Some(required(shallow(document)?, meta, path, "routing")?),
-            (None, None) => None,
-        };
-        let version = match (meta.version, ops.version.as_ref().or_else(|| fields?.version.as_ref())) {
-            (Some(version), _) => Some(version),
-            (None, Some(path)) => Some(version_of(shallow(document)?, meta, path)?),
-            (None, None) => None,
-        };
-        if version.is_some() && matches!(action, Action::Update | Action::Upsert) {
-            return Err((
-                "version_on_update",
-                "servers refuse a bulk update with a version; use action index".to_owned(),
-            ));
-        }
-        let index = match &meta.index {
-            Some(index) => {
-                check_index_name(index).map_err(|e| ("bad_index_name", e))?;
-                Some(index.clone())
-            }
-            None if ops.index.fixed().is_some() => None,
-            None => Some(self.index_of(shallow(document)?, meta)?),
-        };
-
+        let address = Address::of(&self.operations, document, meta, action)?;
         let start = out.body.len();
-        let body = &mut out.body;
-        body.extend_from_slice(b"{\"");
-        body.extend_from_slice(action.bulk_key().as_bytes());
-        body.extend_from_slice(b"\":{");
-        let mut sep: &[u8] = b"";
-        let mut string = |body: &mut Vec<u8>, name: &str, value: &str| {
-            body.extend_from_slice(sep);
-            body.push(b'"');
-            body.extend_from_slice(name.as_bytes());
-            body.extend_from_slice(b"\":");
-            write_string(body, value);
-            sep = b",";
-        };
-        if let Some(index) = &index {
-            string(body, "_index", index);
-        }
-        if let Some(id) = &id {
-            string(body, "_id", id);
-        }
-        if let Some(routing) = &routing {
-            string(body, "routing", routing);
-        }
-        if let Some(version) = version {
-            body.extend_from_slice(sep);
-            body.extend_from_slice(format!("\"version\":{version},\"version_type\":\"external\"").as_bytes());
-        }
-        body.extend_from_slice(b"}}\n");
+        address.write_action_line(action, &mut out.body);
         if action != Action::Delete
-            && let Err(reject) = self.document(document, action, body)
+            && let Err(refusal) = self.document(document, action, &mut out.body)
         {
-            body.truncate(start);
-            return Err(reject);
+            out.body.truncate(start);
+            return Err(refusal);
         }
-        if let Some(shard) = self.shard(id.as_deref(), routing.as_deref()) {
+        if let Some(shard) = self.shard(address.id.as_deref(), address.routing.as_deref()) {
             out.shards.resize(out.ends.len(), NO_SHARD);
             out.shards.push(shard);
         }
-        if let Some(id) = id {
-            let of = index.as_deref().map_or(0, |index| xxh3_64(index.as_bytes()));
+        if let Some(id) = &address.id {
+            let of = address.index.as_deref().map_or(0, |index| xxh3_64(index.as_bytes()));
             out.keys.resize(out.ends.len(), 0);
             out.keys.push(xxh3_64_with_seed(id.as_bytes(), of).max(1));
         }
         out.ends.push(out.body.len() as u32);
-        if let Some(index) = index {
+        if let Some(index) = address.index {
             out.index(index);
         }
         Ok(())
@@ -198,7 +126,8 @@ impl Encoder {
         let of = self.shards.as_ref()?;
         let shard = match (id, routing) {
             (Some(id), routing) => of.shard(id, routing),
-            // Which of the shards of its routing value, the server decides with the id that it makes.
+            // The server selects one of the shards of the routing value with the id that it
+            // generates.
             (None, Some(_)) if of.is_partitioned() => return None,
             (None, Some(routing)) => of.shard("", Some(routing)),
             (None, None) => return None,
@@ -206,11 +135,12 @@ impl Encoder {
         u16::try_from(shard).ok()
     }
 
-    fn document(&self, document: &[u8], action: Action, body: &mut Vec<u8>) -> Result<(), (&'static str, String)> {
+    fn document(&self, document: &[u8], action: Action, body: &mut Vec<u8>) -> Result<(), Refusal> {
         let invalid = |reason| ("invalid_json", reason);
         let wrap = matches!(action, Action::Update | Action::Upsert);
         if wrap {
-            // A broken document inside an update spoils the whole request, not only its item (UpdateRequest is parsed with the body).
+            // A broken document in an update spoils the whole request, not only its item: servers
+            // parse the document with the body (`UpdateRequest`).
             serde_json::from_slice::<serde::de::IgnoredAny>(document)
                 .map_err(|e| invalid(format!("the document is not JSON: {e}")))?;
             body.extend_from_slice(b"{\"doc\":");
@@ -227,78 +157,12 @@ impl Encoder {
         body.push(b'\n');
         Ok(())
     }
-
-    fn index_of(&self, document: Shallow<'_>, meta: &DocMeta) -> Result<String, (&'static str, String)> {
-        let mut name = String::new();
-        for part in self.operations.index.parts() {
-            match part {
-                IndexPart::Text(text) => name.push_str(text),
-                IndexPart::Field(path) => name.push_str(&required(document, meta, path, "part of the index name")?),
-            }
-        }
-        check_index_name(&name).map_err(|e| ("bad_index_name", e))?;
-        Ok(name)
-    }
 }
 
-/// The document, where it may be looked into.
-#[inline]
-fn shallow(document: &[u8]) -> Result<Shallow<'_>, (&'static str, String)> {
-    Shallow::new(document).ok_or_else(too_deep)
-}
-
-#[cold]
-fn too_deep() -> (&'static str, String) {
-    let reason = format!(
-        "the document has more than {DEPTH_MAX} objects and arrays within each other, so that no field of it can be looked up"
-    );
-    ("too_deep", reason)
-}
-
-fn required<'a>(
-    document: Shallow<'a>,
-    meta: &'a DocMeta,
-    path: &FieldPath,
-    what: &str,
-) -> Result<std::borrow::Cow<'a, str>, (&'static str, String)> {
-    if let Some(text) = meta.text_at(path) {
-        return Ok(text.into());
-    }
-    fields::scalar(document, path).map(|s| s.text).map_err(|e| match e {
-        NoScalar::Missing => ("missing_field", format!("field `{path}` (the {what}) is missing or null")),
-        NoScalar::NotScalar(found) => {
-            ("bad_field", format!("field `{path}` (the {what}) is {found}; expected a string, a number or a boolean"))
-        }
-        NoScalar::InArray(array) => (
-            "bad_field",
-            format!(
-                "field `{path}` (the {what}) is in the objects of the array `{array}`; expected one value a document"
-            ),
-        ),
-        NoScalar::Invalid(e) => ("invalid_json", format!("the document is not JSON: {e}")),
-    })
-}
-
-fn version_of(document: Shallow<'_>, meta: &DocMeta, path: &FieldPath) -> Result<u64, (&'static str, String)> {
-    let text = required(document, meta, path, "version")?;
-    text.parse::<u64>().ok().filter(|&v| v <= i64::MAX as u64).ok_or_else(|| {
-        ("bad_version", format!("field `{path}` (the version) is {text:?}; expected a whole number from 0 to 2^63 - 1"))
-    })
-}
-
-/// A bulk body has a line for each document, and an empty one would shift all that follow.
-fn empty() -> (&'static str, String) {
-    ("empty_document", "the document is empty; expected a JSON object".to_owned())
-}
-
-fn head(text: &str) -> &str {
-    &text[..text.floor_char_boundary(64)]
-}
-
-/// The hot path: the same action line before every document, nothing parsed.
-fn weave(mut block: DocBlock, line: &[u8], buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
+/// The hot path: the same action line before every document, and nothing is parsed.
+fn encode_fixed(mut block: DocBlock, line: &[u8], buffer: Vec<u8>, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
     let rejects = std::mem::take(&mut block.rejects);
-    let mut out = Weaver::new(&block, line.len() + 1, buffer);
+    let mut out = ItemBlockBuilder::new(&block, line.len() + 1, buffer);
     let mut next = 0;
     for reject in rejects {
         out.copy(&block, next..reject.record as usize, line);
@@ -307,80 +171,6 @@ fn weave(mut block: DocBlock, line: &[u8], buffer: Vec<u8>, share: impl FnOnce(V
     }
     out.copy(&block, next..block.records.len(), line);
     out.finish(block, share)
-}
-
-struct Weaver {
-    body: Vec<u8>,
-    ends: Vec<u32>,
-    keys: Vec<u64>,
-    shards: Vec<u16>,
-    rejects: Vec<RejectedRecord>,
-    indices: Vec<String>,
-}
-
-impl Weaver {
-    fn new(block: &DocBlock, extra_per_item: usize, mut buffer: Vec<u8>) -> Self {
-        buffer.clear();
-        buffer.reserve(block.data.len() + block.records.len() * extra_per_item);
-        Weaver {
-            body: buffer,
-            ends: Vec::with_capacity(block.records.len()),
-            keys: Vec::new(),
-            shards: Vec::new(),
-            rejects: Vec::new(),
-            indices: Vec::new(),
-        }
-    }
-
-    fn copy(&mut self, block: &DocBlock, records: std::ops::Range<usize>, line: &[u8]) {
-        for at in records {
-            let record = block.records[at];
-            if record.start == record.end {
-                let (kind, reason) = empty();
-                self.reject(block, Reject { record: at as u32, kind, reason });
-                continue;
-            }
-            self.body.extend_from_slice(line);
-            self.body.extend_from_slice(&block.data[record.start as usize..record.end as usize]);
-            self.body.push(b'\n');
-            self.ends.push(self.body.len() as u32);
-        }
-    }
-
-    fn reject(&mut self, block: &DocBlock, reject: Reject) {
-        let record = block.records[reject.record as usize];
-        let text = block.data.slice(record.start as usize..record.end as usize);
-        self.rejects.push(RejectedRecord { record: reject.record, kind: reject.kind, reason: reject.reason, text });
-        self.ends.push(self.body.len() as u32);
-    }
-
-    fn index(&mut self, index: String) {
-        if let Err(at) = self.indices.binary_search(&index) {
-            self.indices.insert(at, index);
-        }
-    }
-
-    fn finish(mut self, block: DocBlock, share: impl FnOnce(Vec<u8>) -> Bytes) -> ItemBlock {
-        if !self.keys.is_empty() {
-            self.keys.resize(self.ends.len(), 0);
-        }
-        if !self.shards.is_empty() {
-            self.shards.resize(self.ends.len(), NO_SHARD);
-        }
-        ItemBlock {
-            origin: block.origin,
-            lines: block.lines,
-            bytes_read: block.bytes_read,
-            body: share(self.body),
-            ends: self.ends,
-            records: block.records,
-            keys: self.keys,
-            shards: self.shards,
-            rejects: self.rejects,
-            indices: self.indices,
-            smile: None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,22 @@
-//! Documents become bulk items.
+//! Documents to bulk items.
 
+mod address;
+mod builder;
 mod fields;
 mod json;
-pub mod smile;
-mod transcode;
+mod smile;
 
 use std::borrow::Cow;
 
 pub use fields::Dropped;
 pub use json::Encoder;
-pub use transcode::SmileWeaver;
+pub use smile::SmileItemEncoder;
 
 use crate::operation::FieldPath;
 
-/// The text of a single value of a document, as it would stand for its id or routing value. `None`: it is absent, no single value, or the document is
-/// not JSON or nested too deeply; [`Encoder`] says which.
+/// The text of a document's field in the form of an id or routing value. `None`: the field is
+/// missing or not a single value, or the document is not JSON or nested too deeply. [`Encoder`]
+/// reports which.
 pub fn text_at<'a>(document: &'a [u8], path: &FieldPath) -> Option<Cow<'a, str>> {
     fields::scalar(fields::Shallow::new(document)?, path).ok().map(|scalar| scalar.text)
 }

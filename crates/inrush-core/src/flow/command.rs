@@ -1,4 +1,4 @@
-//! What a flow tells its driver.
+//! Commands of a flow to its driver.
 
 use std::sync::Arc;
 
@@ -6,149 +6,177 @@ use bytes::Bytes;
 
 use super::Pause;
 use crate::block::{Position, SourceId};
+use crate::body_format::{Body, BodyFormatChange};
 use crate::outcome::Settled;
 use crate::time::Time;
-use crate::tune::{Decision, Sample, WireKnobs};
-use crate::wire::{Body, WireChange};
+use crate::tune::{BodyFormatChoices, Decision, Sample};
 
-/// What to do next.
+/// The next action of the driver.
 #[derive(Debug)]
 pub enum Command {
-    /// Send this to `_bulk`, and answer with [`super::Flow::handle_attempt`].
+    /// Send a request to `_bulk`, and answer with [`super::Flow::handle_attempt`].
     Send(Request),
-    /// An attempt was lost on the way: wait until the cluster no longer works on it, as far as that can be told, then answer with
-    /// [`super::Flow::handle_gone`]. Nothing is piled on a cluster that is still busy with it.
+    /// An attempt was lost. Wait until the cluster no longer works on it, as far as that can be
+    /// known, then answer with [`super::Flow::handle_gone`]. Otherwise retries would pile up on a
+    /// busy cluster.
     AwaitGone {
-        /// The request whose attempt was lost.
+        /// The lost request.
         request: u64,
     },
     /// Read these documents and compare; answer with [`super::Flow::handle_compared`].
     Compare {
-        /// The request they were part of.
+        /// The number to answer with.
         request: u64,
-        /// Their action lines and contents.
+        /// Action lines and contents.
         items: Vec<Item>,
     },
-    /// Flush the index on all copies, look at it afterwards, and answer with [`super::Flow::handle_flushed`].
+    /// Flush the index on all copies, read its primary terms after that, and answer with
+    /// [`super::Flow::handle_flushed`].
     Flush {
         /// The number to answer with.
         request: u64,
-        /// The index itself, no alias.
+        /// The concrete index, not an alias.
         index: String,
     },
-    /// Ask the cluster which of these it takes, and answer with [`super::Flow::handle_probe`].
-    Probe(WireKnobs),
-    /// Write this down.
+    /// Ask the cluster which of these formats it accepts, and answer with
+    /// [`super::Flow::handle_probe`].
+    Probe(BodyFormatChoices),
+    /// Write a dead letter.
     DeadLetter(Box<DeadLetter>),
-    /// Neighbouring documents whose end is known; only with [`super::FlowConfig::settlements`]. Dead letters are told as such.
+    /// The end of adjacent documents; only with [`super::FlowConfig::settlements`]. Dead letters
+    /// have a command of their own.
     Settled(Settlement),
-    /// Tell the user.
+    /// Show the user a note.
     Note(Note),
-    /// Write down what an attempt taught; only with [`super::FlowConfig::samples`].
+    /// Record a sample; only with [`super::FlowConfig::samples`].
     Sample {
-        /// What it taught.
+        /// The sample.
         sample: Sample,
-        /// Whether the tuner was told: not while forms are compared, and not what no work of the cluster lies behind.
+        /// Whether the tuner received the sample. It does not while body formats are compared, and
+        /// not for attempts without work of the cluster.
         heard: bool,
         /// When.
         now: Time,
     },
-    /// Write down that what the tuner would measure across this moment says nothing; only with [`super::FlowConfig::samples`].
+    /// Record a gap: the tuner's measurements across this moment are void. Only with
+    /// [`super::FlowConfig::samples`].
     Break {
         /// When.
         now: Time,
     },
 }
 
-/// One request.
+/// A bulk request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Its number, unique in the run.
+    /// The number of the request, unique in the run.
     pub id: u64,
-    /// The body. Whoever compresses it keeps the result in it.
+    /// The body. The driver stores the compressed form in it.
     pub body: Arc<Body>,
-    /// How many items.
+    /// The number of items.
     pub items: u32,
-    /// The value that sends all items, which have no ids, to one shard.
+    /// The routing value that sends all items, which have no ids, to one shard.
     pub routing: Option<Arc<str>>,
-    /// The shard that all items lead to, where that is known: the node with its primary saves a hop.
+    /// The shard of all items, if known. Sending to the node with its primary saves a hop.
     pub shard: Option<u16>,
-    /// Ask for one entry an item even if the run is content with summaries.
+    /// Request one entry for each item, even if the run uses summaries.
     pub item_replies: bool,
-    /// Ask for the id of each entry, because a position alone does not tell whose entry it is.
+    /// Request the id of each entry, because positions alone do not match entries to items.
     pub item_ids: bool,
 }
 
 /// One bulk item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Its action line, without line end.
+    /// The action line, without line end.
     pub action: Bytes,
     /// The document as it is sent; empty for a delete.
     pub document: Bytes,
 }
 
-/// What the index holds under an item's id.
+/// The content of the index under an item's id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// The same content.
     Equal,
-    /// Other content, or nothing.
+    /// Different content, or no document.
     Different,
-    /// It could not be read.
+    /// The document could not be read.
     Failed(String),
 }
 
-/// Neighbouring documents that ended in the same way.
+/// Adjacent documents with the same end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settlement {
     /// Their source.
     pub source: SourceId,
-    /// The part of the source that is read in order.
+    /// The partition of the source.
     pub partition: u32,
-    /// How many documents of the partition stand before the first one.
+    /// Documents of the partition before the first one.
     pub first_doc: u64,
-    /// How many they are.
+    /// The number of documents.
     pub docs: u32,
-    /// How they ended.
+    /// The end of the documents.
     pub settled: Settled,
 }
 
-/// A document that is not in, and why.
+/// A document that was not indexed, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeadLetter {
-    /// Where it stands in its source.
+    /// The position in the source.
     pub position: Position,
-    /// The item's status; 0 where it was never sent.
+    /// The item's status; 0 if the document was not sent.
     pub status: u16,
-    /// The server's name for the error, or ours.
+    /// The error type of the server, or of `inrush` if the document was not sent.
     pub kind: String,
-    /// The server's words, or ours.
+    /// The message of the server, or of `inrush`.
     pub reason: String,
-    /// The action line; `None` where the record never became an item.
+    /// The action line; `None` if the record never became an item.
     pub action: Option<Bytes>,
-    /// The document, or what was read of it.
+    /// The document, or the part of it that was read.
     pub document: Bytes,
 }
 
-/// Something a person should hear of.
+impl DeadLetter {
+    /// A dead letter of a document that was not sent.
+    pub fn new(position: Position, kind: impl Into<String>, reason: impl Into<String>, document: Bytes) -> Self {
+        let (kind, reason) = (kind.into(), reason.into());
+        DeadLetter { position, status: 0, kind, reason, action: None, document }
+    }
+
+    /// Sets [`DeadLetter::status`].
+    #[must_use]
+    pub fn with_status(self, status: u16) -> Self {
+        DeadLetter { status, ..self }
+    }
+
+    /// Sets [`DeadLetter::action`].
+    #[must_use]
+    pub fn with_action(self, action: impl Into<Option<Bytes>>) -> Self {
+        DeadLetter { action: action.into(), ..self }
+    }
+}
+
+/// A message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// Nothing is sent until this has passed.
+    /// Sending pauses.
     Paused(Pause),
-    /// It has passed.
+    /// Sending resumes.
     Resumed,
-    /// The server's limit on bodies was met; batches stay below so many bytes from now on.
+    /// The server's limit on bodies was met. Batches are at most this many bytes from now on.
     BodyLimit(u64),
-    /// An attempt was lost, and why.
+    /// An attempt was lost, with the reason.
     Lost(String),
-    /// A request was refused or could not be sent and will be sent again, and why.
-    Trouble(String),
-    /// A shard of the index started again, or another copy of it took over: so many documents that were acknowledged and not flushed
-    /// are sent again.
+    /// A request was refused or could not be sent, and will be retried; with the reason.
+    WillRetry(String),
+    /// A shard of the index restarted, or another copy became the primary. This many documents were
+    /// acknowledged but not flushed, and are sent again.
     SentAgain(u64),
-    /// The tuner has changed the plan.
+    /// The tuner changed the plan.
     Plan(Decision),
-    /// Requests go in another form from now on, and why.
-    Wire(WireChange),
+    /// The body format changes.
+    BodyFormat(BodyFormatChange),
 }

@@ -1,7 +1,11 @@
-//! Where an index answers before it syncs its translog (`index.translog.durability: async`), an acknowledged document can still be lost
-//! with a node. So it waits here, its bytes kept and its id held, and is settled by a flush that was sent later and succeeded on all
-//! assigned copies, if the index is still in the life in which the document was sent: the same UUID and primary terms. In another life
-//! everything that waits, and every request of the old one, is sent again as something that may be there.
+//! Durability of documents in an index that acknowledges before it syncs its translog
+//! (`index.translog.durability: async`).
+//!
+//! A node that fails can lose acknowledged documents of such an index. So the flow keeps the bytes
+//! and ids of acknowledged documents. A flush settles them if it was sent later, succeeded on all
+//! assigned copies, and the index has the same UUID and primary terms as when the documents were
+//! sent. If the terms changed, all documents that wait, and those of all requests sent before, are
+//! sent again as possibly indexed.
 
 use std::collections::VecDeque;
 use std::mem::take;
@@ -13,48 +17,51 @@ use crate::batch::{Batch, Segment};
 use crate::outcome::Settled;
 use crate::time::Time;
 
-/// The longest that an acknowledged document waits for a flush to be sent: the servers' own default of
+/// How long an acknowledged document waits for a flush at most. The servers' own default of
 /// `index.translog.sync_interval`.
 const FLUSH_EVERY: Duration = Duration::from_secs(5);
 
-/// This part of the memory may be acknowledged and not flushed before a flush is sent: half of what requests under way leave free, so
-/// that the other half takes what is acknowledged while the flush lasts.
+/// A flush is sent when a quarter of the memory is acknowledged and not flushed. Requests in flight
+/// take half of the memory; the last quarter is for documents that are acknowledged during the
+/// flush.
 const FLUSH_PART: u64 = 4;
 
-/// What tells that no shard of an index has lost anything it acknowledged.
+/// The identity of an index and of its primaries. If it is unchanged, no shard has lost an
+/// acknowledged document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Life {
+pub struct PrimaryTerms {
     /// The index.
     pub index: String,
-    /// Another one after the index was made anew.
+    /// The UUID of the index. It changes when the index is created again.
     pub uuid: String,
-    /// The primary term of each shard. It rises when another copy becomes the primary, and when the primary starts again.
+    /// The primary term of each shard. It increases when another copy becomes the primary, and when
+    /// the primary restarts.
     pub terms: Vec<u64>,
 }
 
-/// What became of a flush.
+/// The result of a flush.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flushed {
-    /// It succeeded on all assigned copies of all shards, and this was read afterwards.
-    Done(Life),
-    /// It did not, or that is not known, and why.
+    /// It succeeded on all assigned copies of all shards. These terms were read after it.
+    Done(PrimaryTerms),
+    /// It failed, or its result is unknown; with the reason.
     Failed(String),
 }
 
 #[derive(Debug)]
 pub(super) struct Durable {
-    life: Life,
-    /// Rises with every change of `life`.
+    terms: PrimaryTerms,
+    /// Increases with every change of the terms.
     pub(super) epoch: u32,
     flush_bytes: u64,
     /// In the order of the acknowledgements.
     acked: VecDeque<Acked>,
     acked_bytes: u64,
-    under_way: Option<UnderWay>,
-    /// No flush is sent before, because the last one failed.
+    in_flight: Option<InFlight>,
+    /// No flush is sent before this time, because the last one failed.
     not_before: Time,
     failing: Option<Failing>,
-    /// What was sent in an earlier life.
+    /// Items that were sent under earlier terms.
     again: VecDeque<Batch>,
 }
 
@@ -67,9 +74,9 @@ struct Acked {
     at: Time,
 }
 
-/// A flush under way, and how many of the oldest acknowledgements it covers.
+/// A flush in flight, and how many of the oldest acknowledgements it covers.
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
+struct InFlight {
     request: u64,
     covers: usize,
 }
@@ -91,7 +98,7 @@ impl Durable {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.acked.is_empty() && self.again.is_empty() && self.under_way.is_none()
+        self.acked.is_empty() && self.again.is_empty() && self.in_flight.is_none()
     }
 
     /// Items without an id that will be sent again.
@@ -119,28 +126,28 @@ impl Durable {
 }
 
 impl Flow {
-    /// From now on documents settle only by a flush. To be called before the first block, with what was read of the index after
-    /// whatever an earlier run sent.
-    pub fn wait_for_flushes(&mut self, life: Life) {
+    /// From now on, documents are settled by flushes only. To be called before the first block,
+    /// with terms that were read after the last request of an earlier run.
+    pub fn wait_for_flushes(&mut self, terms: PrimaryTerms) {
         self.durable = Some(Durable {
-            life,
+            terms,
             epoch: 0,
             flush_bytes: self.config.memory / FLUSH_PART,
             acked: VecDeque::new(),
             acked_bytes: 0,
-            under_way: None,
+            in_flight: None,
             not_before: Time::START,
             failing: None,
             again: VecDeque::new(),
         });
     }
 
-    /// Takes what became of a flush.
+    /// Takes the result of a flush.
     pub fn handle_flushed(&mut self, now: Time, request: u64, flushed: Flushed) {
         let Some(durable) = &mut self.durable else { return };
-        let Some(flush) = durable.under_way.take_if(|flush| flush.request == request) else { return };
+        let Some(flush) = durable.in_flight.take_if(|flush| flush.request == request) else { return };
         match flushed {
-            Flushed::Done(life) if life == durable.life => {
+            Flushed::Done(terms) if terms == durable.terms => {
                 durable.failing = None;
                 let settled: Vec<Acked> = durable.acked.drain(..flush.covers).collect();
                 durable.acked_bytes -= settled.iter().map(|acked| acked.items.bytes()).sum::<u64>();
@@ -149,24 +156,24 @@ impl Flow {
                     self.release(now, &items, Some(settled));
                 }
             }
-            Flushed::Done(life) if life.uuid == durable.life.uuid && life.index == durable.life.index => {
+            Flushed::Done(terms) if terms.uuid == durable.terms.uuid && terms.index == durable.terms.index => {
                 durable.failing = None;
-                self.begin_another_life(life);
+                self.primaries_changed(terms);
             }
-            Flushed::Done(life) => {
+            Flushed::Done(terms) => {
                 let why = format!(
-                    "the index {} was deleted and made anew during the load, and what was in it is gone",
-                    life.index
+                    "the index {} was deleted and created again during the load; its documents are gone",
+                    terms.index
                 );
                 self.handle_stop(now, Stop::Failed(why));
-                // No later flush can say more.
+                // No later flush can prove more.
                 self.give_up_durable(now, true);
             }
             Flushed::Failed(why) => self.flush_failed(now, &why),
         }
     }
 
-    /// An item was acknowledged.
+    /// Records the acknowledgement of items.
     pub(super) fn acknowledge(
         &mut self,
         now: Time,
@@ -180,10 +187,10 @@ impl Flow {
             self.tally.settle(settled, u64::from(items.len()), index, part.uncertain);
             return self.release(now, items, Some(settled));
         };
-        if let Some(other) = index.filter(|index| *index != durable.life.index) {
+        if let Some(other) = index.filter(|index| *index != durable.terms.index) {
             let why = format!(
-                "documents went to {other}, by a pipeline or because an alias was moved, and --durability async flushes {} only; load into {other} itself, or with --durability request",
-                durable.life.index
+                "documents went to {other}, through a pipeline or a moved alias, but durability `async` flushes {} only; load into {other} itself, or use durability `request`",
+                durable.terms.index
             );
             self.handle_stop(now, Stop::Failed(why));
             let mut batch = Batch::default();
@@ -191,16 +198,16 @@ impl Flow {
             return self.settle_batch(now, &batch, Settled::Unknown, None, false);
         }
         if part.epoch != durable.epoch {
-            // It was sent in an earlier life, and may have been applied then.
+            // The request was sent under earlier terms, and may have been applied under them.
             return durable.send_again(items.clone(), plan.batch_bytes, plan.batch_docs);
         }
         let (items, index) = (items.clone(), index.map(str::to_owned));
         durable.push(Acked { items, settled, index, uncertain: part.uncertain, at: now });
     }
 
-    /// When the next flush is to be sent, if nothing else happens.
+    /// When the next flush is due, if no event occurs.
     pub(super) fn flush_due(&self) -> Option<Time> {
-        let durable = self.durable.as_ref().filter(|durable| durable.under_way.is_none())?;
+        let durable = self.durable.as_ref().filter(|durable| durable.in_flight.is_none())?;
         let oldest = durable.acked.front()?.at;
         let due = match durable.acked_bytes >= durable.flush_bytes || self.only_a_flush_helps() {
             true => oldest,
@@ -209,7 +216,8 @@ impl Flow {
         Some(due.max(durable.not_before))
     }
 
-    /// Whether nothing is under way and nothing can be sent until a flush frees ids or memory, or is the last thing to do.
+    /// Whether nothing is in flight, and nothing can be sent until a flush releases ids or memory,
+    /// or the flush is the last action.
     fn only_a_flush_helps(&self) -> bool {
         let more =
             self.stop.is_none() && (!self.pending.is_empty() || self.durable.as_ref().is_some_and(Durable::has_again));
@@ -223,24 +231,25 @@ impl Flow {
         }
         let request = self.next_id();
         let Some(durable) = &mut self.durable else { return };
-        durable.under_way = Some(UnderWay { request, covers: durable.acked.len() });
-        self.commands.push_back(Command::Flush { request, index: durable.life.index.clone() });
+        durable.in_flight = Some(InFlight { request, covers: durable.acked.len() });
+        self.commands.push_back(Command::Flush { request, index: durable.terms.index.clone() });
     }
 
-    /// A permit for what has to be sent again.
+    /// A slot for items that have to be sent again.
     pub(super) fn slot_again(&mut self, now: Time) -> Option<Slot> {
         let batch = self.durable.as_mut()?.again.pop_front()?;
         self.tally.counts.retried_items += u64::from(batch.items);
         let id = self.next_id();
-        Some(Slot::again(id, now, batch))
+        Some(Slot::resend(id, now, batch))
     }
 
-    /// At a stop: what would be sent again is unknown, and at its end (`over`) what no flush has made durable, too.
+    /// At a stop: items that would be sent again are unknown. When the drain time is over (`over`),
+    /// so are items that no flush has made durable.
     pub(super) fn give_up_durable(&mut self, now: Time, over: bool) {
         let Some(durable) = &mut self.durable else { return };
         let mut batches = take(&mut durable.again);
         if over {
-            durable.under_way = None;
+            durable.in_flight = None;
             durable.acked_bytes = 0;
             for acked in take(&mut durable.acked) {
                 let mut batch = Batch::default();
@@ -253,10 +262,10 @@ impl Flow {
         }
     }
 
-    fn begin_another_life(&mut self, life: Life) {
+    fn primaries_changed(&mut self, terms: PrimaryTerms) {
         let plan = self.plan();
         let Some(durable) = &mut self.durable else { return };
-        durable.life = life;
+        durable.terms = terms;
         durable.epoch += 1;
         durable.acked_bytes = 0;
         let acked = take(&mut durable.acked);
@@ -276,11 +285,12 @@ impl Flow {
         if let Some(durable) = &mut self.durable {
             durable.not_before = until;
         }
-        self.commands.push_back(Command::Note(Note::Trouble(format!("a flush did not succeed: {why}"))));
+        self.commands.push_back(Command::Note(Note::WillRetry(format!("a flush failed: {why}"))));
         let tried = now.since(since);
         if self.stop.is_none() && tried >= self.config.retry.retry_for {
             let seconds = tried.as_secs_f64();
-            let why = format!("for {seconds:.0} s no flush has made durable what the cluster acknowledged: {why}");
+            let why =
+                format!("no flush succeeded for {seconds:.0} s, so acknowledged documents are not durable: {why}");
             self.handle_stop(now, Stop::Failed(why));
         }
     }

@@ -1,4 +1,4 @@
-//! When a flow gives up: on a document, on a batch, on the run.
+//! When a flow gives up on a document, a batch or the run.
 
 use super::slot::{LastError, Part, SlotState};
 use super::{Command, DeadLetter, Flow};
@@ -9,19 +9,20 @@ use crate::time::Time;
 /// Why a run ended before its sources did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Somebody asked for it.
+    /// The caller requested it.
     Interrupted,
-    /// It could not go on, and why.
+    /// It could not continue, with the reason.
     Failed(String),
 }
 
-/// When to give up because of dead letters.
+/// When to stop because of dead letters.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum MaxErrors {
-    /// More than so many dead letters.
+    /// At more than this number of dead letters.
     Count(u64),
-    /// More than this part of the documents, in percent, judged from the 10,000th document on and at the end. 100, the default: all of
-    /// them.
+    /// At more than this percentage of the documents. It is checked from the 10,000th document on
+    /// and at the end. 100, the default, stops only if all documents are dead letters.
     Percent(f64),
 }
 
@@ -31,7 +32,7 @@ impl Default for MaxErrors {
     }
 }
 
-/// Documents after which [`MaxErrors::Percent`] is judged.
+/// The number of documents from which [`MaxErrors::Percent`] is checked.
 const PERCENT_FROM_DOCS: u64 = 10_000;
 
 impl Flow {
@@ -49,7 +50,7 @@ impl Flow {
         }
     }
 
-    /// Whether dead letters are more than was allowed, for the judgement at the end.
+    /// Whether there are more dead letters than allowed, for the check at the end.
     pub fn too_many_errors(&self) -> bool {
         let c = &self.tally.counts;
         match self.config.max_errors {
@@ -61,14 +62,14 @@ impl Flow {
         }
     }
 
-    /// What is said when there are too many dead letters.
+    /// The message for too many dead letters.
     pub fn max_errors_message(&self) -> String {
         let c = &self.tally.counts;
         let worst = self.tally.errors().into_iter().next();
         let worst =
             worst.map(|e| format!("; most frequent: {} {}: {}", e.status, e.kind, e.reason)).unwrap_or_default();
         format!(
-            "{} of {} documents could not be loaded, which is more than --max-errors allows{worst}",
+            "{} of {} documents could not be loaded, more than `max_errors` allows{worst}",
             c.docs_dead_lettered, c.docs_read
         )
     }
@@ -87,7 +88,7 @@ impl Flow {
         let ids: Vec<u64> = self.slots.keys().copied().collect();
         for id in ids {
             let Some(slot) = self.slots.get(&id) else { continue };
-            // A stop ends what only waits; an answer that may still come is waited for.
+            // A stop ends slots that only wait. Answers that may still come are awaited.
             let ends = match slot.state {
                 SlotState::Waiting { .. } => true,
                 SlotState::Sent { .. } | SlotState::AwaitingGone | SlotState::Comparing { .. } => over,
@@ -98,19 +99,19 @@ impl Flow {
         }
     }
 
-    /// Gives up on a slot: what may have been applied is unknown, the rest is given back.
+    /// Gives up on a slot: items that may have been applied are unknown, the others are given back.
     fn abandon(&mut self, now: Time, slot_id: u64) {
         let Some(slot) = self.slots.remove(&slot_id) else { return };
-        let under_way = matches!(slot.state, SlotState::Sent { .. } | SlotState::AwaitingGone);
+        let in_flight = matches!(slot.state, SlotState::Sent { .. } | SlotState::AwaitingGone);
         if let SlotState::Sent { request } = slot.state {
             self.requests.remove(&request);
         }
         if let SlotState::Comparing { part, .. } = &slot.state {
-            // The 409 said that a document is there; whose, was not found out.
+            // The 409 said that a document exists, but not whose it is.
             self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
         }
         for (at, part) in slot.parts.iter().enumerate() {
-            if part.uncertain || (at == 0 && under_way) {
+            if part.uncertain || (at == 0 && in_flight) {
                 self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
             }
         }
@@ -119,12 +120,14 @@ impl Flow {
     pub(super) fn exhausted(&mut self, now: Time, part: Part, last: &LastError) {
         let tried = now.since(part.first_sent).as_secs_f64();
         if self.last_progress <= part.first_sent {
-            // The cluster takes nothing at all: that is no matter of these documents, and dead letters would not help.
+            // The cluster accepts nothing at all. These documents are not the cause, and dead
+            // letters would not help.
             let why = format!(
-                "the cluster has taken no document for {tried:.0} s; the last of {} attempts in a row ended with {last}",
+                "the cluster has accepted no document for {tried:.0} s; the last of {} failed attempts ended with {last}",
                 part.failures
             );
-            // First the stop: what is unknown at the end of a run can be sent again by the next one.
+            // The stop comes first: documents that are unknown at the end of a run are sent again
+            // by the next run.
             self.handle_stop(now, Stop::Failed(why));
             if part.uncertain {
                 self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
@@ -134,7 +137,7 @@ impl Flow {
         if part.uncertain && last.status == 0 {
             return self.settle_batch(now, &part.batch, Settled::Unknown, None, false);
         }
-        let reason = format!("given up after {tried:.0} s and {} attempts in a row: {}", part.failures, last.reason);
+        let reason = format!("given up after {tried:.0} s and {} failed attempts: {}", part.failures, last.reason);
         let last = LastError { reason, ..last.clone() };
         self.dead_letter_batch(now, &part.batch, &last);
     }

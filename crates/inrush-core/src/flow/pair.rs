@@ -1,10 +1,10 @@
-//! Whose entry is whose, where the order of a reply does not tell.
+//! Matching the entries of a reply to items, where the order does not match.
 //!
-//! What reached a shard has its entry at its own place in the reply. What an ingest pipeline
-//! dropped or refused has not: OpenSearch, and Elasticsearch before 8.13, collect those entries in
-//! the order in which they happened, and put the others between them at their places. They are told
-//! apart by their ids. Where that is not possible, entries with the same verdict are taken in their
-//! order: each item meets the same end then.
+//! The entry of an item that reached a shard is at the item's position. Items that an ingest
+//! pipeline dropped or refused are different: OpenSearch, and Elasticsearch before 8.13, collect
+//! their entries in the order of events, and insert the other entries at their positions. The
+//! entries of pipelines are matched by id. Where that is impossible, entries with the same verdict
+//! are taken in order: each item then has the same end.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,30 +15,30 @@ use crate::batch::Batch;
 use crate::outcome::Verdict;
 use crate::reply::{BulkReply, ItemAction, ItemReply, ItemResult};
 
-/// How the entries of replies are told apart.
+/// How entries of replies are matched to items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
-    /// By their places: the server keeps the order of the items, whatever a pipeline does.
+    /// By position: the server keeps the order of items, whatever a pipeline does.
     Places,
-    /// By their places, until a reply looks as if a pipeline was in force: then by ids.
+    /// By position, until a reply looks as if a pipeline is active; then by id.
     PlacesAtFirst,
-    /// By ids, because a pipeline is in force.
+    /// By id, because a pipeline is active.
     Ids,
 }
 
-/// Neighbouring items with the same entry; `None` where it is not known which one is theirs.
+/// Adjacent items with the same entry; `None` if their entry is unknown.
 pub(super) type Run<'a> = (u32, Option<&'a ItemReply>);
 
-/// A reply whose order does not tell whose entries are whose.
+/// The matched entries of a reply whose order does not match.
 #[derive(Default)]
 pub(super) struct Paired<'a> {
     /// In the order of the items.
     pub(super) runs: Vec<Run<'a>>,
-    /// The entries whose items are not known.
+    /// Entries whose items are unknown.
     pub(super) unowned: Vec<&'a ItemReply>,
 }
 
-/// Whose entry each is. `None` where the reply's own order tells.
+/// Matches entries to items. `None` if the reply's own order is right.
 pub(super) fn by_id<'a>(
     batch: &Batch,
     reply: &'a BulkReply,
@@ -88,8 +88,8 @@ pub(super) fn by_id<'a>(
     Some(Paired { runs, unowned })
 }
 
-/// Whether the entry may stand at the place of another one: it may be a pipeline's word, not a
-/// shard's.
+/// Whether the entry may stand at another item's position: a pipeline, not a shard, may have
+/// produced it.
 fn is_loose(entry: &ItemReply) -> bool {
     if entry.action == ItemAction::Delete {
         return false;
@@ -100,8 +100,7 @@ fn is_loose(entry: &ItemReply) -> bool {
     }
 }
 
-/// Errors that only the index itself has. Where that is not known for sure, the entry counts as a
-/// pipeline's.
+/// Errors that only a shard produces. Where that is uncertain, the entry counts as a pipeline's.
 fn is_of_a_shard(kind: &str, reason: &str) -> bool {
     match kind {
         "mapper_parsing_exception"
@@ -111,7 +110,8 @@ fn is_of_a_shard(kind: &str, reason: &str) -> bool {
         | "document_missing_exception"
         | "unavailable_shards_exception"
         | "cluster_block_exception" => true,
-        // Processors that ask others meet queues and breakers, too, whose refusals read otherwise.
+        // Processors that send requests meet full queues and breakers as well; their messages
+        // differ.
         "circuit_breaking_exception" => reason.contains("[indices:data/write/bulk"),
         "es_rejected_execution_exception" | "rejected_execution_exception" => {
             reason.starts_with("rejected execution of")
@@ -120,7 +120,7 @@ fn is_of_a_shard(kind: &str, reason: &str) -> bool {
     }
 }
 
-/// The places of the items at loose entries by their ids; of ids that occur twice none.
+/// The positions of items at loose entries, by id; none for ids that occur twice.
 fn owners(batch: &Batch, loose: &[(usize, &ItemReply)]) -> BTreeMap<String, Option<usize>> {
     let mut owners = BTreeMap::new();
     let (mut loose, mut place) = (loose.iter().map(|(place, _)| *place).peekable(), 0);
@@ -137,7 +137,7 @@ fn owners(batch: &Batch, loose: &[(usize, &ItemReply)]) -> BTreeMap<String, Opti
     owners
 }
 
-/// The id that an action line names.
+/// The id in an action line.
 fn id_of(action: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Options<'a> {

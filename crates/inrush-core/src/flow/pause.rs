@@ -1,5 +1,6 @@
-//! Pauses. Nothing at all is sent while somebody holds the flow by hand, or while its driver sees trouble in the cluster; a
-//! condition that documents met is probed with one request at a time. What is under way ends in any case.
+//! Pauses. Nothing is sent while the caller requests a pause, or while the driver reports that the
+//! cluster cannot accept documents. A condition that documents met is probed with one request at a
+//! time. Requests in flight are completed in any case.
 
 use std::time::Duration;
 
@@ -10,15 +11,16 @@ use super::{Command, Flow, Note};
 use crate::outcome::Condition;
 use crate::time::Time;
 
-/// What kind of pause it is.
+/// The kind of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum PauseKind {
-    /// Somebody asked for it. Lasts until somebody ends it.
+    /// The caller requested it, and ends it.
     ByHand,
-    /// A primary shard of an index that is written to is not there.
+    /// A primary shard of a target index is missing.
     IndexRed,
-    /// The disk of a node with shards of such an index is above its high watermark.
+    /// The disk of a node with shards of a target index is above its high watermark.
     DiskHigh,
     /// [`Condition::WriteBlock`].
     WriteBlock,
@@ -33,53 +35,61 @@ pub enum PauseKind {
 /// Why nothing is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// Which kind.
+    /// The kind.
     pub kind: PauseKind,
-    /// What it is, and what to do about it.
+    /// The condition and its remedy.
     pub why: String,
 }
 
 /// All pauses of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PauseTotal {
-    /// Which kind.
+    /// The kind.
     pub kind: PauseKind,
-    /// What the last of them was about.
+    /// The reason of the last one.
     pub why: String,
-    /// How many there were.
+    /// The number of pauses.
     pub times: u64,
-    /// How long they took together.
+    /// Their total duration, seconds.
     pub seconds: f64,
 }
 
-/// What keeps a flow from sending, and how long it did.
+impl PauseTotal {
+    /// `times` pauses of one kind that lasted `seconds` together. `why`: the reason of the last one.
+    pub fn new(kind: PauseKind, why: impl Into<String>, times: u64, seconds: f64) -> Self {
+        PauseTotal { kind, why: why.into(), times, seconds }
+    }
+}
+
+/// The reasons to pause, and how long pauses lasted.
 #[derive(Debug, Default)]
 pub(super) struct Pauses {
-    by_hand: bool,
-    trouble: Option<Pause>,
-    /// What documents met.
+    requested: bool,
+    cluster: Option<Pause>,
+    /// The condition that documents met.
     pub(super) condition: Option<Condition>,
-    /// What of these counts now, and since when.
+    /// The current pause and its start.
     now: Option<(Pause, Time)>,
     held_since: Option<Time>,
     totals: Vec<PauseTotal>,
 }
 
 impl Pauses {
-    /// Whether nothing may be sent, not even to find out whether it would be taken.
+    /// Whether nothing may be sent, not even a probe.
     pub(super) fn is_held(&self) -> bool {
-        self.by_hand || self.trouble.is_some()
+        self.requested || self.cluster.is_some()
     }
 
-    /// When the pause has lasted for too long. One by hand never does.
+    /// When the pause has lasted too long. A requested pause has no limit.
     pub(super) fn end(&self, pause_max: Duration) -> Option<Time> {
         self.now.as_ref().filter(|(pause, _)| pause.kind != PauseKind::ByHand).map(|(_, since)| *since + pause_max)
     }
 
     fn cause(&self) -> Option<Pause> {
-        let by_hand = || Pause { kind: PauseKind::ByHand, why: "by hand".to_owned() };
+        let by_request = || Pause { kind: PauseKind::ByHand, why: "by hand".to_owned() };
         let met = || self.condition.map(Pause::from);
-        self.by_hand.then(by_hand).or_else(|| self.trouble.clone()).or_else(met)
+        self.requested.then(by_request).or_else(|| self.cluster.clone()).or_else(met)
     }
 }
 
@@ -96,29 +106,30 @@ impl From<Condition> for Pause {
 }
 
 impl Flow {
-    /// Somebody holds the flow, or lets go of it. Any number of calls with the same value count once.
-    pub fn handle_hold(&mut self, now: Time, hold: bool) {
-        self.pauses.by_hand = hold;
+    /// The caller requests a pause or ends it. Repeated calls with the same value have no effect.
+    pub fn handle_pause_request(&mut self, now: Time, paused: bool) {
+        self.pauses.requested = paused;
         self.pauses_changed(now);
     }
 
-    /// Whether it is held by hand.
-    pub fn is_held_by_hand(&self) -> bool {
-        self.pauses.by_hand
+    /// Whether the caller requests a pause.
+    pub fn is_pause_requested(&self) -> bool {
+        self.pauses.requested
     }
 
-    /// What the driver sees in the cluster that is no time to send; nothing any more with `None`.
-    pub fn handle_trouble(&mut self, now: Time, trouble: Option<Pause>) {
-        self.pauses.trouble = trouble;
+    /// The driver reports a condition of the cluster in which nothing should be sent; `None` when
+    /// it has passed.
+    pub fn handle_cluster_pause(&mut self, now: Time, pause: Option<Pause>) {
+        self.pauses.cluster = pause;
         self.pauses_changed(now);
     }
 
-    /// Why nothing is sent at the moment.
+    /// The current pause.
     pub fn paused(&self) -> Option<&Pause> {
         self.pauses.now.as_ref().map(|(pause, _)| pause)
     }
 
-    /// The pauses so far by kind, the one that lasts included.
+    /// The pauses so far by kind, the current one included.
     pub fn pauses(&self, now: Time) -> Vec<PauseTotal> {
         let mut totals = self.pauses.totals.clone();
         if let Some((pause, since)) = &self.pauses.now
@@ -129,23 +140,23 @@ impl Flow {
         totals
     }
 
-    /// Documents met a condition of their whole index, or none any more.
+    /// Documents met a condition of their whole index; `None` if they did not.
     pub(super) fn met(&mut self, now: Time, condition: Option<Condition>) {
-        // The first one counts until it has passed.
+        // The first condition counts until it has passed.
         if condition.is_none() || self.pauses.condition.is_none() {
             self.pauses.condition = condition;
             self.pauses_changed(now);
         }
     }
 
-    /// Keeps the books on pauses. After a stop there are none.
+    /// Starts or ends a pause when its reasons have changed. After a stop there are no pauses.
     pub(super) fn pauses_changed(&mut self, now: Time) {
         let held = self.pauses.is_held() && self.stop.is_none();
         match (held, self.pauses.held_since) {
             (true, None) => self.pauses.held_since = Some(now),
             (false, Some(since)) => {
                 self.pauses.held_since = None;
-                self.leave_out(now, now.since(since));
+                self.exclude_pause(now, now.since(since));
             }
             (true, Some(_)) | (false, None) => {}
         }
@@ -156,7 +167,7 @@ impl Flow {
             (_, next) => {
                 self.pauses.totals = self.pauses(now);
                 self.tuner_break(now);
-                self.wire.handle_break(now);
+                self.body_format_tuner.handle_break(now);
                 let had = self.pauses.now.take().is_some();
                 match next {
                     Some(pause) => {
@@ -178,12 +189,12 @@ impl Flow {
                 total.times += 1;
                 total.why.clone_from(&pause.why);
             }
-            None => totals.push(PauseTotal { kind: pause.kind, why: pause.why.clone(), times: 1, seconds: 0.0 }),
+            None => totals.push(PauseTotal::new(pause.kind, pause.why.clone(), 1, 0.0)),
         }
     }
 
-    /// A time in which nothing was sent on purpose spends no retries, and is nothing that the cluster did.
-    fn leave_out(&mut self, now: Time, held: Duration) {
+    /// Excludes an intended pause from retry budgets and from the time without progress.
+    fn exclude_pause(&mut self, now: Time, held: Duration) {
         self.last_progress = (self.last_progress + held).min(now);
         for slot in self.slots.values_mut() {
             let comparing = match &mut slot.state {

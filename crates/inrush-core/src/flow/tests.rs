@@ -1,4 +1,4 @@
-//! The flow against a cluster of a few lines that misbehaves on purpose, in virtual time.
+//! The flow against a small cluster that misbehaves on purpose, in virtual time.
 
 mod durable;
 mod pause;
@@ -7,19 +7,19 @@ mod resume;
 
 use std::collections::BTreeMap;
 
+use inrush_smile::SmileDecoder;
 use proptest::prelude::*;
 
 use super::*;
 use crate::block::{DocBlock, Record, Reject};
-use crate::encode::smile::SmileDecoder;
-use crate::encode::{Encoder, SmileWeaver};
+use crate::encode::{Encoder, SmileItemEncoder};
 use crate::operation::{Action, Operations};
 use crate::outcome::{Attempt, Condition};
 use crate::reply::{BulkReply, ItemAction, ItemError, ItemReply, ItemResult, ItemRun};
 use crate::routing::Routing;
 use crate::tune::{self, Fixed, Sample};
 
-/// What happens to one request, or to single items of it.
+/// The fault of a request, or of single items of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
@@ -29,7 +29,7 @@ enum Fault {
     ResetBeforeApplying,
     ResetAfterApplying,
     Refused(u16),
-    /// 429 or 503, and for how many seconds to stay away.
+    /// 429 or 503, with a `Retry-After` in seconds.
     Later(u16, u64),
     /// A circuit breaker of durability PERMANENT.
     Breaker,
@@ -52,7 +52,7 @@ fn fault() -> impl Strategy<Value = Fault> {
 /// The body of a request as NDJSON.
 fn json_body(request: &Request) -> String {
     let body = request.body.slices.concat();
-    if request.body.wire.encoding == Encoding::Json {
+    if request.body.format.encoding == Encoding::Json {
         return String::from_utf8(body).unwrap();
     }
     let (mut decoder, mut text, mut at) = (SmileDecoder::default(), Vec::new(), 0);
@@ -63,7 +63,7 @@ fn json_body(request: &Request) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// Documents by id; those without one get a number.
+/// Documents by id. Documents without an id get a number.
 #[derive(Default)]
 struct Cluster {
     documents: BTreeMap<String, String>,
@@ -110,7 +110,7 @@ impl Cluster {
         match fault {
             Fault::NotSent => return Attempt::NotSent { reason: "refused".into() },
             Fault::ResetBeforeApplying => return lost(),
-            // A single document that is refused as too large is a dead letter, and rightly so.
+            // A single document that is refused as too large is a dead letter, which is right.
             Fault::Refused(413) if request.items == 1 => {}
             Fault::Refused(status) => return Attempt::Refused { status, error: error("x"), retry_after: None },
             Fault::Later(status, seconds) => {
@@ -123,7 +123,7 @@ impl Cluster {
             }
             Fault::None | Fault::Rejects(_) | Fault::ResetAfterApplying | Fault::Flood => {}
         }
-        // An id that is too long, say: it spoils the whole request.
+        // Like an id that is too long: it spoils the whole request.
         if text.contains("spoils") {
             let error = error("action_request_validation_exception");
             return Attempt::Refused { status: 400, error, retry_after: None };
@@ -175,7 +175,7 @@ fn config() -> FlowConfig {
     }
 }
 
-/// Waits as long as it takes, because all faults of a test may come in a row.
+/// Large limits, because all faults of a test may occur in a row.
 fn patient() -> FlowConfig {
     let hour = Duration::from_secs(3600);
     FlowConfig {
@@ -189,13 +189,13 @@ fn flow(config: FlowConfig, batch_bytes: u64, in_flight: u32) -> Flow {
     Flow::new(config, Box::new(Fixed(Plan { batch_bytes, batch_docs: u32::MAX, in_flight })))
 }
 
-/// One that SMILE cannot say exactly has a number that is written with an exponent.
+/// A document without an exact SMILE form contains a number with an exponent.
 fn document(id: &str, n: u64, word: &str) -> String {
     let number = if word == "exception" { format!("{n}e0") } else { n.to_string() };
     format!("{{\"id\":\"{id}\",\"n\":{number},\"w\":\"{word}\"}}")
 }
 
-/// Blocks of documents `{"id":…,"n":position}`; the position makes contents differ.
+/// Blocks of documents `{"id":…,"n":position}`. The position makes contents differ.
 fn blocks(ids: &[Option<u8>], words: &[&str], per_block: usize) -> Vec<DocBlock> {
     let mut first_doc = 0;
     ids.chunks(per_block)
@@ -242,12 +242,12 @@ struct Outcome {
     elapsed: Duration,
 }
 
-/// Drives a flow to its end. Answers come in an order that `order` decides.
+/// Drives a flow to its end. `order` decides the order of answers.
 fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fault], mut order: u64) -> Outcome {
     let mut cluster = Cluster::default();
-    let mut weaver = SmileWeaver::default();
+    let mut smile = SmileItemEncoder::default();
     let mut blocks = VecDeque::from(blocks);
-    let mut under_way: Vec<(u64, Attempt)> = Vec::new();
+    let mut in_flight: Vec<(u64, Attempt)> = Vec::new();
     let mut gone = Vec::new();
     let (mut letters, mut notes, mut samples, mut settlements) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut faults = faults.iter().copied();
@@ -256,7 +256,7 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
         while flow.input_room() > 0 && !blocks.is_empty() {
             let mut items = encoder.encode(blocks.pop_front().unwrap());
             if flow.encoding() == Encoding::Smile {
-                weaver.weave(&mut items, Vec::new(), Into::into);
+                smile.encode(&mut items, Vec::new(), Into::into);
             }
             flow.handle_block(now, items).unwrap();
         }
@@ -267,14 +267,14 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
             match command {
                 Command::Send(request) => {
                     let attempt = cluster.bulk(&request, faults.next().unwrap_or(Fault::None));
-                    under_way.push((request.id, attempt));
+                    in_flight.push((request.id, attempt));
                 }
                 Command::AwaitGone { request } => gone.push(request),
                 Command::Compare { request, items } => {
                     assert!(!items.is_empty());
                     flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
                 }
-                Command::Flush { .. } => unreachable!("nobody waits for flushes"),
+                Command::Flush { .. } => unreachable!("flushes are not enabled"),
                 Command::Probe(_) => flow.handle_probe(Ok(()), Ok(())),
                 Command::DeadLetter(letter) => letters.push(*letter),
                 Command::Note(note) => notes.push(note),
@@ -288,12 +288,12 @@ fn drive(mut flow: Flow, encoder: &Encoder, blocks: Vec<DocBlock>, faults: &[Fau
             let elapsed = now.since_start();
             return Outcome { flow, cluster, letters, notes, samples, settlements, elapsed };
         }
-        assert!(under_way.len() as u32 <= flow.plan().in_flight);
+        assert!(in_flight.len() as u32 <= flow.plan().in_flight);
         order = order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         if let Some(request) = gone.pop() {
             flow.handle_gone(now, request);
-        } else if !under_way.is_empty() {
-            let (request, attempt) = under_way.swap_remove((order >> 33) as usize % under_way.len());
+        } else if !in_flight.is_empty() {
+            let (request, attempt) = in_flight.swap_remove((order >> 33) as usize % in_flight.len());
             now = now + Duration::from_millis(1);
             flow.handle_attempt(now, request, Duration::from_millis(1), 0, attempt);
         } else {
@@ -330,9 +330,9 @@ proptest! {
             None => encoder,
         };
         let source = blocks(&ids, &words, per_block);
-        let wire = Wire { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..Wire::PLAIN };
+        let format = BodyFormat { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..BodyFormat::PLAIN };
         let mut flow = flow(FlowConfig { rate, settlements: true, ..patient() }, batch_bytes, in_flight);
-        flow.send_as(WireTuner::new(wire, WireKnobs::default(), ""));
+        flow.set_body_format_tuner(BodyFormatTuner::new(format, BodyFormatChoices::default(), ""));
         flow.route_batches(shards.iter().flat_map(|&shards| Routing::new(shards, None, 1).unwrap().values()));
         let out = drive(flow, &encoder, source, &faults, order);
         prop_assert_eq!(out.flow.stopped(), None);
@@ -407,7 +407,7 @@ fn no_more_is_sent_than_the_rate_allows() {
     let limited = FlowConfig { rate: Some(Rate::Docs(10)), samples: true, ..config() };
     let out = run(limited, Action::Index, 101, &[]);
     assert_eq!(out.flow.counts().docs_created, 101);
-    // What the last request holds is not waited for.
+    // The last request does not delay the end.
     assert!(out.elapsed >= Duration::from_millis(9500) && out.elapsed < Duration::from_secs(11), "{:?}", out.elapsed);
     assert!(out.samples.iter().all(|s| s.docs <= 5 && s.source_limited), "the rate is the limit, not the cluster");
 }
@@ -421,7 +421,7 @@ fn repetitions_keep_to_the_rate_as_well() {
     assert!(sent > 60);
     let mut starts: Vec<(Time, u32)> = out.samples.iter().map(|s| (s.sent, s.docs)).collect();
     starts.sort();
-    // Each request has the time that the documents of the one before take at 10 a second.
+    // Each request waits for the time that the documents before it take at 10 a second.
     for pair in starts.windows(2) {
         let gap = pair[1].0.since(pair[0].0).as_secs_f64();
         assert!(gap >= f64::from(pair[0].1) / 10.0 - 1e-6, "{pair:?}");
@@ -448,17 +448,17 @@ fn a_gateway_without_a_server_is_not_a_server_with_too_much_to_do() {
 
 #[test]
 fn memory_at_its_bound_is_no_limit_of_the_source() {
-    // Two thirds of it are under way, as tuners are bounded.
+    // Two thirds of the memory are in flight, as tuners are bounded.
     let bounded = FlowConfig { memory: 3000, samples: true, ..config() };
     let encoder = Encoder::new(operations(Action::Index, false));
     let out = drive(flow(bounded, 500, 4), &encoder, blocks(&vec![None; 600], &vec!["w"; 600], 5), &[], 3);
     let limited = out.samples.iter().filter(|sample| sample.source_limited).count();
-    // The last ones are.
+    // Only the last ones are.
     assert!(out.samples.len() > 40 && limited <= 8, "{limited} of {}", out.samples.len());
 }
 
 #[test]
-fn what_is_left_of_a_rejected_request_is_told_apart() {
+fn the_rest_of_a_rejected_request_is_marked() {
     let sampled = FlowConfig { samples: true, ..config() };
     let out = run(sampled, Action::Index, 10, &[Fault::Rejects(2)]);
     let remainders: Vec<u32> = out.samples.iter().filter(|sample| sample.remainder).map(|sample| sample.docs).collect();
@@ -481,14 +481,14 @@ fn a_flood_stage_that_lasts_stops_the_run_without_dead_letters() {
     assert!(out.letters.is_empty());
     assert_eq!((out.flow.counts().docs_read, out.flow.counts().docs_given_back > 0), (0, true));
     assert!(out.elapsed < Duration::from_secs(100), "{:?}", out.elapsed);
-    // Every probe is a whole request: after the first few, one in some seconds.
+    // Every probe is a whole request. After the first few there is one in several seconds.
     assert!(out.flow.counts().requests < 60, "{} requests in a minute", out.flow.counts().requests);
 }
 
 #[test]
-fn a_cluster_that_is_gone_ends_the_run_and_what_was_sent_is_unknown() {
+fn an_unreachable_cluster_ends_the_run_with_unknown_documents() {
     let out = run(config(), Action::Index, 10, &[Fault::NotSent; 1000]);
-    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("taken no document")));
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("accepted no document")));
     assert_eq!(out.flow.counts().docs_unknown, 0);
     let out = run(config(), Action::Index, 10, &[Fault::ResetBeforeApplying; 1000]);
     assert!(out.flow.counts().docs_unknown > 0);
@@ -528,12 +528,12 @@ fn too_many_dead_letters_end_the_run() {
     let encoder = Encoder::new(operations(Action::Index, true));
     let limited = FlowConfig { max_errors: MaxErrors::Count(7), ..config() };
     let out = drive(flow(limited, 200, 1), &encoder, blocks(&vec![None; n], &words, 5), &[], 1);
-    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("--max-errors")));
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("max_errors")));
     assert!(out.letters.len() < 20);
 }
 
 #[test]
-fn an_interrupt_gives_back_what_was_not_sent() {
+fn an_interrupt_gives_back_unsent_documents() {
     let (ids, words) = good(40);
     let encoder = Encoder::new(operations(Action::Index, true));
     let mut flow = flow(config(), 100, 1);
@@ -609,7 +609,7 @@ fn attempts_that_get_most_in_do_not_make_the_waits_grow() {
     let (ids, words) = good(200);
     let encoder = Encoder::new(operations(Action::Index, true));
     let roomy = FlowConfig { memory: 1 << 20, ..config() };
-    // Two thirds of what is sent are taken each time: 200, 67, 23, 8, 3.
+    // Two thirds of each request are accepted: 200, 67, 23, 8, 3.
     let out = drive(flow(roomy, 1 << 20, 1), &encoder, blocks(&ids, &words, 200), &[Fault::Rejects(3); 5], 1);
     assert_eq!((out.flow.counts().docs_created, out.flow.counts().requests), (200, 6));
     assert!(out.elapsed < Duration::from_millis(5 * 100 + 10), "{:?}", out.elapsed);

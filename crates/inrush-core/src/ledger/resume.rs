@@ -1,5 +1,5 @@
-//! What the ledger knows for checkpoints: what earlier runs settled and may have sent, how far this one may go, and what is left open at
-//! its end.
+//! The part of the ledger for checkpoints: what earlier runs settled and may have sent, the
+//! horizons, and the records left open at the end of a run.
 
 use std::ops::Range;
 
@@ -9,8 +9,9 @@ use crate::items::ItemBlock;
 use crate::ranges::Ranges;
 
 impl Ledger {
-    /// Goes on where an earlier run was: what it settled is not settled again, and what it may have sent is known.
-    pub(crate) fn go_on(&mut self, partitions: &[PartitionCheckpoint]) {
+    /// Resumes an earlier run: its settled records are not settled again, and the records that it
+    /// may have sent are known.
+    pub(crate) fn resume(&mut self, partitions: &[PartitionCheckpoint]) {
         for checkpoint in partitions {
             let settled = checkpoint.docs();
             self.opened += settled;
@@ -26,18 +27,18 @@ impl Ledger {
         }
     }
 
-    /// From now on only records below a horizon may be opened.
+    /// From now on, only records below a horizon may be opened.
     pub(crate) fn keep_horizons(&mut self) {
         self.has_horizons = true;
     }
 
-    /// Records of the partition below `horizon` may be opened. A horizon never comes nearer.
+    /// Allows records of the partition below `horizon` to be opened. A horizon never decreases.
     pub(crate) fn allow(&mut self, partition: Partition, horizon: u64) {
         let blocks = self.partitions.entry(partition).or_default();
         blocks.horizon = blocks.horizon.max(horizon);
     }
 
-    /// How far records of the partition may be opened.
+    /// The horizon of the partition.
     pub(crate) fn horizon(&self, partition: Partition) -> u64 {
         match self.has_horizons {
             true => self.partitions.get(&partition).map_or(0, |blocks| blocks.horizon),
@@ -45,7 +46,7 @@ impl Ledger {
         }
     }
 
-    /// The records of a block that did not reach their end yet.
+    /// The records of a block that are not settled.
     pub(crate) fn unsettled(&self, id: BlockId) -> Vec<Range<u32>> {
         let entry = self.partitions.get(&id.partition).and_then(|blocks| {
             let at = id.number.checked_sub(blocks.first)?;
@@ -58,12 +59,13 @@ impl Ledger {
         entry.runs().into_iter().filter(|(settled, _)| !settled).map(|(_, records)| records).collect()
     }
 
-    /// Up to which document an earlier run may have sent the partition.
+    /// The number up to which an earlier run may have sent the partition.
     pub(crate) fn sent_before(&self, partition: Partition) -> u64 {
         self.partitions.get(&partition).map_or(0, |blocks| blocks.sent_before)
     }
 
-    /// These records were given up on at the end of a stopped run: for a checkpoint they are not settled.
+    /// Marks records that were given up at the end of a stopped run. A checkpoint treats them as
+    /// not settled.
     pub(crate) fn leave_unresolved(&mut self, items: &ItemBlock, records: Range<u32>) {
         if let Some(blocks) = self.partitions.get_mut(&items.partition()) {
             for record in records {
@@ -73,12 +75,12 @@ impl Ledger {
         }
     }
 
-    /// How many records were left unresolved.
+    /// The number of unresolved records.
     pub(crate) fn unresolved(&self) -> u64 {
         self.partitions.values().map(|blocks| blocks.unresolved.count()).sum()
     }
 
-    /// What is settled, and the horizons as they are.
+    /// The settled records and the current horizons.
     pub(crate) fn checkpoint(&self) -> Vec<PartitionCheckpoint> {
         let checkpoint = |(partition, blocks): (&Partition, &Blocks)| PartitionCheckpoint {
             source: partition.0,
@@ -90,7 +92,8 @@ impl Ledger {
         self.partitions.iter().map(checkpoint).collect()
     }
 
-    /// The same when nothing is under way any more: then it is known what may have been sent without being settled.
+    /// The checkpoint when nothing is in flight. The horizon then covers only records that may have
+    /// been sent without being settled.
     pub(crate) fn last_checkpoint(&self) -> Vec<PartitionCheckpoint> {
         let mut checkpoints = self.checkpoint();
         for (checkpoint, blocks) in checkpoints.iter_mut().zip(self.partitions.values()) {
@@ -104,7 +107,7 @@ impl Ledger {
 }
 
 impl Blocks {
-    /// What is settled, but for what was left unresolved.
+    /// The settled numbers, without the unresolved ones.
     fn settled(&self) -> Ranges {
         let mut settled = Ranges::default();
         settled.add(self.first_doc, self.open.front().map_or(self.next_doc, |entry| entry.first_doc));
@@ -118,7 +121,7 @@ impl Blocks {
 }
 
 impl Entry {
-    /// Adds what is settled of it, by the numbers in the partition; those without a document are.
+    /// Adds the settled numbers of this block. Numbers without a document count as settled.
     fn settled(&self, settled: &mut Ranges) {
         let mut next = self.first_doc;
         for (_, records) in self.runs().into_iter().filter(|(settled, _)| !settled) {
@@ -130,7 +133,7 @@ impl Entry {
         settled.add(next, self.end_doc);
     }
 
-    /// These records in pieces without gaps in their numbers.
+    /// Splits the records into pieces with consecutive numbers.
     fn gaps(&self, records: Range<u32>) -> Vec<Range<u32>> {
         let Some(numbers) = &self.numbers else { return vec![records] };
         let mut pieces: Vec<Range<u32>> = Vec::new();
@@ -144,7 +147,7 @@ impl Entry {
         pieces
     }
 
-    /// The records in runs of settled and unsettled ones.
+    /// The records as runs of settled and unsettled ones.
     fn runs(&self) -> Vec<(bool, Range<u32>)> {
         let mut runs: Vec<(bool, Range<u32>)> = Vec::new();
         let mut at = 0;

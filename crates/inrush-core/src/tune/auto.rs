@@ -1,4 +1,4 @@
-//! The controller that `inrush load` uses unless both knobs are fixed.
+//! The tuner of `inrush load`, unless both values are fixed.
 
 mod compare;
 mod drain;
@@ -16,88 +16,92 @@ use super::window::Window;
 use super::{Bounds, Decision, Outcome, Plan, Sample, Tuner};
 use crate::time::Time;
 
-/// Documents that may be rejected without a reaction, as a part of all.
+/// The part of the documents that may be rejected without a reaction.
 const REJECTED: f64 = 0.0025;
-/// See [`Auto::change_pause`].
+/// The first value of [`AutoTuner::change_pause`].
 const CHANGE_PAUSE: Duration = Duration::from_secs(3);
 
-/// See [`super`] and docs/tuner.md.
-pub struct Auto {
+/// The automatic tuner of batch size and requests in flight. docs/tuner.md explains it.
+pub struct AutoTuner {
     knobs: Knobs,
     plan: Plan,
     decisions: VecDeque<Decision>,
     phase: Phase,
     window: Window,
-    /// What of the last plan is still under way: the window begins when it has returned.
+    /// Requests of the last plan that are still in flight. The window starts when they have
+    /// returned.
     settling: Option<Settling>,
-    /// What the plan's requests in flight become then.
+    /// The plan's requests in flight once they have returned.
     rest_in_flight: Option<u32>,
     delay: Option<Delay>,
     loss: Loss,
     last_end: Time,
-    /// Stalls so far, those of long ago counting less, as of the last one.
+    /// The number of stalls, with old ones counting less, as of the last stall.
     stalls: (f64, Time),
     /// Whether the last answer took as long as a stall.
     late: bool,
-    /// A window was measured with the first bodies.
+    /// Whether a window was measured with the first bodies.
     begun: bool,
-    /// Usual wall time, seconds.
+    /// The usual wall time, seconds.
     wall: f64,
-    /// Mean body of the last window, bytes.
+    /// The mean body of the last window, bytes.
     body: f64,
-    /// Usual rate with this plan, bytes per second.
+    /// The usual rate of this plan, bytes per second.
     rate: Option<f64>,
     slow_windows: u32,
-    /// Windows in a row whose wall time was far above the target.
+    /// Consecutive windows with a wall time far above the target.
     jumps: u32,
-    /// Smoothed rate of this plan, and from how many windows.
+    /// The smoothed rate of this plan, and the number of its windows.
     smooth: Option<f64>,
     windows: u32,
-    /// The plan that brought most lately, and its rate.
+    /// The best plan lately, and its rate.
     best: Option<(Plan, f64)>,
-    /// Bytes under way and the rate before the queue was shortened: if that cost throughput, it was no queue.
+    /// Bytes in flight and the rate before the plan was reduced. If the reduction cost throughput,
+    /// there was no queue.
     lessened: Option<(f64, f64)>,
     /// When the unloaded wall time was last measured.
     drained: Time,
-    /// Our part of what is under way at the cluster, as far as the queue shrank when ours did.
+    /// The load's own share of what is in flight in the cluster, estimated from how the queue
+    /// shrank with its requests.
     share: f64,
     drain: Schedule,
     resize: Schedule,
     larger_next: bool,
-    /// More would be under way if memory allowed it.
+    /// Memory limits the bytes in flight.
     full: bool,
     last_change: Time,
-    /// Windows that are slower within this time after the last change are not taken for another.
+    /// Slower windows within this time after the last change do not count as another change.
     change_pause: Duration,
     evidence: Evidence,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// Doubles every round trip until something queues.
+    /// The plan doubles every round trip until requests queue.
     Start,
-    /// Holds the queue at its target.
+    /// The queue is kept at its target.
     Hold,
-    /// Little under way for a moment, to measure the unloaded wall time; then back to this plan.
+    /// Few requests are in flight for a moment, to measure the unloaded wall time. Then back to
+    /// this plan.
     Drain { back: Plan, loaded: f64, cause: Cause },
-    /// Compares another batch size.
+    /// Another batch size is compared.
     Trial(Trial),
 }
 
 /// Why the unloaded wall time is measured.
 #[derive(Clone, Copy, Debug)]
 enum Cause {
-    /// It was some time ago.
+    /// It was last measured some time ago.
     Due,
-    /// The cluster has become slower, or another loader has come.
+    /// The cluster became slower, or another loader started.
     Slower,
     /// The wall time is far above the target.
     Longer,
-    /// Fewer requests under way brought less, so what seemed to queue did not.
+    /// Fewer requests in flight had a lower rate, so they had not queued.
     NoQueue,
 }
 
-/// When something is tried next, and how long the pause grows while nothing comes of it.
+/// When something is tried next. The pause grows while nothing comes of it.
 #[derive(Clone, Copy, Debug)]
 struct Schedule {
     next: Time,
@@ -126,7 +130,7 @@ impl Schedule {
 struct Evidence {
     /// The plan that was measured.
     plan: Option<Plan>,
-    /// The source or the rate that was set was the limit then.
+    /// The source or the configured rate was the limit.
     source: bool,
     rate: f64,
     growth: f64,
@@ -137,11 +141,11 @@ struct Evidence {
     loss: Option<String>,
 }
 
-impl Auto {
-    /// Begins small and doubles.
+impl AutoTuner {
+    /// A tuner that starts with a small plan and doubles it.
     pub fn new(bounds: Bounds) -> Self {
         let knobs = Knobs::new(bounds);
-        Auto {
+        AutoTuner {
             plan: knobs.start(),
             knobs,
             decisions: VecDeque::new(),
@@ -182,8 +186,8 @@ impl Auto {
             return;
         }
         self.decisions.push_back(Decision { at: now, from: self.plan, to, why });
-        // Many small requests in place of few large ones: the large ones have to come back first.
-        let tight = self.under_way() * 1.5 > self.knobs.limit(self.loss.growth_limit(now));
+        // Many small requests replace few large ones: the large ones have to return first.
+        let tight = self.bytes_in_flight() * 1.5 > self.knobs.limit(self.loss.growth_limit(now));
         let smaller = to.batch_bytes < self.plan.batch_bytes && to.in_flight > self.plan.in_flight;
         let sent_before = self.plan.in_flight;
         self.rest_in_flight = (tight && smaller).then(|| std::mem::replace(&mut to.in_flight, self.plan.in_flight));
@@ -194,8 +198,8 @@ impl Auto {
         self.settling = (!at_once).then_some(Settling::new(now, sent_before));
     }
 
-    /// Keeps what a window showed of the plan, for whoever asks why. What is measured while the source is the limit, as at the end of every load, takes
-    /// the place of nothing better.
+    /// Stores what a window showed of the plan, for [`Tuner::why`]. A window limited by the source,
+    /// as at the end of every load, does not replace a better one.
     fn note(&mut self, window: &Window, wall: f64, growth: f64) {
         let source = window.source_was_the_limit();
         if source && self.evidence.plan.is_some() && !self.evidence.source {
@@ -211,13 +215,13 @@ impl Auto {
         (self.settling, self.rest_in_flight) = (None, None);
     }
 
-    fn under_way(&self) -> f64 {
-        Knobs::under_way(&self.plan)
+    fn bytes_in_flight(&self) -> f64 {
+        Knobs::bytes_in_flight(&self.plan)
     }
 
-    /// Ends what is being tried. Returns the plan that stands.
+    /// Ends the current experiment. Returns the steady plan.
     fn interrupt(&mut self) -> Plan {
-        // Without any answer yet there is nothing to hold.
+        // Without an answer there is no queue to hold.
         let next = if self.delay.is_some() { Phase::Hold } else { Phase::Start };
         match std::mem::replace(&mut self.phase, next) {
             Phase::Drain { back, .. } => back,
@@ -237,10 +241,10 @@ impl Auto {
                 let to = if of_items { self.knobs.more(&base, loss::CUT) } else { self.knobs.scaled(&base, loss::CUT) };
                 (to, format!("{:.1} % of the documents were rejected", ratio * 100.0))
             }
-            loss::Verdict::Restore { under_way, ratio } => {
-                let to = self.knobs.scaled(&base, under_way / Knobs::under_way(&base));
+            loss::Verdict::Restore { bytes_in_flight, ratio } => {
+                let to = self.knobs.scaled(&base, bytes_in_flight / Knobs::bytes_in_flight(&base));
                 let why = format!(
-                    "less under way did not lower the rejections ({:.1} %): they are not caused by this load",
+                    "fewer bytes in flight did not lower the rejections ({:.1} %): this load does not cause them",
                     ratio * 100.0
                 );
                 (to, why)
@@ -275,12 +279,12 @@ impl Auto {
     }
 }
 
-impl Tuner for Auto {
+impl Tuner for AutoTuner {
     fn plan(&self) -> Plan {
         self.plan
     }
 
-    fn stands(&self) -> Plan {
+    fn steady_plan(&self) -> Plan {
         match &self.phase {
             Phase::Drain { back, .. } => *back,
             Phase::Trial(trial) => self.knobs.within(&trial.current),
@@ -292,7 +296,8 @@ impl Tuner for Auto {
 
     fn handle_sample(&mut self, now: Time, sample: &Sample) {
         let late = self.is_late(now, sample);
-        // A second one right after it is no stall any more: with few requests under way, every answer of a cluster that has become slow is late.
+        // A second late answer right after the first is not a stall: with few requests in flight,
+        // every answer of a slow cluster is late.
         let stalled = late && !self.late;
         (self.last_end, self.late) = (now, late);
         if stalled {
@@ -301,28 +306,28 @@ impl Tuner for Auto {
         }
         if sample.outcome == Outcome::TooLarge {
             let starting = matches!(self.phase, Phase::Start);
-            let stands = self.interrupt();
+            let steady = self.interrupt();
             if starting {
                 self.phase = Phase::Start;
             }
-            let to = self.knobs.limit_body(&stands, sample.bytes);
+            let to = self.knobs.limit_body(&steady, sample.bytes);
             (self.rate, self.best) = (None, None);
             return self.decide(now, to, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
-        let under_way = self.under_way();
-        let stands = self.stands();
-        let fewest = self.knobs.more(&stands, loss::CUT) == stands;
-        if let Some(verdict) = self.loss.handle(now, sample, under_way, (self.plan.in_flight, fewest)) {
+        let bytes_in_flight = self.bytes_in_flight();
+        let steady = self.steady_plan();
+        let fewest = self.knobs.more(&steady, loss::CUT) == steady;
+        if let Some(verdict) = self.loss.handle(now, sample, bytes_in_flight, (self.plan.in_flight, fewest)) {
             return self.handle_loss(now, verdict);
         }
         if let Some(settling) = &mut self.settling {
-            if settling.goes_on(now, sample) {
+            if settling.is_in_progress(now, sample) {
                 return;
             }
             if let Some(in_flight) = self.rest_in_flight.take() {
                 let from = self.plan;
                 self.plan.in_flight = in_flight;
-                let why = "the larger requests have come back".to_owned();
+                let why = "the larger requests have returned".to_owned();
                 self.decisions.push_back(Decision { at: now, from, to: self.plan, why });
                 self.settling = Some(Settling::new(now, from.in_flight));
                 return;
@@ -350,18 +355,18 @@ impl Tuner for Auto {
     fn why(&self) -> String {
         let e = &self.evidence;
         let Some(plan) = e.plan.filter(|_| e.rate > 0.0) else {
-            return "too short to learn anything: the values it starts with".to_owned();
+            return "the load was too short to tune: these are the initial values".to_owned();
         };
         let took = e.took.map_or(String::new(), |took| format!(", {:.0} of them in the server", took * 1e3));
         let mut why = format!(
-            "{} bring {:.1} MB/s; a request takes {:.0} ms{took}, {:.1} times as long as on the idle cluster",
+            "{} bring {:.1} MB/s; a request takes {:.0} ms{took}, {:.1} times as long as on an idle cluster",
             Knobs::words(&plan),
             e.rate / 1e6,
             e.wall * 1e3,
             e.growth
         );
         if e.source {
-            why.push_str("; the source, or the rate that was set, was the limit and not the cluster");
+            why.push_str("; the source or the configured rate was the limit, not the cluster");
         }
         for more in [&e.size, &e.loss].into_iter().flatten() {
             why.push_str("; ");

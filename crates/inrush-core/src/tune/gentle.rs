@@ -1,4 +1,4 @@
-//! The controller for `--gentle`: as much as a bound on the wall time and on the rejections leaves, and no more.
+//! The tuner for `--gentle`: as much as limits on wall time and rejections allow, and not more.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use super::window::Window;
 use super::{Bounds, Decision, Outcome, Plan, Sample, Tuner};
 use crate::time::Time;
 
-/// Upper bounds that come before throughput.
+/// Limits that take precedence over throughput.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gentle {
-    /// How many times as long as one request alone, with nothing else of ours under way, a request may take on average, above 1.
-    /// Default 1.3.
+    /// The largest mean wall time of a request, as a multiple of the wall time of a single request
+    /// with nothing else of this load in flight. Above 1. Default 1.3.
     pub latency_growth: f64,
 }
 
@@ -23,30 +23,33 @@ impl Default for Gentle {
     }
 }
 
-/// So long a request alone should keep the server busy at most, seconds (where it does not tell, so long it should take): a large one
-/// holds a thread that searches wait for.
+/// How long a single request may keep the server busy, seconds; if the server does not report it,
+/// how long the request may take. A large one holds a thread that searches wait for.
 const ALONE_SECONDS: f64 = 0.1;
-/// More is under way only while less than this part of what the wall time may grow is used up.
+/// The plan grows only while less than this part of the allowed growth is used.
 const ROOM: f64 = 0.5;
-/// Less is under way as soon as more than this part of it is used up: the mean has to stay below the bound.
+/// The plan shrinks as soon as more than this part of the allowed growth is used: the mean has to
+/// stay below the limit.
 const SPENT: f64 = 0.85;
-/// How often it is measured what a request alone takes: soon after the start, then less often.
+/// The interval between measurements of a single request: short after the start, then longer.
 const ALONE_FIRST: Duration = Duration::from_secs(10);
 const ALONE_LONGEST: Duration = Duration::from_secs(60);
-/// A bound that was met is tried again after this time, then after twice as long each time.
+/// The pause before a limit that was met is tried again; it doubles each time.
 const RETRY_FIRST: Duration = Duration::from_secs(15);
 const RETRY_LONGEST: Duration = Duration::from_secs(600);
-/// A rejection says more than a wall time.
+/// A rejection is stronger evidence than a wall time.
 const RETRY_REJECTED: Duration = Duration::from_secs(60);
-/// What was rejected with one request under way (or as few as the bounds allow) is not our load's doing; for so long single rejections change
-/// nothing, but nothing is added in a window that has some.
+/// Rejections with one request in flight (or with the fewest that the bounds allow) are not caused
+/// by this load. For this time single rejections change nothing, but the plan does not grow in a
+/// window that has some.
 const AMBIENT: Duration = Duration::from_secs(60);
-/// More than this part of the documents is too much whoever caused it: somebody else is held up by what fills the queues.
+/// More rejected documents than this part are too many, whoever caused them: full queues delay
+/// others.
 const REJECTED_MOST: f64 = 0.01;
 
-/// Holds the mean wall time below a bound: measures what a request takes alone, adds requests step by step while there is room, takes
-/// some away at once when there is not, and remembers where that was.
-pub struct Considerate {
+/// Keeps the mean wall time below a limit. It measures a single request, adds requests step by step
+/// while there is room, removes some at once when there is not, and remembers that number.
+pub struct GentleTuner {
     knobs: Knobs,
     bound: f64,
     plan: Plan,
@@ -54,25 +57,25 @@ pub struct Considerate {
     window: Window,
     settling: Option<Settling>,
     last_end: Time,
-    /// Wall time of a request alone, seconds.
+    /// The wall time of a single request, seconds.
     alone: Option<f64>,
-    /// While that is measured: how many requests to go back to.
+    /// While a single request is measured: the number of requests to return to.
     back: Option<u32>,
     measure_at: Time,
     measure_after: Duration,
-    /// So many requests were too many, until then.
+    /// This number of requests was too high, until the given time.
     ceiling: Option<(u32, Time)>,
     retry_after: Duration,
     ambient_until: Time,
     why: String,
 }
 
-impl Considerate {
-    /// Begins with one request.
+impl GentleTuner {
+    /// A tuner that starts with one request.
     pub fn new(bounds: Bounds, gentle: Gentle) -> Self {
         let knobs = Knobs::new(bounds);
         let start = knobs.start();
-        Considerate {
+        GentleTuner {
             plan: knobs.with_in_flight(&start, 1),
             knobs,
             bound: gentle.latency_growth.max(1.0),
@@ -87,7 +90,7 @@ impl Considerate {
             ceiling: None,
             retry_after: RETRY_FIRST,
             ambient_until: Time::START,
-            why: "too short to learn anything: the values it starts with".to_owned(),
+            why: "the load was too short to tune: these are the initial values".to_owned(),
         }
     }
 
@@ -101,7 +104,7 @@ impl Considerate {
         }
     }
 
-    /// So many requests, as far as the bounds allow.
+    /// Moves to this number of requests, as far as the bounds allow.
     fn go_to(&mut self, now: Time, in_flight: u32, why: String) {
         self.decide(now, self.knobs.with_in_flight(&self.plan, in_flight), why);
     }
@@ -112,7 +115,7 @@ impl Considerate {
         self.ceiling = Some((self.plan.in_flight, now + self.retry_after));
     }
 
-    /// Whether anything came of it.
+    /// Takes a rejection. Returns whether the plan changed.
     fn handle_rejection(&mut self, now: Time) -> bool {
         if self.plan == self.knobs.with_in_flight(&self.plan, 1) {
             self.ambient_until = now + AMBIENT;
@@ -124,7 +127,7 @@ impl Considerate {
         true
     }
 
-    /// Half of what is under way, after documents were rejected.
+    /// Halves the requests in flight after documents were rejected.
     fn take_back(&mut self, now: Time) {
         self.too_many(now, RETRY_REJECTED);
         self.back = None;
@@ -133,19 +136,23 @@ impl Considerate {
         self.go_to(now, self.plan.in_flight / 2, why);
     }
 
-    /// What a request takes alone is known.
+    /// Takes the measurement of a single request.
     fn measured(&mut self, now: Time, wall: f64, back: u32) {
-        // On a long way a smaller one would take as long.
+        // Over a long distance a smaller request would take as long.
         let busy = self.window.took().unwrap_or(wall);
         let smaller = self.knobs.sized(&self.plan, (ALONE_SECONDS / busy).min(1.0));
         if self.alone.is_none() && smaller != self.plan {
-            return self.decide(now, smaller, format!("a request alone takes {:.0} ms: smaller ones", wall * 1e3));
+            return self.decide(
+                now,
+                smaller,
+                format!("a single request takes {:.0} ms: make requests smaller", wall * 1e3),
+            );
         }
         self.alone = Some(wall);
         self.back = None;
         self.measure_at = now + self.measure_after;
         self.measure_after = (self.measure_after * 2).min(ALONE_LONGEST);
-        self.go_to(now, back, format!("a request alone takes {:.0} ms", wall * 1e3));
+        self.go_to(now, back, format!("a single request takes {:.0} ms", wall * 1e3));
     }
 
     fn handle_window(&mut self, now: Time) {
@@ -167,7 +174,7 @@ impl Considerate {
         }
         let growth = wall / alone;
         self.why = format!(
-            "{} bring {:.1} MB/s; a request takes {:.0} ms, {growth:.2} times as long as one alone, {:.2} is the bound",
+            "{} bring {:.1} MB/s; a request takes {:.0} ms, {growth:.2} times as long as a single one; the limit is {:.2}",
             Knobs::words(&self.plan),
             window.rate() / 1e6,
             wall * 1e3,
@@ -176,17 +183,17 @@ impl Considerate {
         let part = (growth - 1.0) / (self.bound - 1.0).max(1e-3);
         if now >= self.measure_at && n > 1 {
             self.back = Some(n);
-            return self.go_to(now, 1, "measure how long a request takes alone".to_owned());
+            return self.go_to(now, 1, "measure how long a single request takes".to_owned());
         }
         if part > SPENT && n > 1 {
             self.too_many(now, Duration::ZERO);
             let wanted = f64::from(n) * (1.0 + ROOM * (self.bound - 1.0)) / growth;
-            let why = format!("a request takes {growth:.2} times as long as one alone");
+            let why = format!("a request takes {growth:.2} times as long as a single one");
             return self.go_to(now, (wanted as u32).clamp(1, n - 1), why);
         }
         let used = window.in_flight() > 0.8 * f64::from(n) && !window.source_was_the_limit();
         if part < ROOM && used && rejected == 0.0 {
-            // The nearer to the bound, the smaller the step.
+            // The step shrinks towards the limit.
             let step = f64::from(n) * (self.bound - 1.0).min(1.0) * (1.0 - part.max(0.0));
             let wanted = n + (step as u32).max(1);
             let to = match self.ceiling {
@@ -194,7 +201,7 @@ impl Considerate {
                 _ => wanted,
             };
             if to > n {
-                return self.go_to(now, to, format!("there is room: {growth:.2} times as long as one alone"));
+                return self.go_to(now, to, format!("below the limit: {growth:.2} times as long as a single one"));
             }
         }
         self.decide(now, self.plan, String::new());
@@ -206,12 +213,12 @@ impl Considerate {
     }
 }
 
-impl Tuner for Considerate {
+impl Tuner for GentleTuner {
     fn plan(&self) -> Plan {
         self.plan
     }
 
-    fn stands(&self) -> Plan {
+    fn steady_plan(&self) -> Plan {
         self.back.map_or(self.plan, |back| self.knobs.with_in_flight(&self.plan, back))
     }
 
@@ -224,9 +231,9 @@ impl Tuner for Considerate {
             let alone = self.knobs.with_in_flight(&smaller, 1);
             return self.decide(now, alone, format!("a body of {} bytes is too large for the server", sample.bytes));
         }
-        let settling = self.settling.as_mut().is_some_and(|settling| settling.goes_on(now, sample));
+        let settling = self.settling.as_mut().is_some_and(|settling| settling.is_in_progress(now, sample));
         let rejected = sample.rejected > 0 || matches!(sample.outcome, Outcome::Refused | Outcome::Lost);
-        // What was sent under the last plan says nothing of this one.
+        // A request of the last plan says nothing about this one.
         if rejected && sample.sent >= self.window.from() && self.handle_rejection(now) {
             return;
         }

@@ -1,8 +1,8 @@
-//! The two knobs and what holds them: bounds, memory, and what a 413 taught.
+//! Batch size and requests in flight, within the bounds, memory and the server's body limit.
 
 use super::{Bounds, Plan};
 
-/// Where a run begins, within the bounds.
+/// The start of a run, within the bounds.
 const START_BYTES: u64 = 2 << 20;
 const START_IN_FLIGHT: u32 = 2;
 
@@ -20,20 +20,20 @@ impl Knobs {
         self.plan(START_BYTES as f64, f64::from(START_IN_FLIGHT))
     }
 
-    /// Bytes under way, if every request is full.
-    pub(super) fn under_way(plan: &Plan) -> f64 {
+    /// Bytes in flight if every request is full.
+    pub(super) fn bytes_in_flight(plan: &Plan) -> f64 {
         plan.batch_bytes as f64 * f64::from(plan.in_flight)
     }
 
-    /// For messages.
+    /// The plan in words, for messages.
     pub(super) fn words(plan: &Plan) -> String {
         let kib = plan.batch_bytes as f64 / 1024.0;
         let size = if kib < 1024.0 { format!("{kib:.0} KiB") } else { format!("{:.1} MiB", kib / 1024.0) };
         format!("{} x {size}", plan.in_flight)
     }
 
-    /// So many times as many requests under way, or larger ones where their number is at its end. Moves by at least one request if
-    /// `factor` comes near it.
+    /// Multiplies the requests in flight by `factor`. Where their number is at its bound, the batch
+    /// size changes instead. Changes by at least one request if `factor` comes close to it.
     pub(super) fn scaled(&self, plan: &Plan, factor: f64) -> Plan {
         let (fewest, most) = self.bounds.in_flight;
         let wanted = f64::from(plan.in_flight) * factor;
@@ -44,16 +44,17 @@ impl Knobs {
         self.plan(batch_bytes, in_flight)
     }
 
-    /// Bodies larger or smaller by a power of two near `factor`, a quarter to eight times; half of it makes no difference.
+    /// Multiplies the batch size by a power of two near `factor`, from 1/8 to 4. Factors between
+    /// 1/2 and 2 change nothing.
     pub(super) fn sized(&self, plan: &Plan, factor: f64) -> Plan {
         let doublings = factor.log2().clamp(-3.0, 2.0);
         self.plan(plan.batch_bytes as f64 * 2.0_f64.powf(doublings.trunc()), f64::from(plan.in_flight))
     }
 
-    /// Like [`Knobs::scaled`], but no further than to `limit` bytes under way, and never down.
+    /// As [`Knobs::scaled`] for growth, up to `limit` bytes in flight.
     pub(super) fn grown(&self, plan: &Plan, factor: f64, limit: f64) -> Plan {
         let limit = limit.min(self.bounds.memory as f64);
-        let factor = factor.min(limit / Knobs::under_way(plan));
+        let factor = factor.min(limit / Knobs::bytes_in_flight(plan));
         let to = if factor <= 1.0 { *plan } else { self.scaled(plan, factor) };
         let most = (limit / to.batch_bytes as f64).floor();
         if f64::from(to.in_flight) > most {
@@ -63,20 +64,22 @@ impl Knobs {
         }
     }
 
-    /// Like [`Knobs::scaled`] for less, but no fewer than two requests, and their size stays.
+    /// As [`Knobs::scaled`] for reduction: at least two requests, and their size stays.
     pub(super) fn lessened(&self, plan: &Plan, factor: f64) -> Plan {
         let in_flight = (f64::from(plan.in_flight) * factor).round().max(2.0).min(f64::from(plan.in_flight));
         self.plan(plan.batch_bytes as f64, in_flight)
     }
 
-    /// Three quarters of the requests that keep the cluster busy, of the same size, where `growth` times as many are under way.
+    /// Three quarters of the requests that keep the cluster busy, of the same size. `growth` times
+    /// as many are in flight.
     pub(super) fn drained(&self, plan: &Plan, growth: f64) -> Plan {
         self.plan(plan.batch_bytes as f64, (f64::from(plan.in_flight) / growth * 0.75).round())
     }
 
-    /// Bodies larger by about `factor` with the same bytes under way, so that neither the queue nor the share of a loader among
-    /// several changes. At least two requests. Where the bounds fix their number, or where there are very few and nobody else is
-    /// there (`alone`), it stays, and more bytes are under way.
+    /// Multiplies the batch size by about `factor` with the same bytes in flight, so that neither
+    /// the queue nor the share among several loaders changes. At least two requests. If the bounds
+    /// fix their number, or if there are very few and no other loader (`alone`), the number stays
+    /// and the bytes in flight change.
     pub(super) fn resized(&self, plan: &Plan, factor: f64, alone: bool) -> Plan {
         let n = f64::from(plan.in_flight);
         if self.in_flight_is_fixed() {
@@ -89,37 +92,37 @@ impl Knobs {
         self.plan(plan.batch_bytes as f64 * n / in_flight, in_flight)
     }
 
-    /// Whether only the size of the bodies is left to choose.
+    /// Whether only the batch size can change.
     pub(super) fn in_flight_is_fixed(&self) -> bool {
         self.bounds.in_flight.0 == self.bounds.in_flight.1
     }
 
-    /// The plan within the bounds as they are now.
+    /// The plan within the current bounds.
     pub(super) fn within(&self, plan: &Plan) -> Plan {
         self.plan(plan.batch_bytes as f64, f64::from(plan.in_flight))
     }
 
-    /// Whether there is no room below memory and `limit` for one more request of this size.
+    /// Whether memory and `limit` leave no room for another request of this size.
     pub(super) fn is_full(&self, plan: &Plan, limit: f64) -> bool {
-        Knobs::under_way(plan) + plan.batch_bytes as f64 > self.limit(limit)
+        Knobs::bytes_in_flight(plan) + plan.batch_bytes as f64 > self.limit(limit)
     }
 
-    /// The most bytes under way, below `limit`.
+    /// The most bytes in flight, at most `limit`.
     pub(super) fn limit(&self, limit: f64) -> f64 {
         limit.min(self.bounds.memory as f64)
     }
 
-    /// So many requests of the same size.
+    /// The plan with this number of requests of the same size.
     pub(super) fn with_in_flight(&self, plan: &Plan, in_flight: u32) -> Plan {
         self.plan(plan.batch_bytes as f64, f64::from(in_flight))
     }
 
-    /// So many times as many requests of the same size.
+    /// The plan with `factor` times as many requests of the same size.
     pub(super) fn more(&self, plan: &Plan, factor: f64) -> Plan {
         self.plan(plan.batch_bytes as f64, (f64::from(plan.in_flight) * factor).round())
     }
 
-    /// A body of `refused` bytes was too large: half of it is the most from now on.
+    /// Learns from a refused body: half its size is the maximum from now on.
     pub(super) fn limit_body(&mut self, plan: &Plan, refused: u64) -> Plan {
         let (smallest, largest) = self.bounds.batch_bytes;
         let largest = largest.min((refused / 2).max(1));
@@ -127,7 +130,8 @@ impl Knobs {
         self.plan(plan.batch_bytes as f64, f64::from(plan.in_flight))
     }
 
-    /// The nearest plan within the bounds. Where memory does not allow both, there are fewer requests.
+    /// The nearest plan within the bounds. If memory does not allow both values, there are fewer
+    /// requests.
     fn plan(&self, batch_bytes: f64, in_flight: f64) -> Plan {
         let (smallest, largest) = self.bounds.batch_bytes;
         let (fewest, most) = self.bounds.in_flight;

@@ -1,6 +1,7 @@
-//! What the tuner is asked and what it is told.
+//! Tuners: they choose batch size, requests in flight and body format from the results of requests.
 
 mod auto;
+mod body_format;
 mod delay;
 mod gentle;
 mod knobs;
@@ -10,7 +11,6 @@ mod settling;
 mod tests;
 mod trial;
 mod window;
-mod wire;
 
 use std::time::Duration;
 
@@ -18,70 +18,71 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-pub use auto::Auto;
-pub use gentle::{Considerate, Gentle};
-pub use wire::{WireKnobs, WireTuner};
+pub use auto::AutoTuner;
+pub use body_format::{BodyFormatChoices, BodyFormatTuner};
+pub use gentle::{Gentle, GentleTuner};
 
-/// How large requests are, and how many are under way.
+/// The size of requests and the number in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Bytes of one request's body as JSON, before compression. A larger document travels alone.
+    /// Bytes of one request body as JSON, before compression. A larger document is sent alone.
     pub batch_bytes: u64,
     /// Documents in one request.
     pub batch_docs: u32,
-    /// Requests under way at once, those that wait for a retry included.
+    /// Requests in flight, including those that wait for a retry.
     pub in_flight: u32,
 }
 
-/// What became of one request, as far as the tuner cares.
+/// The result of a request, as far as a tuner needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was answered item by item; some of the items may have been rejected because of load.
+    /// Answered item by item. Some items may have been rejected because of load.
     Answered,
-    /// The whole request was refused because of load: 429, a circuit breaker.
+    /// Refused as a whole because of load: 429, a circuit breaker.
     Refused,
-    /// It was too large for the server: 413.
+    /// Too large for the server: 413.
     TooLarge,
-    /// No answer came: a timeout or a broken connection, nobody to send it to, or a gateway or a broken server said so (500 and above).
+    /// No answer: a timeout, a broken connection, no server, or a status of 500 and above from a
+    /// gateway or a failing server.
     Lost,
 }
 
-/// What one attempt of one request taught.
+/// What one attempt of a request showed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// When it was handed over.
+    /// When the attempt was sent.
     pub sent: Time,
-    /// From handing it over to the last byte of the reply, or to giving up on it.
+    /// From sending to the last byte of the reply, or to giving up.
     pub wall: Duration,
-    /// The part of `wall` that the server accounts for. Elasticsearch 8's clock goes in steps of 200 ms, and 0 is common: only means over
-    /// many say something.
+    /// The part of `wall` that the server reports. The clock of Elasticsearch 8 advances in steps
+    /// of 200 ms, and 0 is common: only means over many attempts are meaningful.
     pub took: Option<Duration>,
-    /// Bytes of its body as JSON, in whatever form it was sent.
+    /// Bytes of the body as JSON, whatever its format was.
     pub bytes: u64,
-    /// Its documents.
+    /// Documents of the request.
     pub docs: u32,
-    /// Documents that were taken, or refused for good: the cluster has done its work on them.
+    /// Documents that were accepted, or refused for good: the cluster has processed them.
     pub accepted: u32,
     /// Documents that were refused because of load.
     pub rejected: u32,
-    /// How it ended.
+    /// The result.
     pub outcome: Outcome,
-    /// Requests under way when it was sent, itself included; those that wait for a repetition are not.
+    /// Requests in flight when it was sent, including itself, without those that wait for a retry.
     pub in_flight: u32,
-    /// The source or the rate that was set, not the cluster, was the limit: the batch was sent before it was full, or nothing was waiting when a
-    /// permit was free.
+    /// The source or the configured rate was the limit, not the cluster: the batch was sent before
+    /// it was full, or nothing was waiting when a permit was free.
     pub source_limited: bool,
-    /// It is what was left of a larger request, the part that was rejected or a half of it: it is small, and how long it takes says nothing of the
-    /// plan.
+    /// The request was the rest of a larger one: its rejected items, or a half. It is small, and
+    /// its duration says nothing about the plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub remainder: bool,
-    /// The node that it went to, by its place in the list of nodes.
+    /// The node, by its index in the list of nodes.
     pub node: u16,
 }
 
 impl Sample {
-    /// The part of `bytes` that was accepted: what the tuner maximises a second.
+    /// The part of `bytes` that was accepted. A tuner maximizes its rate.
     pub fn accepted_bytes(&self) -> u64 {
         match self.docs {
             0 => 0,
@@ -95,57 +96,58 @@ impl Sample {
 pub struct Decision {
     /// When.
     pub at: Time,
-    /// Until now.
+    /// The plan before.
     pub from: Plan,
-    /// From now on.
+    /// The plan from now on.
     pub to: Plan,
-    /// In words a person can read, with the figures it rests on.
+    /// The reason in words, with its figures.
     pub why: String,
 }
 
-/// Within what a tuner may choose. A knob whose ends are equal is fixed.
+/// The bounds of a tuner. A value with equal bounds is fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Smallest and largest body, bytes.
+    /// The smallest and the largest body, bytes.
     pub batch_bytes: (u64, u64),
-    /// Most documents in one request.
+    /// The most documents in one request.
     pub batch_docs: u32,
-    /// Fewest and most requests under way.
+    /// The fewest and the most requests in flight.
     pub in_flight: (u32, u32),
-    /// `batch_bytes` times `in_flight` stays below, bytes. Less than what a loader may hold in memory: a batch that is filled meanwhile needs room, or
-    /// every request is sent before it is full, which tells nothing of the cluster.
+    /// The upper bound of `batch_bytes` x `in_flight`, bytes. It is less than the memory of the
+    /// loader: a batch that is being filled needs room, too. Otherwise every request is sent before
+    /// it is full, and shows nothing about the cluster.
     pub memory: u64,
 }
 
-/// Decides on the plan. A state machine without clock or randomness of its own: the same calls give the same plans.
+/// Chooses the plan. A state machine without a clock or randomness: equal calls give equal plans.
 pub trait Tuner: Send {
-    /// What to do from now on.
+    /// The current plan.
     fn plan(&self) -> Plan;
 
-    /// The plan that stands while something else is tried or measured for a moment: what to give to somebody who asks for the best plan.
-    fn stands(&self) -> Plan {
+    /// The plan without the current experiment: the one to recommend.
+    fn steady_plan(&self) -> Plan {
         self.plan()
     }
 
-    /// Learns from an attempt that has ended, in the order in which they end.
+    /// Takes an attempt that has ended. Attempts arrive in the order of their ends.
     fn handle_sample(&mut self, now: Time, sample: &Sample);
 
-    /// Nothing was sent for a while until now, on purpose: what would be measured across it says nothing of the cluster.
+    /// Nothing was sent for a while on purpose. Measurements across this moment are void.
     fn handle_break(&mut self, _now: Time) {}
 
-    /// Whether the plan holds still, so that something else can be compared meanwhile.
+    /// Whether the plan is stable, so that something else can be compared.
     fn is_settled(&self) -> bool {
         true
     }
 
-    /// The next change that was made and not told yet.
+    /// The next change of the plan that was not reported yet.
     fn poll_decision(&mut self) -> Option<Decision>;
 
-    /// What the plan is based on, for the report, in words a person can read.
+    /// The reason for the plan, in words, for the report.
     fn why(&self) -> String;
 }
 
-/// A plan that never changes.
+/// A tuner with a fixed plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed(pub Plan);
 

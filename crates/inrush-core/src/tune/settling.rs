@@ -1,26 +1,28 @@
-//! What of an earlier plan is still under way.
+//! The transition between two plans.
 
 use super::Sample;
 use crate::time::Time;
 
-/// Requests that were sent under the last plan, which are no evidence for the present one but in its way.
+/// Requests of the last plan that are still in flight. They say nothing about the new plan, but
+/// delay its requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settling {
     since: Time,
-    /// How many may still be under way.
+    /// How many of them may still be in flight.
     sent_before: u32,
-    /// When the first request of the present plan came back.
+    /// When the first request of the new plan returned.
     first_back: Option<Time>,
 }
 
 impl Settling {
-    /// The plan changed at `since`, with `sent_before` requests under way.
+    /// The plan changed at `since`, with `sent_before` requests in flight.
     pub(super) fn new(since: Time, sent_before: u32) -> Self {
         Settling { since, sent_before, first_back: None }
     }
 
-    /// Whether some may still be under way. A straggler is not waited for: when two requests that followed each other have come back, it is over.
-    pub(super) fn goes_on(&mut self, now: Time, sample: &Sample) -> bool {
+    /// Whether requests of the last plan may still be in flight. A straggler is not awaited: the
+    /// transition ends when two successive requests of the new plan have returned.
+    pub(super) fn is_in_progress(&mut self, now: Time, sample: &Sample) -> bool {
         if sample.sent < self.since {
             self.sent_before = self.sent_before.saturating_sub(1);
         } else if self.first_back.is_some_and(|first| sample.sent >= first) {

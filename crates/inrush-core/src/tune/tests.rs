@@ -1,4 +1,5 @@
-//! The rules of the tuner by example, on a cluster of a few lines. How it does on clusters worth the name is judged by the simulator.
+//! The rules of the tuner by example, on a small model of a cluster. The simulator judges it on
+//! realistic clusters.
 
 mod model;
 
@@ -17,7 +18,7 @@ fn bounds() -> Bounds {
 }
 
 fn auto_within(bounds: Bounds) -> Box<dyn Tuner> {
-    Box::new(Auto::new(bounds))
+    Box::new(AutoTuner::new(bounds))
 }
 
 fn auto() -> Box<dyn Tuner> {
@@ -28,7 +29,7 @@ fn model(cluster: &Cluster) -> Model {
     Model::new(cluster.clone(), vec![auto()])
 }
 
-/// Mebibytes a second of the best of a grid of fixed plans.
+/// The rate of the best fixed plan of a grid, MiB/s.
 fn best_fixed(cluster: &Cluster) -> f64 {
     best_of(cluster, &[1, 2, 4, 8, 16, 32, 64, 128])
 }
@@ -44,7 +45,7 @@ fn best_of(cluster: &Cluster, in_flight: &[u32]) -> f64 {
     rates.fold(0.0, f64::max)
 }
 
-/// After 10 s, of the best fixed plan.
+/// The rate after 10 s, as a part of the best fixed plan's.
 fn steady(cluster: &Cluster) -> f64 {
     let mut model = model(cluster);
     model.run_until(10.0);
@@ -82,8 +83,9 @@ fn a_thin_line_is_not_flooded() {
 }
 
 #[test]
-fn what_the_first_bodies_take_is_not_what_bodies_take() {
-    // As those that bring an index its mapping; a slow link makes all of them slow.
+fn slow_first_bodies_do_not_count() {
+    // The first bodies are slow if they bring an index its mapping. A slow link makes all bodies
+    // slow.
     let size = |cluster: Cluster, seconds: f64| {
         let mut model = model(&cluster);
         model.run_until(seconds);
@@ -95,7 +97,7 @@ fn what_the_first_bodies_take_is_not_what_bodies_take() {
 }
 
 #[test]
-fn where_requests_are_dear_they_get_larger() {
+fn expensive_requests_become_larger() {
     let cluster = Cluster { per_request: 0.05, ..Cluster::default() };
     let mut model = model(&cluster);
     model.run_until(60.0);
@@ -146,7 +148,7 @@ fn a_slow_source_leads_to_no_growth() {
 }
 
 #[test]
-fn the_end_of_a_source_is_not_what_a_plan_is_based_on() {
+fn the_end_of_a_source_is_no_reason_for_a_plan() {
     let mut model = model(&Cluster::default());
     model.run_until(20.0);
     model.cluster.source = 0.5;
@@ -156,41 +158,41 @@ fn the_end_of_a_source_is_not_what_a_plan_is_based_on() {
 
 #[test]
 fn a_source_that_pauses_is_no_cluster_that_stalls() {
-    // A batch every 2 s, and then as many as are wanted.
+    // A batch every 2 s, then unlimited.
     let mut model = Model::new(Cluster { source: 2.0, ..Cluster::default() }, vec![auto()]);
     model.run_until(60.0);
     model.cluster.source = 0.0;
     model.run_until(70.0);
-    let plan = model.loaders[0].tuner.stands();
+    let plan = model.loaders[0].tuner.steady_plan();
     let mut busy = Model::new(Cluster::default(), vec![auto()]);
     busy.run_until(70.0);
-    let usual = busy.loaders[0].tuner.stands();
-    let under_way = |plan: Plan| plan.batch_bytes as f64 * f64::from(plan.in_flight);
-    assert!(under_way(plan) < 2.0 * under_way(usual), "{plan:?}, {usual:?}");
+    let usual = busy.loaders[0].tuner.steady_plan();
+    let bytes_in_flight = |plan: Plan| plan.batch_bytes as f64 * f64::from(plan.in_flight);
+    assert!(bytes_in_flight(plan) < 2.0 * bytes_in_flight(usual), "{plan:?}, {usual:?}");
 }
 
 #[test]
-fn a_probe_is_not_what_stands() {
+fn an_experiment_does_not_change_the_steady_plan() {
     let mut model = model(&Cluster::default());
     model.run_until(10.0);
     let mut probes = 0;
     for step in 0..2500 {
         model.run_until(10.0 + 0.02 * f64::from(step));
         let tuner = &model.loaders[0].tuner;
-        probes += u32::from(tuner.plan() != tuner.stands());
-        assert!(tuner.stands().in_flight >= 4, "half of what keeps four threads busy: {:?}", tuner.stands());
+        probes += u32::from(tuner.plan() != tuner.steady_plan());
+        assert!(tuner.steady_plan().in_flight >= 4, "half of what keeps four threads busy: {:?}", tuner.steady_plan());
     }
     assert!(probes > 0);
 }
 
 #[test]
-fn bodies_do_not_run_away_where_only_they_can_grow() {
+fn bodies_stay_small_if_only_they_can_grow() {
     for in_flight in [1, 4] {
         let fixed = Bounds { in_flight: (in_flight, in_flight), ..bounds() };
         let mut model = Model::new(Cluster::default(), vec![auto_within(fixed)]);
         model.run_until(10.0);
         at_least(model.run_until(60.0)[0] / best_of(&Cluster::default(), &[in_flight]), 0.95);
-        let plan = model.loaders[0].tuner.stands();
+        let plan = model.loaders[0].tuner.steady_plan();
         assert!(plan.batch_bytes <= 8 * MIB, "{plan:?}: {}", model.loaders[0].tuner.why());
     }
 }
@@ -218,16 +220,16 @@ fn a_cluster_that_becomes_slow_is_no_stall_even_with_one_request() {
 }
 
 #[test]
-fn nobody_there_for_a_while_leaves_the_plan_as_it_was() {
+fn a_cluster_that_is_away_for_a_while_leaves_the_plan_unchanged() {
     let mut model = model(&Cluster::default());
     model.run_until(30.0);
-    let before = model.loaders[0].tuner.stands();
+    let before = model.loaders[0].tuner.steady_plan();
     model.cluster.away = true;
     model.run_until(90.0);
     model.cluster.away = false;
     model.run_until(91.0);
-    let after = model.loaders[0].tuner.stands();
-    assert!(Knobs::under_way(&after) > 0.4 * Knobs::under_way(&before), "{before:?}, {after:?}");
+    let after = model.loaders[0].tuner.steady_plan();
+    assert!(Knobs::bytes_in_flight(&after) > 0.4 * Knobs::bytes_in_flight(&before), "{before:?}, {after:?}");
     at_least(model.run_until(100.0)[0] / best_fixed(&Cluster::default()), 0.9);
 }
 
@@ -250,7 +252,7 @@ fn a_request_without_an_answer_is_an_alarm_by_itself() {
         node: 0,
     };
     tuner.handle_sample(Time::from_start(lost.wall), &lost);
-    assert!(Knobs::under_way(&tuner.plan()) < Knobs::under_way(&before), "{:?}", tuner.plan());
+    assert!(Knobs::bytes_in_flight(&tuner.plan()) < Knobs::bytes_in_flight(&before), "{:?}", tuner.plan());
     let mut tuner = auto();
     let broken = Sample { wall: Duration::from_millis(10), ..lost };
     tuner.handle_sample(Time::from_start(broken.wall), &broken);
@@ -293,17 +295,17 @@ fn loaders_share() {
 
 #[test]
 fn gentle_keeps_the_wall_time_low() {
-    let tuner = Considerate::new(bounds(), Gentle::default());
+    let tuner = GentleTuner::new(bounds(), Gentle::default());
     let mut model = Model::new(Cluster { noise: 0.0, ..Cluster::default() }, vec![Box::new(tuner)]);
     model.run_until(60.0);
-    // Four threads: more than five requests would queue for longer than was allowed.
+    // There are four threads. More than five requests would queue longer than allowed.
     let in_flight = model.loaders[0].tuner.plan().in_flight;
     assert!((2..=5).contains(&in_flight), "{}", model.loaders[0].tuner.why());
 }
 
 #[test]
 fn gentle_learns_that_a_cluster_has_become_slower_for_good() {
-    let tuner = Considerate::new(bounds(), Gentle::default());
+    let tuner = GentleTuner::new(bounds(), Gentle::default());
     let mut model = Model::new(Cluster { noise: 0.0, ..Cluster::default() }, vec![Box::new(tuner)]);
     model.run_until(60.0);
     model.cluster.per_mib *= 4.0;
@@ -374,12 +376,13 @@ fn sample() -> impl Strategy<Value = (u64, Sample)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever is reported, in whatever order: plans stay within the bounds, and the same calls give the same plans.
+    /// For any reports in any order: plans stay within the bounds, and equal calls give equal
+    /// plans.
     #[test]
     fn plans_stay_within_the_bounds(samples in prop::collection::vec(sample(), 1..400), gentle in any::<bool>()) {
         let bounds = Bounds { batch_bytes: (1 << 16, 1 << 25), batch_docs: 9, in_flight: (2, 60), memory: 1 << 27 };
         let tuner = || -> Box<dyn Tuner> {
-            if gentle { Box::new(Considerate::new(bounds, Gentle::default())) } else { auto_within(bounds) }
+            if gentle { Box::new(GentleTuner::new(bounds, Gentle::default())) } else { auto_within(bounds) }
         };
         let (mut one, mut two) = (tuner(), tuner());
         let mut now = Time::START;

@@ -1,27 +1,27 @@
-//! A paired comparison: windows of the one and the other in turn, until the evidence is enough either way.
+//! Paired comparisons: windows of two arms in turn, until the evidence is sufficient.
 
 use crate::tune::Plan;
 
-/// How much evidence a comparison asks for.
+/// The evidence that a comparison requires.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
-    /// Spread of one paired comparison (of logarithms) that is assumed before there is evidence.
+    /// The assumed spread of one paired comparison (of logarithms), before there is evidence.
     spread: f64,
-    /// A gain counts where it is so many standard errors above what it is worth...
+    /// A gain counts if it exceeds its threshold by this number of standard errors...
     errors: f64,
-    /// ...after so many pairs.
+    /// ...after this number of pairs.
     pairs_min: u32,
-    /// After so many it ends.
+    /// The comparison ends after this number of pairs.
     pairs_max: u32,
-    /// The standard errors that are enough then; infinity: what is not proved is not taken.
+    /// The standard errors required at the end. Infinity: an unproven gain is not taken.
     errors_at_end: f64,
     /// A gain (of logarithms) that needs no repetition.
     clear_gain: f64,
-    /// A loss that needs none.
+    /// A loss (of logarithms) that needs no repetition.
     clear_loss: f64,
 }
 
-/// For what is tried again soon: servers swing by 10-20 %.
+/// For choices that are reviewed soon. Servers vary by 10 to 20 %.
 const QUICK: Rule = Rule {
     spread: 0.16,
     errors: 1.5,
@@ -31,11 +31,12 @@ const QUICK: Rule = Rule {
     clear_gain: CLEAR,
     clear_loss: CLEAR,
 };
-/// For larger bodies, which cost a server memory: chance must not lead there step by step. On a node of 2 processors and 2 GiB 8 MiB under way took 8 % more of
-/// its time than 2 MiB did (`bench/runs/2026-11-21-under-way.md`).
+/// For larger bodies, which cost the server memory: chance must not lead there step by step. On a
+/// node with 2 processors and 2 GiB, 8 MiB in flight took 8 % more of its time than 2 MiB did
+/// (`bench/runs/2026-11-21-under-way.md`).
 const LARGER_ERRORS_AT_END: f64 = 0.5;
-/// For what stays for a minute and more. Half-second windows of one way of sending were seen to differ by up to a half on a server that merges. The
-/// numbers are a judgement.
+/// For choices that last a minute or more. Half-second windows of the same format differed by up to
+/// a half on a server that merges. The numbers are a judgement.
 const CAREFUL: Rule = Rule {
     spread: 0.25,
     errors: 2.0,
@@ -45,14 +46,16 @@ const CAREFUL: Rule = Rule {
     clear_gain: f64::INFINITY,
     clear_loss: CLEAR_LOSS,
 };
-/// How many comparisons the assumption on their spread weighs.
+/// The weight of the assumed spread, in comparisons.
 const SPREAD_WEIGHT: f64 = 2.0;
-/// What is so much better or worse in a single window (of logarithms) needs no repetition: servers swing by less.
+/// A single window that is better or worse by this much (of logarithms) needs no repetition:
+/// servers vary by less.
 const CLEAR: f64 = 0.3;
-/// The same of what is worse, for ways of sending: to stay by mistake costs a comparison later, and each is long.
+/// The same for losses of body formats: keeping the old one by mistake costs only a later
+/// comparison, and each comparison is long.
 const CLEAR_LOSS: f64 = 0.15;
 
-/// What a comparison came to. The gain is a factor on bytes per second.
+/// The result of a comparison. The gain is a factor on bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
     Open,
@@ -63,17 +66,18 @@ pub(super) enum Verdict {
 /// A comparison of two plans.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
-    /// The plan that stands until the other has proved better.
+    /// The plan that is kept unless the other one is better.
     pub(super) current: Plan,
-    /// The plan to take then.
+    /// The plan to take if it is better.
     pub(super) better: Plan,
-    /// What is compared: sizes as in `current` and `better`, with the same bytes under way.
+    /// The plans that are compared: sizes as in `current` and `better`, with equal bytes in flight.
     arms: [Plan; 2],
     pairs: Pairs,
 }
 
 impl Trial {
-    /// `worth`: the smallest gain that counts, as a factor. `larger`: the other has larger bodies.
+    /// `worth`: the smallest gain that counts, as a factor. `larger`: the other plan has larger
+    /// bodies.
     pub(super) fn new(current: Plan, better: Plan, arms: [Plan; 2], worth: f64, larger: bool) -> Self {
         let mut pairs = Pairs::new(worth);
         if larger {
@@ -82,22 +86,22 @@ impl Trial {
         Trial { current, better, arms, pairs }
     }
 
-    /// The plan of the window under way.
+    /// The plan of the current window.
     pub(super) fn plan(&self) -> Plan {
         self.arms[usize::from(self.pairs.is_other())]
     }
 
-    /// Whether the window under way is one of what is tried, not of what stands.
+    /// Whether the current window measures the new plan.
     pub(super) fn is_other(&self) -> bool {
         self.pairs.is_other()
     }
 
-    /// No difference between two windows is taken for proof.
+    /// From now on, no single window is sufficient evidence.
     pub(super) fn believe_no_single_window(&mut self) {
         (self.pairs.rule.clear_gain, self.pairs.rule.clear_loss) = (f64::INFINITY, f64::INFINITY);
     }
 
-    /// Whether as many requests are under way in both.
+    /// Whether both plans have the same number of requests in flight.
     pub(super) fn is_of_sizes_only(&self) -> bool {
         self.arms[0].in_flight == self.arms[1].in_flight
     }
@@ -111,13 +115,13 @@ impl Trial {
 /// The rates of two arms, measured in turn.
 #[derive(Clone, Debug)]
 pub(super) struct Pairs {
-    /// Gains below this are a tie, and what stands stays.
+    /// Smaller gains are a tie, and the current choice stays.
     worth: f64,
     rule: Rule,
-    /// Logarithms of the rates of the last windows of either arm that have no partner yet.
+    /// Logarithms of the rates of windows without a partner, one for each arm.
     first: Option<f64>,
     second: Option<f64>,
-    /// Largest standard error of a window's rate, as a part of it.
+    /// The largest standard error of a window's rate, as a part of it.
     error: f64,
     pairs: u32,
     sum: f64,
@@ -131,25 +135,27 @@ impl Pairs {
         Pairs { worth, rule, first: None, second: None, error: 0.0, pairs: 0, sum: 0.0, squares: 0.0 }
     }
 
-    /// For what is not soon put right: only a gain of `at_once`, as a factor, needs no repetition, and what is not proved is not taken.
+    /// For choices that last. Only a gain of `at_once`, as a factor, needs no repetition, and an
+    /// unproven gain is not taken.
     pub(super) fn careful(worth: f64, at_once: f64) -> Self {
         Pairs { rule: Rule { clear_gain: at_once.ln(), ..CAREFUL }, ..Pairs::new(worth) }
     }
 
-    /// Whether the window under way is one of what is tried, not of what stands.
+    /// Whether the current window measures the new arm.
     pub(super) fn is_other(&self) -> bool {
         self.first.is_some() && self.second.is_none()
     }
 
-    /// Whether this rate of what is tried needs no repetition to prove it better.
+    /// Whether this rate of the new arm is sufficient evidence without repetition.
     pub(super) fn is_clear(&self, rate: f64, error: f64) -> bool {
-        // So much is beyond what swings from window to window.
+        // Four standard errors exceed the variation between windows.
         let beyond = 4.0 * self.error.max(error);
         let gain = self.first.map(|before| rate.max(1.0).ln() - before);
         self.pairs == 0 && self.is_other() && gain.is_some_and(|gain| gain > self.rule.clear_gain.max(beyond))
     }
 
-    /// Takes the rate of the window that ended, bytes per second, and its standard error, as a part of it.
+    /// Takes the rate of the window that ended, bytes per second, and its standard error, as a part
+    /// of it.
     pub(super) fn handle(&mut self, rate: f64, error: f64) -> Verdict {
         let clear = self.is_clear(rate, error);
         self.error = self.error.max(error);
@@ -214,7 +220,7 @@ mod tests {
             let mut verdicts = rates.iter().map(|rate| pairs.handle(*rate, 0.02));
             verdicts.find(|verdict| *verdict != Verdict::Open)
         };
-        // The server became faster just when the other arm began.
+        // The server became faster when the other arm started.
         let warming_up = [&[100.0][..], &[140.0; 30]].concat();
         assert!(matches!(decided(Pairs::new(1.03), &warming_up), Some(Verdict::Better { .. })));
         let careful = Pairs::careful(1.03, 2.0);

@@ -1,10 +1,11 @@
-//! What the attempts of one window showed together.
+//! Statistics of the attempts in one window.
 
 use crate::time::Time;
 use crate::tune::{Outcome, Sample};
 
-/// Sums over the attempts that were sent from a moment on. By Little's law the bytes per second follow from the requests under way and
-/// the mean wall time, which is free of the error that counting completions between two moments has when they come in bursts.
+/// Sums over the attempts that were sent from a moment on. By Little's law the rate follows from
+/// the requests in flight and the mean wall time. Counting completions between two moments has an
+/// error if they come in bursts; this has not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// Attempts that were sent earlier belong to another plan and do not count.
@@ -12,18 +13,18 @@ pub(super) struct Window {
     samples: u32,
     docs: u64,
     rejected: u64,
-    /// Answered attempts, and what they add up to.
+    /// Answered attempts and their sums.
     answered: u32,
     bytes: u64,
     accepted_bytes: u64,
     wall_seconds: f64,
     wall_squares: f64,
-    /// Answers that told their time, and its sum.
-    told: u32,
+    /// Answers with the server's time, and the sum of these times.
+    timed: u32,
     took_seconds: f64,
     in_flight: u64,
     source_limited: u32,
-    /// Accepted by attempts that ended since then, whenever they were sent.
+    /// Bytes accepted by attempts that ended in the window, whenever they were sent.
     completed_bytes: u64,
 }
 
@@ -39,7 +40,7 @@ impl Window {
             accepted_bytes: 0,
             wall_seconds: 0.0,
             wall_squares: 0.0,
-            told: 0,
+            timed: 0,
             took_seconds: 0.0,
             in_flight: 0,
             source_limited: 0,
@@ -47,7 +48,7 @@ impl Window {
         }
     }
 
-    /// Adds an attempt. Returns whether it tells how long the plan's requests take.
+    /// Adds an attempt. Returns whether it shows how long the plan's requests take.
     pub(super) fn add(&mut self, sample: &Sample) -> bool {
         self.completed_bytes += sample.accepted_bytes();
         if sample.sent < self.from {
@@ -72,7 +73,7 @@ impl Window {
             let wall = sample.wall.as_secs_f64();
             self.wall_seconds += wall;
             self.wall_squares += wall * wall;
-            self.told += u32::from(sample.took.is_some());
+            self.timed += u32::from(sample.took.is_some());
             self.took_seconds += sample.took.unwrap_or_default().as_secs_f64();
         }
         true
@@ -86,19 +87,20 @@ impl Window {
         self.samples
     }
 
-    /// Mean wall time of an answered attempt, seconds.
+    /// The mean wall time of an answered attempt, seconds.
     pub(super) fn wall(&self) -> Option<f64> {
         (self.answered > 0).then(|| self.wall_seconds / f64::from(self.answered))
     }
 
-    /// Mean time that the server accounts for, seconds, if every answer told it. Both its ends are rounded alike where a server's clock
-    /// goes in steps, so the mean is right where a single value is not.
+    /// The mean time that the server reports, seconds, if every answer has it. Where the server's
+    /// clock advances in steps, both ends are rounded alike, so the mean is right although single
+    /// values are not.
     pub(super) fn took(&self) -> Option<f64> {
-        (self.told > 0 && self.told == self.answered).then(|| self.took_seconds / f64::from(self.told))
+        (self.timed > 0 && self.timed == self.answered).then(|| self.took_seconds / f64::from(self.timed))
     }
 
-    /// Standard error of the mean wall time, and so of the rate, as a part of it. Attempts that wait in one queue are not independent, so
-    /// it is a lower bound.
+    /// The standard error of the mean wall time, and so of the rate, as a part of it. Attempts that
+    /// wait in one queue are not independent, so this is a lower bound.
     pub(super) fn error(&self) -> f64 {
         let n = f64::from(self.answered.max(1));
         let mean = self.wall_seconds / n;
@@ -106,12 +108,12 @@ impl Window {
         if mean > 0.0 { (variance / n).sqrt() / mean } else { 0.0 }
     }
 
-    /// Mean body of an answered attempt, bytes.
+    /// The mean body of an answered attempt, bytes.
     pub(super) fn body(&self) -> f64 {
         self.bytes as f64 / f64::from(self.answered.max(1))
     }
 
-    /// Mean requests under way.
+    /// The mean number of requests in flight.
     pub(super) fn in_flight(&self) -> f64 {
         self.in_flight as f64 / f64::from(self.samples.max(1))
     }
@@ -124,13 +126,14 @@ impl Window {
         self.in_flight() * self.accepted_bytes as f64 / self.wall_seconds
     }
 
-    /// The same from what was completed until `now`. Slow attempts are not under-represented by those that are still under way, as they
-    /// are in [`Window::rate`], which matters where plans of different sizes are compared; bursts make it coarse over short windows.
+    /// Accepted bytes per second by completions until `now`. [`Window::rate`] under-represents slow
+    /// attempts that are still in flight; this does not. That matters where plans of different
+    /// sizes are compared. Bursts make it coarse over short windows.
     pub(super) fn completed_rate(&self, now: Time) -> f64 {
         self.completed_bytes as f64 / now.since(self.from).as_secs_f64().max(1e-6)
     }
 
-    /// Whether anything was accepted: what was not says nothing of how long work takes.
+    /// Whether anything was accepted. Rejected requests do not show how long work takes.
     pub(super) fn accepted(&self) -> bool {
         self.accepted_bytes > 0
     }
@@ -140,7 +143,7 @@ impl Window {
         self.rejected as f64 / self.docs.max(1) as f64
     }
 
-    /// Whether the source held the requests back, at least now and then.
+    /// Whether the source limited the requests in more than a quarter of the attempts.
     pub(super) fn source_was_the_limit(&self) -> bool {
         self.source_limited * 4 > self.samples
     }
@@ -153,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_of_a_request_says_nothing_of_the_plan() {
+    fn the_rest_of_a_request_says_nothing_about_the_plan() {
         let sample = Sample {
             sent: Time::START,
             wall: Duration::from_millis(100),

@@ -121,8 +121,7 @@ impl FakeConfig {
         self
     }
 
-    /// Accepts bodies in SMILE; without it they get 406. Default true, which needs the feature
-    /// `smile`.
+    /// Accepts bodies in SMILE; without it they get 406. Default true.
     #[must_use]
     pub fn smile(mut self, accepted: bool) -> Self {
         self.smile = accepted;

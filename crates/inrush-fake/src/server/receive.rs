@@ -147,7 +147,7 @@ fn check_content_type(shared: &Shared, parts: &Parts) -> Option<Answer> {
     let given = header(parts, CONTENT_TYPE.as_str()).unwrap_or_default();
     let media = given.split(';').next().unwrap_or_default().trim();
     let compatible = shared.config.flavor.is_elasticsearch_8() && media.starts_with("application/vnd.elasticsearch+");
-    let smile = media == SMILE && shared.config.smile && cfg!(feature = "smile");
+    let smile = media == SMILE && shared.config.smile;
     if matches!(media, "application/json" | "application/x-ndjson") || compatible || smile {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Controllers by name.
 
 use anyhow::{Context, bail};
-use inrush_core::tune::{Auto, Bounds, Considerate, Fixed, Gentle, Plan, Tuner};
+use inrush_core::tune::{AutoTuner, Bounds, Fixed, Gentle, GentleTuner, Plan, Tuner};
 
 use super::baselines;
 use super::scenario::Scenario;
@@ -28,8 +28,8 @@ pub fn controller(name: &str, scenario: &Scenario) -> anyhow::Result<Box<dyn Tun
 /// As [`controller`].
 pub fn controller_within(name: &str, bounds: Bounds, client_cpus: u32) -> anyhow::Result<Box<dyn Tuner>> {
     match name {
-        "auto" => return Ok(Box::new(Auto::new(bounds))),
-        "gentle" => return Ok(Box::new(Considerate::new(bounds, Gentle::default()))),
+        "auto" => return Ok(Box::new(AutoTuner::new(bounds))),
+        "gentle" => return Ok(Box::new(GentleTuner::new(bounds, Gentle::default()))),
         _ => {}
     }
     if let Some(rest) = name.strip_prefix("fixed:") {

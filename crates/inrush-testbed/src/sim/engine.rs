@@ -80,7 +80,7 @@ impl Engine<'_> {
             self.handle(now, event);
         }
         for loader in &self.loaders {
-            self.record.plans.push((loader.tuner.stands(), loader.tuner.why()));
+            self.record.plans.push((loader.tuner.steady_plan(), loader.tuner.why()));
         }
         self.record.tenant_tasks = self.cluster.tenant_tasks;
         self.record

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use inrush_core::nodes::{NodePool, NodeSays};
+use inrush_core::nodes::{NodePool, NodeSignal};
 use inrush_core::retry::{Jitter, RetryPolicy};
 use inrush_core::time::Time;
 use inrush_core::tune::{Outcome, Plan, Sample, Tuner};
@@ -165,7 +165,7 @@ impl Loader {
     /// Takes a reply, or the end of a connection without one.
     pub(super) fn handle_answer(&mut self, now: Nanos, request: &Request) -> Option<Learnt> {
         self.read(now);
-        self.pool.finished(request.pick, says(request), time(now));
+        self.pool.finished(request.pick, signal(request), time(now));
         let permit = self.permits.get_mut(&request.permit)?;
         let piece = permit.pieces.pop_front()?;
         let (outcome, rejected, accepted) = match request.fate {
@@ -296,12 +296,12 @@ pub(super) fn time(now: Nanos) -> Time {
 }
 
 /// The state of a node, as the transport would report it to the pool.
-fn says(request: &Request) -> NodeSays {
+fn signal(request: &Request) -> NodeSignal {
     match request.fate {
-        Fate::Items | Fate::TooLarge => NodeSays::Works,
-        Fate::Refused => NodeSays::Refuses,
-        Fate::Lost if request.arrived == 0 => NodeSays::Fails,
-        Fate::Lost => NodeSays::Nothing,
+        Fate::Items | Fate::TooLarge => NodeSignal::Answered,
+        Fate::Refused => NodeSignal::Overloaded,
+        Fate::Lost if request.arrived == 0 => NodeSignal::Failed,
+        Fate::Lost => NodeSignal::Unclear,
     }
 }
 

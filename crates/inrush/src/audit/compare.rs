@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use inrush_cluster::api::ClusterError;
+use inrush_cluster::api::lookup::{Found, Lookup, Wanted};
+use inrush_cluster::transport::Transport;
 use tokio::task::JoinHandle;
 
 use super::canonical::{Comparison, compare};
@@ -11,9 +14,6 @@ use super::missing::MissingFile;
 use super::read::Record;
 use super::sort::{Sorted, Sorter};
 use super::{AuditError, io_error};
-use crate::cluster::ClusterError;
-use crate::cluster::lookup::{Found, Lookup, Wanted};
-use crate::transport::Transport;
 
 /// Documents in one question, and bytes of them.
 const BATCH_DOCS: usize = 500;

@@ -1,13 +1,14 @@
 //! Which documents of the index are not in the source: the index's ids are read and sorted, and the two sorted lists are read side by
 //! side.
 
+use inrush_cluster::api::ClusterError;
+use inrush_cluster::api::lookup::Scan;
+use inrush_cluster::transport::{HttpErrorKind, Transport};
+
 use super::found::{Finding, Verdict, id_of, key_of};
 use super::report::{Example, has_room};
 use super::sort::{Sorted, Sorter};
 use super::{AuditError, io_error};
-use crate::cluster::ClusterError;
-use crate::cluster::lookup::Scan;
-use crate::transport::{HttpErrorKind, Transport};
 
 /// How often the ids are read where the answer to a page is lost, which cannot be asked for again.
 const TRIES: u32 = 3;

@@ -24,8 +24,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use inrush_cluster::api::{ClusterError, stats};
+use inrush_cluster::transport::Transport;
 use inrush_core::encode::Encoder;
 use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
+use inrush_load::config::IdFrom;
+use inrush_load::ids::Ids;
+use inrush_sources::{Repeats, Source, SourceError, Warnings};
 
 use self::compare::Comparer;
 use self::conclude::{Draft, Rejected, Totals};
@@ -35,11 +40,6 @@ use self::read::Message;
 pub use self::report::{AuditReport, Example, Examples, Outcome};
 use self::sample::Sample;
 use self::sort::Sorter;
-use crate::cluster::{ClusterError, stats};
-use crate::config::IdFrom;
-use crate::ids::Ids;
-use crate::source::{Repeats, Source, SourceError, Warnings};
-use crate::transport::Transport;
 
 /// What to compare, and how.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub struct AuditOptions {
     pub index: IndexTemplate,
     /// The field that holds the id. Without it documents are only counted.
     pub id: Option<FieldPath>,
-    /// Ids that the load made of something else than a field, as [`crate::config::LoadConfig::id_from`]; not together with `id`. Default: no.
+    /// Ids that the load made of something else than a field, as [`inrush_load::config::LoadConfig::id_from`]; not together with `id`. Default: no.
     pub id_from: Option<IdFrom>,
     /// The field that holds the routing value. With it a document is told by id and routing.
     pub routing: Option<FieldPath>,

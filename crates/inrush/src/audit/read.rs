@@ -1,15 +1,15 @@
 //! The source as records with ids, in its order, from a thread of its own: read, decoded and given ids as a load does it.
 
 use bytes::Bytes;
+use inrush_cluster::api::lookup::Wanted;
 use inrush_core::encode::Encoder;
 use inrush_core::{ItemBlock, SourceId};
+use inrush_load::ids::Ids;
+use inrush_load::reader::Sequencer;
+use inrush_sources::CHUNK_BYTES;
+use inrush_sources::{Source, SourceError};
 use serde::Deserialize;
 use tokio::sync::mpsc;
-
-use crate::cluster::lookup::Wanted;
-use crate::ids::Ids;
-use crate::reader::{CHUNK_BYTES, Sequencer};
-use crate::source::{Source, SourceError};
 
 /// Chunks that wait to be compared.
 const AHEAD: usize = 2;

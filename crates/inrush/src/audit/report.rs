@@ -57,7 +57,7 @@ pub struct AuditReport {
     pub examples: Examples,
     /// The file with the documents that are missing or different, where one was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(serialize_with = "crate::path_json::shown")]
+    #[serde(serialize_with = "inrush_sources::path_json::shown")]
     pub missing_file: Option<PathBuf>,
     /// How long it took.
     pub seconds: f64,

@@ -48,9 +48,10 @@ impl Sample {
 
 #[cfg(test)]
 mod tests {
+    use inrush_cluster::api::lookup::Wanted;
+
     use super::*;
     use crate::audit::read::Place;
-    use crate::cluster::lookup::Wanted;
 
     #[test]
     fn each_id_is_there_once_with_its_last_document() {

@@ -1,11 +1,10 @@
 //! What the name stands for, how its documents are found by id, and whether their contents can be compared.
 
 use http::Method;
+use inrush_cluster::api::ClusterError;
+use inrush_cluster::api::lookup::Lookup;
+use inrush_cluster::transport::{Transport, path_segment};
 use serde_json::Value;
-
-use crate::cluster::ClusterError;
-use crate::cluster::lookup::Lookup;
-use crate::transport::{Transport, path_segment};
 
 /// The index, alias or data stream that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Mappings from one product and version to another.
 
+use inrush_cluster::api::{ClusterInfo, Product, Version};
 use serde_json::{Map, Value, json};
 
 use super::Carried;
-use crate::cluster::{ClusterInfo, Product, Version};
 
 /// What becomes of a field type that the other product does not know.
 enum Instead {

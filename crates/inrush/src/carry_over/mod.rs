@@ -4,12 +4,10 @@
 mod mapping;
 mod settings;
 
+use inrush_sources::index::IndexModel;
 pub use mapping::mapping;
-pub use settings::settings;
-
 use serde_json::Value;
-
-use crate::source::index::IndexModel;
+pub use settings::settings;
 
 /// What is taken over, and what is not.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,9 +1,9 @@
 //! Index settings from one product and version to another.
 
+use inrush_cluster::api::{ClusterInfo, Product};
 use serde_json::{Map, Value};
 
 use super::Carried;
-use crate::cluster::{ClusterInfo, Product};
 
 /// What the servers set themselves, and refuse from others: not worth a word. Names without `index.`; one that ends in a dot stands
 /// for all below it.

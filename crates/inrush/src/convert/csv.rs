@@ -3,9 +3,10 @@
 
 use std::io::Write;
 
+use inrush_sources::Source;
+
 use super::table::{Columns, Kind};
 use super::{ConvertError, Converted, for_each_block};
-use crate::source::Source;
 
 pub(super) fn write(
     source: &mut dyn Source,

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use inrush_core::encode::smile::{NotSmile, SEPARATOR, SmileEncoder, SmileOptions};
-use inrush_core::encode::{Encoder, SmileWeaver};
+use inrush_core::encode::{Encoder, SmileItemEncoder};
 use inrush_core::{IndexTemplate, Operations};
+use inrush_smile::{EncodeError, SEPARATOR, SmileEncoder, SmileOptions};
+use inrush_sources::Source;
 
 use super::{BulkLines, ConvertError, Converted, for_each_block};
-use crate::source::Source;
 
 /// What to do about a document that SMILE cannot say.
 const AS_JSON: &str = "SMILE would change it; convert to NDJSON instead, which says everything";
@@ -33,7 +33,7 @@ pub(super) fn smile(source: &mut dyn Source, out: &mut impl Write) -> Result<Con
         buffer.clear();
         for record in 0..block.records.len() {
             encoder.encode(block.record(record), &mut buffer).map_err(|error| match error {
-                NotSmile::Inexact { .. } => rows.error(record, format!("{error}: {AS_JSON}")),
+                EncodeError::Inexact { .. } => rows.error(record, format!("{error}: {AS_JSON}")),
                 error => rows.error(record, error.to_string()),
             })?;
             buffer.push(SEPARATOR);
@@ -53,7 +53,7 @@ pub(super) fn bulk(
     // A fixed index is not written into the lines.
     let encoder = Encoder::new(Operations { action, index, id, routing, version: None, drop: Vec::new() });
     source.keep_texts(&encoder.fields());
-    let mut weaver = SmileWeaver::default();
+    let mut smile_encoder = SmileItemEncoder::default();
     for_each_block(source, |block, rows| {
         let mut items = encoder.encode(block);
         if let Some(reject) = items.rejects.first() {
@@ -62,9 +62,9 @@ pub(super) fn bulk(
         if !smile {
             return Ok(out.write_all(&items.body)?);
         }
-        weaver.weave(&mut items, Vec::new(), Into::into);
+        smile_encoder.encode(&mut items, Vec::new(), Into::into);
         let Some(smile) = items.smile else { return Ok(()) };
-        match smile.exceptions.first() {
+        match smile.json_only.first() {
             None => Ok(out.write_all(&smile.body)?),
             Some(&record) => {
                 let why = format!("SMILE cannot say the document exactly, or it is no JSON object: {AS_JSON}");

@@ -11,9 +11,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use inrush_core::{Action, DocBlock, FieldPath, SourceId};
-
-use crate::reader::CHUNK_BYTES;
-use crate::source::{Source, SourceError};
+use inrush_sources::CHUNK_BYTES;
+use inrush_sources::{Source, SourceError};
 
 /// What documents become.
 #[derive(Clone, Debug)]

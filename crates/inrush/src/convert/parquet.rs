@@ -9,14 +9,14 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::i256;
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, Schema};
+use inrush_formats::numbers::{Holder, Numbers, scaled};
+use inrush_sources::Source;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::table::{Cell, Column, Columns, Kind};
 use super::{ConvertError, Converted, Rows, for_each_block};
-use crate::numbers::{Holder, Numbers, scaled};
-use crate::source::Source;
 
 pub(super) fn write(
     source: &mut dyn Source,

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use inrush_formats::numbers::Numbers;
+use inrush_sources::Source;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::{ConvertError, for_each_block};
-use crate::numbers::Numbers;
-use crate::source::Source;
 
 /// Columns of a table: more are a mistake, as of a field whose names are data.
 const COLUMNS_MAX: usize = 10_000;

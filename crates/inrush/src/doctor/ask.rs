@@ -1,10 +1,9 @@
 //! The questions of the doctor.
 
 use http::Method;
+use inrush_cluster::api::ClusterError;
+use inrush_cluster::transport::{Transport, path_segment};
 use serde_json::Value;
-
-use crate::cluster::ClusterError;
-use crate::transport::{Transport, path_segment};
 
 /// The answers, `Null` where a question was not answered.
 #[derive(Clone, Debug, Default)]

@@ -8,11 +8,10 @@ mod nodes;
 mod settings;
 mod shards;
 
+use inrush_cluster::api::{ClusterError, product};
+use inrush_cluster::transport::Transport;
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::cluster::{ClusterError, product};
-use crate::transport::Transport;
 
 /// How sure a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -1,10 +1,10 @@
 //! What nodes and the cluster as a whole say.
 
+use inrush_cluster::api::disk::watermark_passed;
 use serde_json::Value;
 
 use super::ask::Answers;
 use super::{Confidence, Finding, Group, at, entries, finding, number, size};
-use crate::cluster::disk::watermark_passed;
 
 /// Old-generation collections beyond this part of a node's time slow everything down.
 const GC_PART: f64 = 0.05;

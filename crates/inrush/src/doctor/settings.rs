@@ -1,10 +1,10 @@
 //! What indices are set to, and how their fields are mapped.
 
+use inrush_cluster::api::disk::setting_bytes;
 use serde_json::Value;
 
 use super::ask::Answers;
 use super::{Confidence, Finding, Group, entries, finding, number, size};
-use crate::cluster::disk::setting_bytes;
 
 /// `index.mapping.total_fields.limit` where it is not set.
 const FIELDS_LIMIT: f64 = 1000.0;

@@ -1,13 +1,18 @@
 //! What the engine's tests share: a source of lines, and a load with small batches.
-#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
+// Each executable uses a part of it.
+#![allow(dead_code)]
 
+pub mod own_process;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use inrush::config::{DeadLetters, LoadConfig};
-use inrush::source::{Chunk, Source, SourceError};
+use inrush::source::{Chunk, Fingerprint, Repeats, Source, SourceError};
 use inrush::{Loader, Report};
 use inrush_core::DocBlock;
 use inrush_core::block::{Origin, Record};
+use inrush_testbed::{FakeCluster, FakeConfig, Faults, Rule};
 
 /// Documents from memory, a few in each block.
 pub struct Lines {
@@ -50,6 +55,51 @@ impl Source for Lines {
     fn bytes_total(&self) -> Option<u64> {
         None
     }
+}
+
+/// A source that claims to be a large job.
+pub struct Large<S>(pub S);
+
+impl<S: Source> Source for Large<S> {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        self.0.next_chunk(bytes)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        Some(2 << 30)
+    }
+
+    fn repeats(&self) -> Repeats {
+        self.0.repeats()
+    }
+
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        self.0.fingerprints()
+    }
+
+    fn reading(&self) -> String {
+        self.0.reading()
+    }
+}
+
+/// A cluster that fails in these ways.
+pub async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
+    FakeCluster::start(FakeConfig { faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
+}
+
+/// What an index of the fake holds: the number `n` of each document, by id.
+pub fn numbers(fake: &FakeCluster, index: &str) -> BTreeMap<String, u64> {
+    // SMILE has it as a float.
+    fake.documents(index).iter().map(|d| (d.id.clone(), d.json()["n"].as_f64().unwrap() as u64)).collect()
+}
+
+/// What an index has to hold after [`documents`]: of each id the last one in the source.
+pub fn expected(count: u64, ids: u64) -> BTreeMap<String, u64> {
+    (0..count).map(|n| (format!("i{}", n % ids), n)).collect()
 }
 
 /// A job with batches so small that a test has many of them, and waits so short that it does not last.

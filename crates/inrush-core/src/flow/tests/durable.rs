@@ -1,5 +1,5 @@
-//! An index that acknowledges before it syncs, whose shards start again at any moment and lose what was not flushed, and a loader that
-//! is killed now and then besides.
+//! An index that acknowledges before it syncs. Its shards restart at any time and lose what was not
+//! flushed, and the loader is killed now and then.
 
 use std::collections::BTreeSet;
 
@@ -24,11 +24,11 @@ impl Shaky {
         Shaky { now: Cluster::default(), disk: BTreeMap::new(), terms: vec![1; SHARDS] }
     }
 
-    fn life(&self) -> Life {
-        Life { index: "x".into(), uuid: "u".into(), terms: self.terms.clone() }
+    fn terms(&self) -> PrimaryTerms {
+        PrimaryTerms { index: "x".into(), uuid: "u".into(), terms: self.terms.clone() }
     }
 
-    /// What was not flushed is lost, unless another copy takes over.
+    /// Loses what was not flushed, unless another copy takes over.
     fn crash(&mut self, shard: usize, loses: bool) {
         self.terms[shard] += 1;
         if loses {
@@ -45,15 +45,15 @@ impl Shaky {
     }
 }
 
-/// The number of a document in its source, which its content has.
+/// The document's number in the source, which is part of its content.
 fn number(text: &str) -> u64 {
     let rest = text.split("\"n\":").nth(1).unwrap();
     rest.split(',').next().unwrap().parse().unwrap()
 }
 
-/// What may still happen, so many times each.
+/// The events that may still occur, with their numbers.
 #[derive(Clone, Copy, Debug)]
-struct Troubles {
+struct Mishaps {
     crashes: u32,
     flush_failures: u32,
     deaths: u32,
@@ -79,7 +79,7 @@ struct Chaos<'a> {
     words: Vec<&'a str>,
     ids: Option<Vec<String>>,
     faults: std::vec::IntoIter<Fault>,
-    troubles: Troubles,
+    mishaps: Mishaps,
     seed: u64,
     server: Shaky,
     disk: Option<String>,
@@ -94,7 +94,7 @@ impl Chaos<'_> {
         (self.seed >> 33) % n
     }
 
-    /// Until all is done, through as many lives as it takes.
+    /// Runs until all is done, with as many restarts as necessary.
     fn run(&mut self) -> Flow {
         loop {
             if let Some(flow) = self.live() {
@@ -113,66 +113,33 @@ impl Chaos<'_> {
     fn live(&mut self) -> Option<Flow> {
         let mut flow = flow(self.config, self.batch_bytes, self.in_flight);
         let earlier: Option<Checkpoint> = self.disk.as_ref().map(|text| serde_json::from_str(text).unwrap());
-        flow.keep_checkpoints(earlier.as_ref()).unwrap();
-        flow.wait_for_flushes(self.server.life());
+        flow.enable_checkpoints(earlier.as_ref()).unwrap();
+        flow.wait_for_flushes(self.server.terms());
         let mut blocks = VecDeque::from(self.blocks.clone());
         let (mut sent, mut gone): (Vec<Sent>, Vec<u64>) = (Vec::new(), Vec::new());
         let mut flushing: Option<(u64, Flushing)> = None;
         let mut now = Time::START;
         for _ in 0..100_000 {
-            while let Some(block) = blocks.front().filter(|_| flow.input_room() > 0) {
-                let items = self.encoder.encode(block.clone());
-                if !flow.may_take(&items) {
-                    break;
-                }
-                flow.handle_block(now, items).unwrap();
-                blocks.pop_front();
-            }
-            if blocks.is_empty() {
-                flow.handle_source_end();
-            }
-            let largest = self.blocks.iter().map(|b| b.data.len() + 60 * b.records.len()).max().unwrap() as u64;
-            assert!(flow.buffered <= self.config.memory + largest, "{} bytes", flow.buffered);
-            while let Some(command) = flow.poll(now) {
-                match command {
-                    Command::Send(request) => {
-                        for line in json_body(&request).lines().skip(1).step_by(2) {
-                            *self.sends.entry(number(line)).or_default() += 1;
-                        }
-                        sent.push(Sent { request, attempt: None });
-                    }
-                    Command::AwaitGone { request } => gone.push(request),
-                    Command::Compare { .. } => unreachable!("nothing is compared"),
-                    Command::Flush { request, index } => {
-                        assert!(index == "x" && flushing.is_none(), "one at a time");
-                        flushing = Some((request, Flushing::Asked));
-                    }
-                    Command::DeadLetter(letter) => self.letters.push(letter.position.doc),
-                    Command::Note(_)
-                    | Command::Sample { .. }
-                    | Command::Break { .. }
-                    | Command::Probe(_)
-                    | Command::Settled(_) => {}
-                }
-            }
+            self.feed(&mut flow, now, &mut blocks);
+            self.execute(&mut flow, now, &mut sent, &mut gone, &mut flushing);
             self.check(&flow);
             if flow.is_done() {
                 flow.close().unwrap();
                 return Some(flow);
             }
             let blocked = blocks.front().filter(|b| !flow.may_take(&self.encoder.encode((*b).clone()))).cloned();
-            if blocked.is_some() || flow.repeats_wait() || self.random(5) == 0 {
+            if blocked.is_some() || flow.has_waiting_repeats() || self.random(5) == 0 {
                 self.checkpoint(&mut flow, blocked.as_ref());
             }
             match self.random(12) {
-                0 if self.troubles.crashes > 0 => {
-                    self.troubles.crashes -= 1;
+                0 if self.mishaps.crashes > 0 => {
+                    self.mishaps.crashes -= 1;
                     let shard = self.random(SHARDS as u64) as usize;
                     let loses = self.random(4) > 0;
                     self.server.crash(shard, loses);
                 }
-                1 if self.troubles.deaths > 0 => {
-                    self.troubles.deaths -= 1;
+                1 if self.mishaps.deaths > 0 => {
+                    self.mishaps.deaths -= 1;
                     return None;
                 }
                 2..=4 => self.step_flush(&mut flow, now, &mut flushing),
@@ -201,11 +168,61 @@ impl Chaos<'_> {
         panic!("the flow does not end");
     }
 
+    /// Hands over as many blocks as the flow takes.
+    fn feed(&self, flow: &mut Flow, now: Time, blocks: &mut VecDeque<DocBlock>) {
+        while let Some(block) = blocks.front().filter(|_| flow.input_room() > 0) {
+            let items = self.encoder.encode(block.clone());
+            if !flow.may_take(&items) {
+                break;
+            }
+            flow.handle_block(now, items).unwrap();
+            blocks.pop_front();
+        }
+        if blocks.is_empty() {
+            flow.handle_source_end();
+        }
+        let largest = self.blocks.iter().map(|b| b.data.len() + 60 * b.records.len()).max().unwrap() as u64;
+        assert!(flow.buffered <= self.config.memory + largest, "{} bytes", flow.buffered);
+    }
+
+    /// Executes the commands of the flow. The server processes requests later.
+    fn execute(
+        &mut self,
+        flow: &mut Flow,
+        now: Time,
+        sent: &mut Vec<Sent>,
+        gone: &mut Vec<u64>,
+        flushing: &mut Option<(u64, Flushing)>,
+    ) {
+        while let Some(command) = flow.poll(now) {
+            match command {
+                Command::Send(request) => {
+                    for line in json_body(&request).lines().skip(1).step_by(2) {
+                        *self.sends.entry(number(line)).or_default() += 1;
+                    }
+                    sent.push(Sent { request, attempt: None });
+                }
+                Command::AwaitGone { request } => gone.push(request),
+                Command::Compare { .. } => unreachable!("nothing is compared"),
+                Command::Flush { request, index } => {
+                    assert!(index == "x" && flushing.is_none(), "one at a time");
+                    *flushing = Some((request, Flushing::Asked));
+                }
+                Command::DeadLetter(letter) => self.letters.push(letter.position.doc),
+                Command::Note(_)
+                | Command::Sample { .. }
+                | Command::Break { .. }
+                | Command::Probe(_)
+                | Command::Settled(_) => {}
+            }
+        }
+    }
+
     fn step_flush(&mut self, flow: &mut Flow, now: Time, flushing: &mut Option<(u64, Flushing)>) {
         let Some((request, state)) = flushing.take() else { return };
         let next = match state {
-            Flushing::Asked if self.troubles.flush_failures > 0 && self.random(2) == 0 => {
-                self.troubles.flush_failures -= 1;
+            Flushing::Asked if self.mishaps.flush_failures > 0 && self.random(2) == 0 => {
+                self.mishaps.flush_failures -= 1;
                 let some = self.random(SHARDS as u64) as usize;
                 self.server.flush(&[some]);
                 Flushing::Flushed { whole: false }
@@ -214,21 +231,21 @@ impl Chaos<'_> {
                 self.server.flush(&[0, 1]);
                 Flushing::Flushed { whole: true }
             }
-            Flushing::Flushed { whole: true } => Flushing::Read(Flushed::Done(self.server.life())),
+            Flushing::Flushed { whole: true } => Flushing::Read(Flushed::Done(self.server.terms())),
             Flushing::Flushed { whole: false } => Flushing::Read(Flushed::Failed("one copy did not".into())),
             Flushing::Read(flushed) => return flow.handle_flushed(now, request, flushed),
         };
         *flushing = Some((request, next));
     }
 
-    /// Whatever is settled is on the disk, or is a dead letter.
+    /// Every settled document is on disk or a dead letter.
     fn check(&self, flow: &Flow) {
         let checkpoint = flow.ledger.checkpoint();
         let settled = checkpoint.iter().flat_map(|p| p.settled.iter()).flat_map(|(first, end)| first..end);
         let on_disk: BTreeSet<u64> = self.server.disk.values().map(|text| number(text)).collect();
         for doc in settled.filter(|&doc| self.words[doc as usize] == "good") {
             match &self.ids {
-                // One with the same id that came later may have replaced it.
+                // A later document with the same id may have replaced it.
                 Some(ids) => {
                     let there = self.server.disk.get(&ids[doc as usize]).map(|text| number(text));
                     assert!(there.is_some_and(|there| there >= doc), "{doc} is settled, and {there:?} is on disk");
@@ -268,7 +285,7 @@ proptest! {
             words: words.clone(),
             ids: with_ids.then(|| names.clone()),
             faults: faults.into_iter(),
-            troubles: Troubles { crashes, flush_failures, deaths },
+            mishaps: Mishaps { crashes, flush_failures, deaths },
             seed,
             server: Shaky::new(),
             disk: None,
@@ -284,7 +301,7 @@ proptest! {
         prop_assert_eq!(flow.buffered, 0);
         let good = || (0..ids.len()).filter(|&n| words[n] == "good");
         prop_assert_eq!(counts.docs_dead_lettered, (ids.len() - good().count()) as u64);
-        // Even now nothing can be lost any more.
+        // Nothing can be lost any more.
         chaos.server.crash(0, true);
         chaos.server.crash(1, true);
         let there = &chaos.server.now.documents;
@@ -306,13 +323,13 @@ proptest! {
     }
 }
 
-/// Documents that were acknowledged, and the flush that was asked for then.
+/// A flow with acknowledged documents, and the flush that it requested.
 fn acknowledged(n: usize) -> (Flow, u64, Shaky) {
     let (ids, words) = good(n);
     let encoder = Encoder::new(operations(Action::Index, true));
     let mut flow = flow(config(), 2000, 1);
     let mut server = Shaky::new();
-    flow.wait_for_flushes(server.life());
+    flow.wait_for_flushes(server.terms());
     flow.handle_block(Time::START, encoder.encode(blocks(&ids, &words, n).remove(0))).unwrap();
     flow.handle_source_end();
     let Some(Command::Send(request)) = flow.poll(Time::START) else { panic!("something is sent") };
@@ -329,9 +346,9 @@ fn acknowledged(n: usize) -> (Flow, u64, Shaky) {
 fn documents_settle_with_the_flush_that_follows_them() {
     let (mut flow, flush, server) = acknowledged(3);
     assert!(flow.poll(Time::START).is_none(), "one flush at a time");
-    flow.handle_flushed(Time::START, flush + 7, Flushed::Done(server.life()));
+    flow.handle_flushed(Time::START, flush + 7, Flushed::Done(server.terms()));
     assert_eq!(flow.counts().docs_read, 0, "that was another one");
-    flow.handle_flushed(Time::START, flush, Flushed::Done(server.life()));
+    flow.handle_flushed(Time::START, flush, Flushed::Done(server.terms()));
     assert!(flow.poll(Time::START).is_none() && flow.is_done());
     assert_eq!((flow.counts().docs_created, flow.counts().retried_items), (3, 0));
 }
@@ -342,7 +359,7 @@ fn a_slow_source_is_flushed_every_few_seconds() {
     let encoder = Encoder::new(operations(Action::Index, true));
     let mut flow = flow(config(), 2000, 1);
     let mut server = Shaky::new();
-    flow.wait_for_flushes(server.life());
+    flow.wait_for_flushes(server.terms());
     flow.handle_block(Time::START, encoder.encode(blocks(&ids, &words, 2).remove(0))).unwrap();
     let linger = Time::START + config().linger;
     let Some(Command::Send(request)) = flow.poll(linger) else { panic!("it has lingered") };
@@ -380,7 +397,7 @@ fn an_interrupt_waits_for_its_flush() {
     let (mut flow, flush, server) = acknowledged(3);
     flow.handle_stop(Time::START, Stop::Interrupted);
     assert!(flow.poll(Time::START).is_none() && !flow.is_done());
-    flow.handle_flushed(Time::START, flush, Flushed::Done(server.life()));
+    flow.handle_flushed(Time::START, flush, Flushed::Done(server.terms()));
     assert!(flow.poll(Time::START).is_none() && flow.is_done());
     assert_eq!((flow.counts().docs_created, flow.counts().docs_unknown), (3, 0));
     let (mut flow, _, _) = acknowledged(3);
@@ -391,21 +408,21 @@ fn an_interrupt_waits_for_its_flush() {
 }
 
 #[test]
-fn an_index_that_was_made_anew_ends_the_run() {
+fn an_index_that_was_created_again_ends_the_run() {
     let (mut flow, flush, server) = acknowledged(3);
-    let other = Life { uuid: "another".into(), ..server.life() };
+    let other = PrimaryTerms { uuid: "another".into(), ..server.terms() };
     flow.handle_flushed(Time::START, flush, Flushed::Done(other));
-    assert!(matches!(flow.stopped(), Some(Stop::Failed(why)) if why.contains("made anew")));
+    assert!(matches!(flow.stopped(), Some(Stop::Failed(why)) if why.contains("created again")));
     assert!(flow.poll(Time::START).is_none() && flow.is_done());
     assert_eq!(flow.counts().docs_unknown, 3);
 }
 
 #[test]
-fn documents_that_go_elsewhere_are_not_taken_for_durable() {
+fn documents_in_another_index_are_not_durable() {
     let (ids, words) = good(2);
     let encoder = Encoder::new(operations(Action::Index, true));
     let mut flow = flow(config(), 2000, 1);
-    flow.wait_for_flushes(Shaky::new().life());
+    flow.wait_for_flushes(Shaky::new().terms());
     flow.handle_block(Time::START, encoder.encode(blocks(&ids, &words, 2).remove(0))).unwrap();
     flow.handle_source_end();
     let Some(Command::Send(request)) = flow.poll(Time::START) else { panic!("something is sent") };

@@ -1,4 +1,4 @@
-//! Pauses by hand and because of the cluster.
+//! Pauses by request and because of the cluster.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn at(seconds: u64) -> Time {
     Time::from_start(Duration::from_secs(seconds))
 }
 
-/// A flow of eight documents, two a request, two requests at once, and what it sends at the beginning.
+/// A flow of eight documents with two a request and two requests at once, and its first requests.
 fn started(config: FlowConfig) -> (Flow, Vec<Request>) {
     let (ids, words) = good(8);
     let encoder = Encoder::new(operations(Action::Index, true));
@@ -34,23 +34,23 @@ fn answer(flow: &mut Flow, now: Time, request: &Request, fault: Fault) {
     flow.handle_attempt(now, request.id, Duration::from_millis(1), 0, attempt);
 }
 
-fn trouble() -> Pause {
+fn cluster_pause() -> Pause {
     Pause { kind: PauseKind::IndexRed, why: "the index x is red".to_owned() }
 }
 
 #[test]
-fn what_is_held_by_hand_ends_what_is_under_way_and_waits_for_as_long_as_it_takes() {
+fn a_requested_pause_lets_requests_in_flight_end_and_has_no_limit() {
     let (mut flow, requests) = started(config());
-    flow.handle_hold(at(1), true);
-    flow.handle_hold(at(2), true);
+    flow.handle_pause_request(at(1), true);
+    flow.handle_pause_request(at(2), true);
     answer(&mut flow, at(3), &requests[0], Fault::None);
     answer(&mut flow, at(3), &requests[1], Fault::Refused(503));
-    // A day: longer than a batch is tried again, and than a pause may last.
+    // A day: longer than a batch is retried, and longer than other pauses may last.
     for now in [at(3), at(600), at(86_400)] {
         assert!(sent(&mut flow, now).is_empty() && flow.poll_timeout().is_none());
     }
     assert_eq!((flow.paused().unwrap().kind, flow.counts().docs_read), (PauseKind::ByHand, 2));
-    flow.handle_hold(at(86_401), false);
+    flow.handle_pause_request(at(86_401), false);
     let mut again = sent(&mut flow, at(86_401));
     assert_eq!(again.len(), 2, "the one that was refused and a new one");
     assert!(flow.paused().is_none() && flow.stopped().is_none());
@@ -71,13 +71,13 @@ fn what_is_held_by_hand_ends_what_is_under_way_and_waits_for_as_long_as_it_takes
 fn a_pause_spends_no_retries() {
     let (mut flow, requests) = started(config());
     answer(&mut flow, at(0), &requests[0], Fault::Refused(503));
-    flow.handle_trouble(at(1), Some(trouble()));
+    flow.handle_cluster_pause(at(1), Some(cluster_pause()));
     answer(&mut flow, at(2), &requests[1], Fault::NotSent);
-    flow.handle_hold(at(3), true);
-    flow.handle_trouble(at(50), None);
+    flow.handle_pause_request(at(3), true);
+    flow.handle_cluster_pause(at(50), None);
     assert!(sent(&mut flow, at(5000)).is_empty(), "it is still held by hand");
-    flow.handle_hold(at(10_000), false);
-    // Tried for the second time, though far more time than --retry-for has passed.
+    flow.handle_pause_request(at(10_000), false);
+    // The second try, although much more than the retry time has passed.
     let again = sent(&mut flow, at(10_000));
     assert_eq!(again.len(), 2);
     answer(&mut flow, at(10_000), &again[0], Fault::Refused(503));
@@ -86,17 +86,17 @@ fn a_pause_spends_no_retries() {
 }
 
 #[test]
-fn trouble_that_lasts_ends_the_run_and_what_passes_is_counted() {
+fn a_lasting_cluster_pause_ends_the_run_and_a_passing_one_is_counted() {
     let (mut flow, requests) = started(config());
-    flow.handle_trouble(at(10), Some(trouble()));
+    flow.handle_cluster_pause(at(10), Some(cluster_pause()));
     answer(&mut flow, at(11), &requests[0], Fault::None);
-    let worse = Pause { why: "the index y is red".to_owned(), ..trouble() };
-    flow.handle_trouble(at(30), Some(worse.clone()));
+    let worse = Pause { why: "the index y is red".to_owned(), ..cluster_pause() };
+    flow.handle_cluster_pause(at(30), Some(worse.clone()));
     assert_eq!((flow.paused(), flow.poll_timeout()), (Some(&worse), Some(at(70))), "it lasts since the first of them");
-    flow.handle_trouble(at(40), None);
+    flow.handle_cluster_pause(at(40), None);
     assert_eq!(sent(&mut flow, at(40)).len(), 1);
     let disk = Pause { kind: PauseKind::DiskHigh, why: "a disk is full".to_owned() };
-    flow.handle_trouble(at(50), Some(disk));
+    flow.handle_cluster_pause(at(50), Some(disk));
     answer(&mut flow, at(51), &requests[1], Fault::None);
     assert!(sent(&mut flow, at(109)).is_empty() && flow.stopped().is_none());
     assert!(sent(&mut flow, at(110)).is_empty());
@@ -111,9 +111,9 @@ fn trouble_that_lasts_ends_the_run_and_what_passes_is_counted() {
 }
 
 #[test]
-fn who_stops_while_it_is_held_gets_back_what_was_not_sent() {
+fn a_stop_during_a_pause_gives_back_unsent_documents() {
     let (mut flow, requests) = started(config());
-    flow.handle_hold(at(1), true);
+    flow.handle_pause_request(at(1), true);
     answer(&mut flow, at(2), &requests[0], Fault::None);
     flow.handle_stop(at(3), Stop::Interrupted);
     assert!(sent(&mut flow, at(3)).is_empty() && !flow.is_done());
@@ -125,14 +125,14 @@ fn who_stops_while_it_is_held_gets_back_what_was_not_sent() {
 }
 
 #[test]
-fn a_condition_is_probed_only_when_nothing_holds_the_flow() {
+fn a_condition_is_probed_only_without_another_pause() {
     let (mut flow, requests) = started(config());
     answer(&mut flow, at(0), &requests[0], Fault::Flood);
     assert_eq!(flow.paused().unwrap().kind, PauseKind::FloodStage);
-    flow.handle_trouble(at(1), Some(Pause { kind: PauseKind::DiskHigh, why: "a disk is full".to_owned() }));
+    flow.handle_cluster_pause(at(1), Some(Pause { kind: PauseKind::DiskHigh, why: "a disk is full".to_owned() }));
     answer(&mut flow, at(1), &requests[1], Fault::Flood);
     assert!(sent(&mut flow, at(20)).is_empty());
-    flow.handle_trouble(at(21), None);
+    flow.handle_cluster_pause(at(21), None);
     assert_eq!(flow.paused().unwrap().kind, PauseKind::FloodStage);
     let probe = sent(&mut flow, at(30));
     assert_eq!(probe.len(), 1);

@@ -1,18 +1,17 @@
-//! Replies to requests behind an ingest pipeline, whose entries do not stand at the places of their
-//! items.
+//! Replies of requests behind an ingest pipeline: entries are not at the positions of their items.
 
 use super::*;
 
-/// What is told of documents by their word: a pipeline drops `drop` and fails `fail`, `busy`, twice
-/// `brief`, and each other time `fickle`; the index refuses `poison` and, once, `full`.
+/// The fate of a document follows from its word. A pipeline drops `drop`, and fails `fail`, `busy`,
+/// `brief` twice, and `fickle` every other time. The index refuses `poison` and, once, `full`.
 #[derive(Default)]
 struct Piped {
     cluster: Cluster,
-    /// How often each document was asked for.
+    /// How often each document was sent.
     tries: BTreeMap<String, u32>,
-    /// Entries tell no ids, as behind a gateway that leaves them out.
+    /// Entries have no ids, as behind a gateway that removes them.
     hides_ids: bool,
-    /// When each document was last told to come again.
+    /// When each document was last rejected for a retry.
     sent_back: BTreeMap<String, Time>,
 }
 
@@ -22,12 +21,12 @@ fn value<'a>(line: &'a str, field: &str) -> Option<&'a str> {
 }
 
 impl Piped {
-    /// The entry of a document, and whether it is the pipeline's word.
+    /// The entry of a document, and whether the pipeline produced it.
     fn entry(&mut self, action: &str, document: &str) -> (ItemReply, bool) {
         let key = document.split("\"n\":").nth(1).unwrap().split(',').next().unwrap();
         let tries = self.tries.entry(key.to_owned()).or_default();
         *tries += 1;
-        // Reasons differ, as they name the value that did not fit.
+        // Reasons differ, because they contain the value.
         let error = |kind: &str, why: &str| {
             let reason = format!("{why} {key}");
             Some(ItemError { kind: kind.into(), reason, ..ItemError::default() })
@@ -49,8 +48,22 @@ impl Piped {
         (ItemReply { action: key, status, index: None, result, error, failure_store_used: false }, piped)
     }
 
-    /// As OpenSearch answers: what the pipeline dropped, what it refused, and everything else put
-    /// between them at its place.
+    /// The result of a request that meets this fault.
+    fn answer(&mut self, request: &Request, fault: Fault) -> Attempt {
+        match fault {
+            Fault::NotSent | Fault::ResetBeforeApplying | Fault::Refused(_) => Cluster::default().bulk(request, fault),
+            fault => {
+                let reply = self.reply(request);
+                match fault {
+                    Fault::ResetAfterApplying => Attempt::Lost { reason: "reset".into() },
+                    _ => Attempt::Replied(reply),
+                }
+            }
+        }
+    }
+
+    /// A reply as OpenSearch builds it: drops of the pipeline, its failures, and all other entries
+    /// inserted at their positions.
     fn reply(&mut self, request: &Request) -> BulkReply {
         let text = json_body(request);
         let lines: Vec<&str> = text.lines().collect();
@@ -81,15 +94,15 @@ struct Loaded {
     /// The words of the dead letters in the order of their documents.
     letters: Vec<String>,
     reasons: Vec<String>,
-    /// The documents of each request.
+    /// The number of documents of each request.
     requests: Vec<u32>,
     elapsed: Duration,
-    /// The documents that the index holds at the end.
+    /// The number of documents in the index at the end.
     there: u64,
 }
 
-/// Loads one document a word. The first requests meet the faults; answers come in an order that
-/// `order` decides.
+/// Loads one document for each word. The faults hit the first requests. `order` decides the order
+/// of answers.
 fn load_through(
     mut flow: Flow,
     words: &[&str],
@@ -106,7 +119,7 @@ fn load_through(
     flow.handle_source_end();
     let mut faults = faults.iter().copied();
     let (mut now, mut letters, mut requests) = (Time::START, Vec::new(), Vec::new());
-    let mut under_way: Vec<(Request, Attempt)> = Vec::new();
+    let mut in_flight: Vec<(Request, Attempt)> = Vec::new();
     while !flow.is_done() {
         match flow.poll(now) {
             Some(Command::Send(request)) => {
@@ -117,27 +130,16 @@ fn load_through(
                         piped.sent_back.get(document).is_none_or(|&at| now.since(at) >= Duration::from_millis(50));
                     assert!(alone || back, "{document} was sent again without a wait");
                 }
-                let attempt = match faults.next().unwrap_or(Fault::None) {
-                    fault @ (Fault::NotSent | Fault::ResetBeforeApplying | Fault::Refused(_)) => {
-                        Cluster::default().bulk(&request, fault)
-                    }
-                    fault => {
-                        let reply = piped.reply(&request);
-                        match fault {
-                            Fault::ResetAfterApplying => Attempt::Lost { reason: "reset".into() },
-                            _ => Attempt::Replied(reply),
-                        }
-                    }
-                };
-                under_way.push((request, attempt));
+                let attempt = piped.answer(&request, faults.next().unwrap_or(Fault::None));
+                in_flight.push((request, attempt));
             }
             Some(Command::AwaitGone { request }) => flow.handle_gone(now, request),
             Some(Command::DeadLetter(letter)) => letters.push(*letter),
             Some(_) => {}
-            None if under_way.is_empty() => now = flow.poll_timeout().unwrap(),
+            None if in_flight.is_empty() => now = flow.poll_timeout().unwrap(),
             None => {
                 order = order.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let (request, attempt) = under_way.swap_remove((order >> 33) as usize % under_way.len());
+                let (request, attempt) = in_flight.swap_remove((order >> 33) as usize % in_flight.len());
                 now = now + Duration::from_millis(1);
                 if let Attempt::Replied(reply) = &attempt
                     && reply.runs.iter().any(|run| run.item.status >= 429)
@@ -189,22 +191,22 @@ fn check(loaded: &Loaded) {
 }
 
 #[test]
-fn where_a_pipeline_is_known_entries_are_told_apart_by_their_ids() {
+fn entries_behind_a_known_pipeline_are_matched_by_id() {
     let loaded = load(FlowConfig { pairing: Pairing::Ids, ..config() }, &MIXED, true);
     check(&loaded);
     assert_eq!(loaded.requests, [8]);
 }
 
 #[test]
-fn a_pipeline_that_nobody_knew_of_is_noticed() {
+fn an_unknown_pipeline_is_noticed() {
     let loaded = load(config(), &MIXED, true);
     check(&loaded);
-    // What the shard said stands; the rest is asked for again with its ids.
+    // The shard's entries are final; the other items are sent again with ids.
     assert_eq!(loaded.requests, [8, 5]);
 }
 
 #[test]
-fn what_has_no_id_is_sent_alone() {
+fn items_without_an_id_are_sent_alone() {
     for pairing in [Pairing::PlacesAtFirst, Pairing::Ids] {
         let loaded = load(FlowConfig { pairing, ..config() }, &MIXED, false);
         check(&loaded);
@@ -220,7 +222,7 @@ fn a_server_that_keeps_the_order_is_believed() {
 }
 
 #[test]
-fn what_fails_for_now_waits_together_whatever_the_reasons() {
+fn items_that_fail_for_now_wait_together() {
     let loaded = load(few_retries(), &["good", "busy", "busy", "busy"], false);
     assert_eq!(loaded.letters.len(), 3);
     assert_eq!(loaded.requests, [4, 3, 3]);
@@ -228,12 +230,12 @@ fn what_fails_for_now_waits_together_whatever_the_reasons() {
 }
 
 #[test]
-fn what_was_dropped_waits_with_what_fails_for_now() {
+fn dropped_items_wait_with_items_that_fail_for_now() {
     let words = ["busy", "drop", "busy", "drop", "fail"];
     let loaded = load(few_retries(), &words, false);
     assert_eq!(loaded.flow.counts().docs_dropped, 2);
     assert_eq!(loaded.letters, ["busy", "busy", "fail"]);
-    // Only the last attempt has to tell them apart.
+    // Only the last attempt has to match the entries.
     assert_eq!(loaded.requests, [5, 5, 5, 1, 1, 1, 1, 1]);
     assert_eq!(loaded.flow.counts().rejected_items, 8);
     assert!(loaded.elapsed >= Duration::from_millis(150), "{:?}", loaded.elapsed);
@@ -314,7 +316,8 @@ proptest! {
     ) {
         let kinds: Vec<&str> = kinds.into_iter()
             .map(|kind| ["good", "good", "drop", "fail", "busy", "brief", "fickle", "full", "poison"][kind]).collect();
-        // In each request something that gets in, so that no cluster that takes nothing ends the run.
+        // Each request contains an item that is accepted, so that the run does not stop for lack of
+        // progress.
         let words: Vec<&str> = kinds.into_iter().chain(["drop"]).flat_map(|word| [word, "good"]).collect();
         let pairing = if known { Pairing::Ids } else { Pairing::PlacesAtFirst };
         let action = if create { Action::Create } else { Action::Index };
@@ -336,8 +339,8 @@ proptest! {
         if with_ids {
             prop_assert_eq!(counts.possible_duplicates, 0);
         }
-        // Each document alone once or twice, and each request as often as repetitions are allowed, anew
-        // where one got something in.
+        // Each document is sent alone once or twice. Each request is retried as often as allowed,
+        // and again after progress.
         let progresses = number(&["brief", "fickle", "full"]) as usize;
         let batches = if batch_bytes < 1 << 20 { words.len() / 2 } else { 1 };
         let most = 2 * words.len() + 13 * (batches + 1 + progresses) + 2 * faults.len();

@@ -1,18 +1,18 @@
-//! Loads that are cut off at any moment, as often as the test likes, and go on from what was on disk then.
+//! Loads that are interrupted at any time, any number of times, and resume from the disk.
 
 use super::*;
 use crate::checkpoint::Checkpoint;
 
-/// What survives a crash.
+/// The state that survives a crash.
 #[derive(Default)]
 struct World {
     cluster: Cluster,
-    /// The checkpoint, and how many dead letters were written before it.
+    /// The checkpoint, and the number of dead letters written before it.
     disk: Option<(String, usize)>,
     letters: Vec<DeadLetter>,
 }
 
-/// How a life of the loader ends.
+/// How one run of the loader ends.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Crash { after: u32 },
@@ -26,10 +26,35 @@ struct Job<'a> {
     in_flight: u32,
     encoder: &'a Encoder,
     blocks: Vec<DocBlock>,
-    wire: Wire,
+    format: BodyFormat,
 }
 
-/// A checkpoint under way to the disk.
+impl Job<'_> {
+    /// Hands over as many blocks as the flow takes.
+    fn feed(&self, flow: &mut Flow, now: Time, blocks: &mut VecDeque<DocBlock>, smile: &mut SmileItemEncoder) {
+        if flow.stopped().is_some() {
+            return;
+        }
+        while let Some(block) = blocks.front()
+            && flow.input_room() > 0
+        {
+            let mut items = self.encoder.encode(block.clone());
+            if !flow.may_take(&items) {
+                break;
+            }
+            if flow.encoding() == Encoding::Smile {
+                smile.encode(&mut items, Vec::new(), Into::into);
+            }
+            flow.handle_block(now, items).unwrap();
+            blocks.pop_front();
+        }
+        if blocks.is_empty() {
+            flow.handle_source_end();
+        }
+    }
+}
+
+/// A checkpoint on its way to the disk.
 struct Writing {
     checkpoint: Checkpoint,
     letters: usize,
@@ -45,7 +70,37 @@ impl World {
         self.disk = Some((serde_json::to_string(checkpoint).unwrap(), letters));
     }
 
-    /// One life; the flow at its end, but after a crash.
+    /// Executes the commands of the flow.
+    fn execute(
+        &mut self,
+        flow: &mut Flow,
+        now: Time,
+        faults: &mut impl Iterator<Item = Fault>,
+        in_flight: &mut Vec<(u64, Attempt)>,
+        gone: &mut Vec<u64>,
+    ) {
+        while let Some(command) = flow.poll(now) {
+            match command {
+                Command::Send(request) => {
+                    let attempt = self.cluster.bulk(&request, faults.next().unwrap_or(Fault::None));
+                    in_flight.push((request.id, attempt));
+                }
+                Command::AwaitGone { request } => gone.push(request),
+                Command::Compare { request, items } => {
+                    flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
+                }
+                Command::DeadLetter(letter) => self.letters.push(*letter),
+                Command::Flush { .. } => unreachable!("flushes are not enabled"),
+                Command::Note(_)
+                | Command::Sample { .. }
+                | Command::Break { .. }
+                | Command::Probe(_)
+                | Command::Settled(_) => {}
+            }
+        }
+    }
+
+    /// One run. Returns the flow at its end, unless it crashed.
     fn live(
         &mut self,
         job: &Job<'_>,
@@ -58,13 +113,13 @@ impl World {
             (*seed >> 33) % n
         };
         let mut flow = flow(job.config, job.batch_bytes, job.in_flight);
-        flow.keep_checkpoints(self.earlier().as_ref()).unwrap();
-        flow.send_as(WireTuner::new(job.wire, WireKnobs::default(), ""));
-        let mut weaver = SmileWeaver::default();
+        flow.enable_checkpoints(self.earlier().as_ref()).unwrap();
+        flow.set_body_format_tuner(BodyFormatTuner::new(job.format, BodyFormatChoices::default(), ""));
+        let mut smile = SmileItemEncoder::default();
         self.letters.truncate(self.disk.as_ref().map_or(0, |disk| disk.1));
         let mut blocks = VecDeque::from(job.blocks.clone());
         let mut writing: Option<Writing> = None;
-        let mut under_way: Vec<(u64, Attempt)> = Vec::new();
+        let mut in_flight: Vec<(u64, Attempt)> = Vec::new();
         let mut gone = Vec::new();
         let mut now = Time::START;
         for round in 0..100_000 {
@@ -73,43 +128,8 @@ impl World {
                 End::Interrupt { after } if round == after => flow.handle_stop(now, Stop::Interrupted),
                 _ => {}
             }
-            if flow.stopped().is_none() {
-                while let Some(block) = blocks.front()
-                    && flow.input_room() > 0
-                {
-                    let mut items = job.encoder.encode(block.clone());
-                    if !flow.may_take(&items) {
-                        break;
-                    }
-                    if flow.encoding() == Encoding::Smile {
-                        weaver.weave(&mut items, Vec::new(), Into::into);
-                    }
-                    flow.handle_block(now, items).unwrap();
-                    blocks.pop_front();
-                }
-                if blocks.is_empty() {
-                    flow.handle_source_end();
-                }
-            }
-            while let Some(command) = flow.poll(now) {
-                match command {
-                    Command::Send(request) => {
-                        let attempt = self.cluster.bulk(&request, faults.next().unwrap_or(Fault::None));
-                        under_way.push((request.id, attempt));
-                    }
-                    Command::AwaitGone { request } => gone.push(request),
-                    Command::Compare { request, items } => {
-                        flow.handle_compared(now, request, &vec![Comparison::Equal; items.len()]);
-                    }
-                    Command::DeadLetter(letter) => self.letters.push(*letter),
-                    Command::Flush { .. } => unreachable!("nobody waits for flushes"),
-                    Command::Note(_)
-                    | Command::Sample { .. }
-                    | Command::Break { .. }
-                    | Command::Probe(_)
-                    | Command::Settled(_) => {}
-                }
-            }
+            job.feed(&mut flow, now, &mut blocks, &mut smile);
+            self.execute(&mut flow, now, faults, &mut in_flight, &mut gone);
             if flow.is_done() {
                 flow.close().unwrap();
                 self.written(&flow.last_checkpoint(), self.letters.len());
@@ -125,7 +145,7 @@ impl World {
                 }
                 None => {
                     let blocked = blocks.front().filter(|b| !flow.may_take(&job.encoder.encode((*b).clone())));
-                    if blocked.is_some() || flow.repeats_wait() || random(3) == 0 {
+                    if blocked.is_some() || flow.has_waiting_repeats() || random(3) == 0 {
                         let mut reach = |b: &DocBlock| b.origin.first_doc + b.records.len() as u64 + random(30);
                         let horizons = blocked.map(|b| (Default::default(), reach(b))).into_iter().collect();
                         let checkpoint = flow.checkpoint(&horizons);
@@ -135,12 +155,12 @@ impl World {
             }
             if let Some(request) = gone.pop() {
                 flow.handle_gone(now, request);
-            } else if under_way.is_empty() && writing.is_none() {
+            } else if in_flight.is_empty() && writing.is_none() {
                 now = flow.poll_timeout().filter(|&t| t > now).unwrap_or(now + Duration::from_millis(1));
-            } else if under_way.is_empty() || random(3) == 0 {
+            } else if in_flight.is_empty() || random(3) == 0 {
                 now = now + Duration::from_millis(1);
             } else {
-                let (request, attempt) = under_way.swap_remove(random(under_way.len() as u64) as usize);
+                let (request, attempt) = in_flight.swap_remove(random(in_flight.len() as u64) as usize);
                 now = now + Duration::from_millis(5);
                 flow.handle_attempt(now, request, Duration::from_millis(5), 0, attempt);
             }
@@ -176,9 +196,9 @@ proptest! {
             .map(|k| match k { 0 => "poison", 1 => "reject", 2..5 => "exception", _ => "good" }).collect();
         let encoder = Encoder::new(operations(Action::Index, with_ids));
         let config = patient();
-        let wire = Wire { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..Wire::PLAIN };
+        let format = BodyFormat { encoding: if smile { Encoding::Smile } else { Encoding::Json }, ..BodyFormat::PLAIN };
         let blocks = blocks(&ids, &words, per_block);
-        let job = Job { config, batch_bytes, in_flight, encoder: &encoder, blocks, wire };
+        let job = Job { config, batch_bytes, in_flight, encoder: &encoder, blocks, format };
         let mut world = World::default();
         let mut faults = faults.into_iter();
         for end in ends {
@@ -229,7 +249,7 @@ fn a_create_of_an_earlier_run_is_already_there() {
         in_flight: 2,
         encoder: &encoder,
         blocks: blocks(&ids, &words, 5),
-        wire: Wire::PLAIN,
+        format: BodyFormat::PLAIN,
     };
     let mut world = World::default();
     let mut seed = 3;
@@ -244,7 +264,7 @@ fn a_create_of_an_earlier_run_is_already_there() {
 }
 
 #[test]
-fn what_is_unknown_at_the_end_is_sent_again() {
+fn unknown_documents_are_sent_again_by_the_next_run() {
     let (ids, words) = good(10);
     let encoder = Encoder::new(operations(Action::Index, false));
     let job = Job {
@@ -253,7 +273,7 @@ fn what_is_unknown_at_the_end_is_sent_again() {
         in_flight: 1,
         encoder: &encoder,
         blocks: blocks(&ids, &words, 5),
-        wire: Wire::PLAIN,
+        format: BodyFormat::PLAIN,
     };
     let mut world = World::default();
     let mut seed = 1;
@@ -273,7 +293,7 @@ fn a_damaged_checkpoint_is_refused() {
     let mut damaged = Checkpoint::default();
     damaged.counts.docs_read = 1;
     damaged.counts.docs_indexed = 1;
-    assert!(flow(config(), 100, 1).keep_checkpoints(Some(&damaged)).is_err());
+    assert!(flow(config(), 100, 1).enable_checkpoints(Some(&damaged)).is_err());
 }
 
 #[test]
@@ -281,7 +301,7 @@ fn nothing_is_taken_beyond_the_horizon() {
     let (ids, words) = good(10);
     let encoder = Encoder::new(operations(Action::Index, true));
     let mut flow = flow(config(), 1000, 1);
-    flow.keep_checkpoints(None).unwrap();
+    flow.enable_checkpoints(None).unwrap();
     let block = encoder.encode(blocks(&ids, &words, 10).remove(0));
     assert!(!flow.may_take(&block));
     let checkpoint = flow.checkpoint(&BTreeMap::from([(block.partition(), 9)]));

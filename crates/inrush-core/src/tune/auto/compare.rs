@@ -1,25 +1,26 @@
-//! Batch sizes are compared, in turn and in pairs of windows.
+//! Comparison of batch sizes, in pairs of windows in turn.
 
 use super::super::knobs::Knobs;
 use super::super::trial::{Trial, Verdict};
 use super::super::window::Window;
-use super::{Auto, Phase};
+use super::{AutoTuner, Phase};
 use crate::time::Time;
 
-/// How many times more than keeps the cluster busy is under way when sizes are compared.
+/// How many times more than keeps the cluster busy is in flight during a comparison.
 const BUSY: f64 = 1.6;
-/// Smallest gain of larger bodies that counts.
+/// The smallest gain of larger bodies that counts.
 const WORTH_LARGER: f64 = 1.02;
-/// The same of smaller ones: between plans that bring the same, the smaller one.
+/// The same for smaller bodies: with equal rates, the smaller ones are better.
 const WORTH_SMALLER: f64 = 1.0;
-/// Where the cluster has stalled more than so often lately, a window without a stall proves nothing against one with.
+/// If the cluster stalled more often than this lately, a window without a stall proves nothing
+/// against one with a stall.
 const STALLS_FEW: f64 = 0.25;
-/// So much less than usual is no matter of chance.
+/// A rate below this part of the usual one is not chance.
 const HELD_UP: f64 = 0.8;
 
-impl Auto {
-    /// Compares bodies of double or half the size, with the same bytes under way: enough of them that fewer and larger requests
-    /// still keep the cluster busy.
+impl AutoTuner {
+    /// Compares bodies of twice or half the size, with the same bytes in flight: enough of them
+    /// that fewer, larger requests still keep the cluster busy.
     pub(super) fn begin_trial(&mut self, now: Time, wall: f64, body: f64) {
         let factor = if self.larger_next { 2.0 } else { 0.5 };
         let alone = self.share > 0.7;
@@ -30,10 +31,10 @@ impl Auto {
             self.resize.later(now);
             return self.restart(now);
         };
-        // How many of the other requests keep the cluster as busy as these do, for each of these.
+        // How many of the other requests keep the cluster as busy as one of these.
         let as_busy = delay.unloaded(body * factor) / delay.unloaded(body) / factor;
         let pressure = (BUSY * as_busy * factor / delay.growth(wall, body)).clamp(1.0, 2.0);
-        let pressure = pressure.min(self.loss.growth_limit(now) / self.under_way());
+        let pressure = pressure.min(self.loss.growth_limit(now) / self.bytes_in_flight());
         let first = self.knobs.more(&self.plan, pressure);
         let arms = [first, self.knobs.resized(&first, factor, alone)];
         let better = self.knobs.more(&other, (as_busy * factor).max(1.0));
@@ -51,11 +52,12 @@ impl Auto {
             let current = trial.current;
             self.phase = Phase::Hold;
             self.resize.later(now);
-            return self.decide(now, current, "the source is the limit: nothing can be compared".to_owned());
+            return self.decide(now, current, "the source is the limit, so nothing can be compared".to_owned());
         }
-        // With as many requests under way, slow ones are as little told of in either window, and bursts of completions are the larger error.
+        // With equal numbers of requests, slow ones are equally under-represented in both windows,
+        // and bursts of completions are the larger error.
         let rate = if trial.is_of_sizes_only() { window.rate() } else { window.completed_rate(now) };
-        // What stands did better than this lately: something else held it up.
+        // The current plan did better than this lately, so something else delayed it.
         let held_up = !trial.is_other() && self.rate.is_some_and(|usual| rate < HELD_UP * usual);
         if stalls || held_up {
             trial.believe_no_single_window();
@@ -63,7 +65,7 @@ impl Auto {
         let verdict = trial.handle(rate, window.error());
         let (current, other, plan) = (trial.current, trial.better, trial.plan());
         let (gain, better) = match verdict {
-            Verdict::Open => return self.decide(now, plan, "the comparison goes on".to_owned()),
+            Verdict::Open => return self.decide(now, plan, "the comparison continues".to_owned()),
             Verdict::Better { gain } => (gain, true),
             Verdict::NotBetter { gain } => (gain, false),
         };

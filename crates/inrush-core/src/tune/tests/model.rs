@@ -1,4 +1,4 @@
-//! A cluster of a few lines: one link, one queue, some threads.
+//! A small model of a cluster: one link, one queue, some threads.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,25 +11,26 @@ use crate::tune::{Outcome, Sample, Tuner};
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
     pub(super) threads: usize,
-    /// Seconds of a thread for a request, and for a mebibyte.
+    /// Thread seconds for each request, and for each mebibyte.
     pub(super) per_request: f64,
     pub(super) per_mib: f64,
-    /// Seconds there and back.
+    /// The round-trip time, seconds.
     pub(super) delay: f64,
     /// Mebibytes a second.
     pub(super) bandwidth: f64,
-    /// Requests that wait or are worked on before others are refused.
+    /// Requests that wait or are processed before others are refused.
     pub(super) queue: usize,
-    /// Largest part that a service time differs from its mean by.
+    /// The largest relative deviation of a service time from its mean.
     pub(super) noise: f64,
-    /// Nobody is served from `.1` of each `.0` seconds on, for `.2` seconds.
+    /// (period, start, length): in each period nothing is served from `start` on for `length`,
+    /// seconds.
     pub(super) stall: Option<(f64, f64, f64)>,
     pub(super) body_limit: u64,
-    /// The part of each request's documents that is rejected whatever is under way.
+    /// The part of each request's documents that is rejected in any case.
     pub(super) unlucky: f64,
-    /// A batch every so many seconds, and no faster.
+    /// Seconds between batches of the source.
     pub(super) source: f64,
-    /// What is sent until then takes longer by so many seconds.
+    /// (until, extra): requests sent until then take longer, seconds.
     pub(super) cold: (f64, f64),
     /// Connections break at once.
     pub(super) away: bool,
@@ -55,7 +56,7 @@ impl Default for Cluster {
     }
 }
 
-/// Loaders that drive one cluster in made-up time.
+/// Loaders that drive one cluster in virtual time.
 pub(super) struct Model {
     pub(super) cluster: Cluster,
     pub(super) loaders: Vec<Loader>,
@@ -71,7 +72,7 @@ pub(super) struct Loader {
     pub(super) accepted: f64,
     pub(super) docs: u64,
     pub(super) rejected: u64,
-    under_way: u32,
+    in_flight: u32,
     link_free: f64,
     source_next: f64,
     requests: Vec<(f64, Sample)>,
@@ -90,7 +91,7 @@ impl Model {
             accepted: 0.0,
             docs: 0,
             rejected: 0,
-            under_way: 0,
+            in_flight: 0,
             link_free: 0.0,
             source_next: 0.0,
             requests: Vec::new(),
@@ -106,7 +107,8 @@ impl Model {
         }
     }
 
-    /// Runs until so many seconds after the start; returns the mebibytes a second that each loader got in since the last call.
+    /// Runs until this time after the start, seconds. Returns the rate of each loader since the
+    /// last call, MiB/s.
     pub(super) fn run_until(&mut self, seconds: f64) -> Vec<f64> {
         let from = self.now;
         let before: Vec<f64> = self.loaders.iter().map(|l| l.accepted).collect();
@@ -137,12 +139,12 @@ impl Model {
         l.docs += u64::from(sample.docs);
         l.rejected += u64::from(sample.rejected);
         l.tuner.handle_sample(now, &sample);
-        l.under_way -= 1;
+        l.in_flight -= 1;
         self.send(loader);
     }
 
     fn send(&mut self, loader: usize) {
-        while self.loaders[loader].under_way < self.loaders[loader].tuner.plan().in_flight {
+        while self.loaders[loader].in_flight < self.loaders[loader].tuner.plan().in_flight {
             if self.loaders[loader].source_next > self.now {
                 let at = micros(self.loaders[loader].source_next) + 1;
                 self.events.push(Reverse((at, loader, u64::MAX)));
@@ -159,7 +161,7 @@ impl Model {
         let docs = (plan.batch_bytes / DOC_BYTES).max(1) as u32;
         let bytes = u64::from(docs) * DOC_BYTES;
         let mib = bytes as f64 / (1 << 20) as f64;
-        l.under_way += 1;
+        l.in_flight += 1;
         l.source_next = l.source_next.max(self.now) + c.source;
         l.link_free = l.link_free.max(self.now) + mib / c.bandwidth;
         let arrives = l.link_free + c.delay / 2.0;
@@ -167,14 +169,14 @@ impl Model {
         let mut outcome = Outcome::Answered;
         let end = if c.away {
             outcome = Outcome::Lost;
-            // The wait before the repetition, which keeps the permit.
+            // The wait before the retry, which keeps the permit.
             arrives + 0.1
         } else if bytes > c.body_limit {
             outcome = Outcome::TooLarge;
             arrives
         } else if self.waiting.len() >= c.queue {
             outcome = Outcome::Refused;
-            // The wait before the repetition, which keeps the permit.
+            // The wait before the retry, which keeps the permit.
             arrives + 0.1
         } else {
             let swing = 1.0 + c.noise * (2.0 * self.jitter.unit() - 1.0);
@@ -204,7 +206,7 @@ impl Model {
             accepted: docs - rejected,
             rejected,
             outcome,
-            in_flight: l.under_way,
+            in_flight: l.in_flight,
             source_limited: c.source > 0.0,
             remainder: false,
             node: 0,

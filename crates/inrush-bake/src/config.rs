@@ -1,0 +1,351 @@
+//! What a bake can be told, and why it could not begin.
+
+use std::path::PathBuf;
+
+use inrush_cluster::api::{ClusterError, ConnectError};
+use inrush_core::Action;
+use inrush_load::LoadError;
+use inrush_load::config::{Durability, LoadConfig};
+use inrush_node::NodeError;
+use inrush_sources::SourceError;
+use serde::{Deserialize, Serialize};
+
+/// What to build where, and how to hand it over.
+#[derive(Clone, Debug)]
+pub struct BakeConfig {
+    /// The load, with the target as its cluster. Its index must not exist on the target. The settings that a load changes for its
+    /// time are none of this: nobody else uses the builder.
+    pub load: LoadConfig,
+    /// What both sides reach.
+    pub place: Place,
+    /// The server that builds.
+    pub builder: BuilderConfig,
+    /// How many servers build at once, each with its own heap. Default 1.
+    pub builders: u32,
+    /// What several of them build; of no meaning for one.
+    pub layout: Layout,
+    /// A data stream of the target (Elasticsearch 7.16 and newer) that the index becomes a part of at the end, behind the index that is written to.
+    pub data_stream: Option<String>,
+    /// Lift the target's throttles for the restore, and put them back. Default: they stay.
+    pub unthrottle: bool,
+    /// Take away what was built when the bake fails or is interrupted, too. Default: it stays on this machine, to be gone on with.
+    pub no_resume: bool,
+}
+
+/// What several builders build.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// They are the nodes of one cluster, which holds the index.
+    #[default]
+    Cluster,
+    /// An index each, `NAME-1` and on, with `NAME` as the alias of all. Documents with the same id or routing value are in the same one.
+    Alias,
+    /// A shard each, of one index: documents go where the index will look for them, and the shards are put together in the repository. Needs a
+    /// field with ids, and a folder as the repository.
+    Stitched,
+}
+
+/// Where the snapshot goes from the builder to the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A folder that this machine and all nodes of the target have at the same path, below the `path.repo` of the target's nodes.
+    Path(PathBuf),
+    /// A repository of the target. Nothing is written to it: a folder beside what is in it is used.
+    Repository(String),
+}
+
+/// The server that builds.
+#[derive(Clone, Debug)]
+pub struct BuilderConfig {
+    /// Servers to build with that run already, one for each builder, and that nobody else uses; they may be other machines. Their
+    /// `path.repo` has to hold the folder of the repository. They are left running, without what was built. Default: they are started here.
+    pub urls: Vec<String>,
+    /// Its version: not newer than the oldest node of the target, with the same major version of Lucene. Default: that of the target, else the newest
+    /// one on this machine that fits.
+    pub version: Option<String>,
+    /// An unpacked server, with the plugins that mapping and repository need, and their secrets in its keystore. Default: one that is fetched,
+    /// without plugins.
+    pub home: Option<PathBuf>,
+    /// Further settings of its `opensearch.yml` or `elasticsearch.yml`: those of plugins. Default: none.
+    pub settings: Vec<(String, String)>,
+    /// Java heap, MiB. Default 2,048.
+    pub heap_mib: u32,
+    /// Folder for its data. Default: where local nodes are kept.
+    pub data: Option<PathBuf>,
+    /// Java to run it with. Default: the one that is found.
+    pub java_home: Option<PathBuf>,
+}
+
+impl Default for BuilderConfig {
+    fn default() -> Self {
+        BuilderConfig {
+            urls: Vec::new(),
+            version: None,
+            home: None,
+            settings: Vec::new(),
+            heap_mib: 2048,
+            data: None,
+            java_home: None,
+        }
+    }
+}
+
+impl BakeConfig {
+    /// The defaults for building what `load` would load.
+    pub fn new(load: LoadConfig, place: Place) -> Self {
+        BakeConfig {
+            load,
+            place,
+            builder: BuilderConfig::default(),
+            builders: 1,
+            layout: Layout::default(),
+            data_stream: None,
+            unthrottle: false,
+            no_resume: false,
+        }
+    }
+
+    /// The layout, where there is more than one builder.
+    pub(super) fn parted(&self) -> Option<Layout> {
+        (self.builders > 1).then_some(self.layout)
+    }
+
+    /// Checks what one value alone cannot tell.
+    ///
+    /// # Errors
+    /// A sentence that says what does not fit together and what to do.
+    pub fn check(&self) -> Result<(), String> {
+        let load = &self.load;
+        load.check()?;
+        if load.index.fixed().is_none() {
+            return Err("a bake builds one index, and --index has placeholders; use `inrush load`".to_owned());
+        }
+        if matches!(load.action, Action::Update | Action::Delete) {
+            return Err(format!(
+                "a bake builds a new index, in which there is nothing for the action {}; use `inrush load`",
+                load.action.bulk_key()
+            ));
+        }
+        if load.create.recreate {
+            return Err(
+                "a bake never deletes an index to make its own; give --alias, which swaps when the new one is complete"
+                    .to_owned(),
+            );
+        }
+        if load.once {
+            return Err(
+                "--once is for `inrush load`; a bake that was cut off goes on with --resume, and its end is not kept"
+                    .to_owned(),
+            );
+        }
+        if load.durability == Durability::Async {
+            return Err(
+                "--durability async is for a live index; a builder that dies goes on by itself, so leave it out"
+                    .to_owned(),
+            );
+        }
+        if load.guard.replicas_off {
+            return Err("--replicas-off is for a live index; a builder has no replicas, so leave it out".to_owned());
+        }
+        if load.state.is_none() {
+            return Err(
+                "a bake writes down what it does on the target before it does it; name a folder for that with --state"
+                    .to_owned(),
+            );
+        }
+        if !(1..=BUILDERS_MAX).contains(&self.builders) {
+            return Err(format!("--builders must be 1 to {BUILDERS_MAX}"));
+        }
+        self.check_layout()?;
+        let urls = self.builder.urls.len();
+        if urls > 0 && urls != self.builders as usize {
+            return Err(format!("{urls} servers are named with --builder, and --builders is {}", self.builders));
+        }
+        self.builder.check()?;
+        if urls > 1 && self.layout == Layout::Cluster {
+            return Err("nodes of one cluster are one builder; name one of them with --builder, or give --layout alias or stitched".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// What a bake sets itself, or relies on; the beginnings of names.
+const OWN_SETTINGS: [&str; 6] = ["path.", "http.", "transport.", "network.", "discovery.", "cluster."];
+
+impl BuilderConfig {
+    fn check(&self) -> Result<(), String> {
+        let has_own = self.home.is_some() || self.version.is_some() || self.data.is_some() || !self.settings.is_empty();
+        if !self.urls.is_empty() && has_own {
+            return Err(
+                "--builder names a server that runs, so it has its version, home, settings and data; leave those flags out"
+                    .to_owned(),
+            );
+        }
+        if self.home.is_some() && self.version.is_some() {
+            return Err("--builder-home is of one version; leave --builder-version out".to_owned());
+        }
+        let own = |name: &str| name == "node.name" || OWN_SETTINGS.iter().any(|own| name.starts_with(own));
+        match self.settings.iter().find(|(name, _)| own(name)) {
+            Some((name, _)) => Err(format!("--builder-setting {name}: a bake sets this itself; leave it out")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Each has a heap of its own on one machine.
+const BUILDERS_MAX: u32 = 64;
+
+impl BakeConfig {
+    fn check_layout(&self) -> Result<(), String> {
+        let load = &self.load;
+        let by_id_made_here = load.id_from.is_some();
+        if self.data_stream.is_some() && load.finish.swap.is_some() {
+            return Err(
+                "--data-stream adds the index to a stream, and --alias puts it in the place of another; choose one"
+                    .to_owned(),
+            );
+        }
+        match self.parted() {
+            None | Some(Layout::Cluster) => Ok(()),
+            Some(Layout::Alias) if self.data_stream.is_some() => {
+                Err("--layout alias makes an alias of several indices, and a data stream takes none that have one; give --layout cluster or stitched".to_owned())
+            }
+            Some(Layout::Alias | Layout::Stitched) if by_id_made_here => {
+                Err("--id-from makes ids by the order of the whole source, and each builder reads its part; name a field with --id, or give --layout cluster".to_owned())
+            }
+            Some(Layout::Alias) if load.finish.swap.is_some() => {
+                Err("--layout alias makes several indices behind one new alias, and --alias puts one index in the place of one; give --index NAME, or --layout stitched".to_owned())
+            }
+            Some(Layout::Alias) => Ok(()),
+            Some(Layout::Stitched) if load.id.is_none() => {
+                Err("--layout stitched puts each document into the shard that its id belongs to, and the servers would make the ids; name the field that holds them with --id FIELD, or give --layout cluster".to_owned())
+            }
+            Some(Layout::Stitched) => match load.create.shards {
+                Some(shards) if shards != self.builders => {
+                    Err(format!("--layout stitched builds a shard a builder; give --builders {shards}, or leave --shards out"))
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+/// Why a bake ended without a report: nothing was loaded, and the target is as it was, or the error says what is not.
+#[derive(Debug, thiserror::Error)]
+pub enum BakeError {
+    /// What a load can meet before it begins.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The builder cannot be started.
+    #[error("the builder: {0}")]
+    Node(#[from] NodeError),
+    /// This target, repository, mapping or builder does not allow it; says why and what to do.
+    #[error("{0}")]
+    Refused(String),
+    /// Somebody stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// It ended after it had begun: what `--resume` goes on with, and what could not be taken away.
+    #[error("{cause}{}", what_is_left(left, *resumable))]
+    Unfinished {
+        /// Why it ended.
+        cause: Box<BakeError>,
+        /// What could not be taken away, in words.
+        left: Vec<String>,
+        /// `--resume` goes on.
+        resumable: bool,
+    },
+    /// The load into the builder did not come to its end. Only between steps: its report is what the caller gets.
+    #[error("the load into the builder did not come to its end")]
+    NotLoaded(Box<inrush_load::Report>),
+}
+
+impl BakeError {
+    /// Whether somebody stopped it.
+    pub fn is_interrupted(&self) -> bool {
+        match self {
+            BakeError::Interrupted => true,
+            BakeError::Unfinished { cause, .. } => cause.is_interrupted(),
+            _ => false,
+        }
+    }
+}
+
+fn what_is_left(left: &[String], resumable: bool) -> String {
+    let left = if left.is_empty() { String::new() } else { format!("; and this is left: {}", left.join("; ")) };
+    let next = if resumable { "; the same command with --resume goes on" } else { "" };
+    left + next
+}
+
+impl From<ConnectError> for BakeError {
+    fn from(error: ConnectError) -> Self {
+        BakeError::Load(error.into())
+    }
+}
+
+impl From<ClusterError> for BakeError {
+    fn from(error: ClusterError) -> Self {
+        BakeError::Load(error.into())
+    }
+}
+
+impl From<SourceError> for BakeError {
+    fn from(error: SourceError) -> Self {
+        BakeError::Load(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_load::config::StateFolder;
+
+    use super::*;
+
+    fn problem(change: impl FnOnce(&mut BakeConfig)) -> String {
+        let mut load = LoadConfig::new(vec!["http://target:9200".into()], "x".parse().unwrap());
+        load.state = Some(StateFolder::new("state"));
+        let mut config = BakeConfig::new(load, Place::Path("/shared".into()));
+        config.check().unwrap();
+        change(&mut config);
+        config.check().unwrap_err()
+    }
+
+    #[test]
+    fn what_a_new_index_cannot_be_is_refused() {
+        assert!(problem(|c| c.load.index = "x-{y}".parse().unwrap()).contains("one index"));
+        assert!(
+            problem(|c| (c.load.action, c.load.id) = (Action::Update, Some("id".parse().unwrap())))
+                .contains("nothing for the action update")
+        );
+        assert!(problem(|c| c.load.create.recreate = true).contains("--alias"));
+        assert!(problem(|c| c.load.durability = Durability::Async).contains("leave it out"));
+        assert!(problem(|c| (c.builders, c.layout) = (2, Layout::Stitched)).contains("--id FIELD"));
+        assert!(problem(|c| c.builder.urls = vec!["http://a".into(); 2]).contains("--builders is 1"));
+        let settings = |name: &str, url: &str| {
+            problem(|c| {
+                c.builder.settings = vec![(name.into(), "x".into())];
+                c.builder.urls.extend((!url.is_empty()).then(|| url.to_owned()));
+            })
+        };
+        assert!(settings("path.repo", "").contains("--builder-setting path.repo"));
+        assert!(settings("s3.client.default.region", "http://a").contains("leave those flags out"));
+        let stream = |c: &mut BakeConfig| c.data_stream = Some("logs".into());
+        assert!(
+            problem(|c| {
+                stream(c);
+                c.load.finish.swap = Some(inrush_load::config::SwapConfig::new("y"));
+            })
+            .contains("choose one")
+        );
+        assert!(
+            problem(|c| {
+                stream(c);
+                (c.builders, c.layout) = (2, Layout::Alias);
+            })
+            .contains("--layout cluster or stitched")
+        );
+        assert!(problem(|c| c.builders = 0).contains("1 to 64"));
+        assert!(problem(|c| c.load.state = None).contains("--state"));
+    }
+}

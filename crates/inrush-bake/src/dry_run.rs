@@ -1,0 +1,56 @@
+//! What a bake would do, without doing it.
+
+use inrush_cluster::api::{ClusterError, connect};
+use inrush_load::LoadError;
+use inrush_load::checkpoint::Job;
+use inrush_load::dry_run::{DryRun, dry_run as of_load};
+use inrush_load::loader::http_options;
+use inrush_sources::Repeats;
+
+use super::config::{BakeConfig, BakeError};
+use super::prepare::{Prepared, prepare};
+use super::run::READ_ONCE;
+use super::{OpenSource, Place};
+
+/// Looks at the sources and at the target. Nothing is written and no builder is started or asked.
+///
+/// # Errors
+/// Options that do not fit together, and a target that cannot be reached. What would stop a bake is
+/// in the result.
+pub async fn dry_run(mut config: BakeConfig, open: OpenSource) -> Result<DryRun, BakeError> {
+    config.check().map_err(LoadError::Usage)?;
+    let source = open()?;
+    let (bytes, repeats) = (source.bytes_total(), source.repeats());
+    let job = Job::new(&config.load, source.as_ref())?;
+    let mut found = of_load(config.load.clone(), source).await?;
+    if repeats != Repeats::Always {
+        found.problems.push(READ_ONCE.to_owned());
+    }
+    let load = &config.load;
+    let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
+    match prepare(&target, &mut config, job, bytes).await {
+        Ok(Prepared { saved, warnings, .. }) => {
+            let new = warnings.into_iter().filter(|warning| !found.warnings.contains(warning));
+            let new: Vec<String> = new.collect();
+            found.warnings.extend(new);
+            let place = match &config.place {
+                Place::Path(folder) => folder.display().to_string(),
+                Place::Repository(name) => format!("the repository {name}"),
+            };
+            let (builders, title) = (config.builders, saved.parts[0].nodes[0].title());
+            let builders = if builders == 1 { title } else { format!("{builders} x {title}") };
+            found.bake = Some(format!("built with {builders}, and handed over through {place}"));
+        }
+        Err(error) => {
+            if let BakeError::Load(LoadError::Cluster(ClusterError::Http(_) | ClusterError::LogIn { .. })) = &error {
+                return Err(error);
+            }
+            let problem = error.to_string();
+            // A load would meet some of them as well.
+            if !found.problems.contains(&problem) {
+                found.problems.push(problem);
+            }
+        }
+    }
+    Ok(found)
+}

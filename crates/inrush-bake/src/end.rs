@@ -1,0 +1,178 @@
+//! What follows the last step, or the one that failed: tidying up, and the report.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use inrush_cluster::api::{index, snapshots};
+use inrush_cluster::transport::{Credentials, HttpOptions, Transport};
+use inrush_load::LoadError;
+use inrush_load::cutover::{Finishing, GoOn};
+use inrush_load::loader::NOTHING_READ;
+use inrush_load::{Report, Status};
+use tokio::sync::watch;
+
+use super::build::PartRun;
+use super::builder::Note;
+use super::config::BakeError;
+use super::load::has_checkpoint;
+use super::report::{BakeReport, BakeStep, BakeStepName as Step, HandOver};
+use super::run::{Bake, HandedOver};
+use super::state::{Keep, Part, Saved};
+use super::undo;
+
+impl Bake {
+    /// Takes everything away that was there for the bake only, and says how it went.
+    pub(super) async fn end(self, handed_over: HandedOver, finishing: Finishing) -> BakeReport {
+        let context = &self.context;
+        context.show(Step::CleanUp.name());
+        let begun = Instant::now();
+        let mut saved = context.saved().clone();
+        let mut left = undo::tidy(&context.target, &mut saved).await;
+        left.extend(handed_over.aliases.map(|why| format!("the aliases of templates: {why}")));
+        // They have the repositories that only they can delete from.
+        if saved.shared.folder.is_none()
+            && let Err(error) = self.delete_snapshots(saved.parts.len()).await
+        {
+            left.push(in_repository(&error));
+        }
+        if left.is_empty() {
+            left.extend(clear(&context.keep, &saved).await.err());
+        } else {
+            left.extend(context.keep.write(&saved).err());
+            left.extend(stop_builders(&saved).await);
+        }
+        let detail = if left.is_empty() { "everything is taken away" } else { "not everything could be taken away" };
+        let step = BakeStep { step: Step::CleanUp, seconds: begun.elapsed().as_secs_f64(), detail: detail.to_owned() };
+        saved.steps.push(step);
+        let mut report = handed_over.report;
+        if report.status == Status::Complete && !left.is_empty() {
+            report.status = Status::CheckFailed;
+        }
+        self.report(report, saved, finishing, left)
+    }
+
+    /// Leaves the target as it was.
+    pub(super) async fn fail(
+        self,
+        error: BakeError,
+        mut finishing: Finishing,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<BakeReport, BakeError> {
+        let context = Arc::clone(&self.context);
+        context.show("leaving the target as it was");
+        let (error, report) = match error {
+            BakeError::NotLoaded(report) => (None, Some(*report)),
+            error => (Some(error), self.loaded().ok()),
+        };
+        let status = match (&error, &report) {
+            (Some(BakeError::Interrupted), _) => Status::Interrupted,
+            (None, Some(report)) => report.status,
+            _ => Status::Failed,
+        };
+        let why = error.as_ref().map_or_else(|| "the load did not come to its end".to_owned(), ToString::to_string);
+        finishing.run(&[], Status::Failed, why.clone(), &mut stop).await;
+        let mut saved = context.saved().clone();
+        let mut left = undo::undo(&context.target, &mut saved).await;
+        let config = &context.config;
+        let begun = is_begun(&context.keep, &saved);
+        let keeps = !left.is_empty() || !config.no_resume && (config.load.resume || report.is_some() || begun);
+        if keeps {
+            // What cannot be written down now was written down before: more is undone by the next run than there is.
+            left.extend(context.keep.write(&saved).err());
+            // Their data stay, for --resume.
+            left.extend(stop_builders(&saved).await);
+        } else {
+            if begun && saved.shared.folder.is_none() {
+                left.extend(self.delete_snapshots(saved.parts.len()).await.err().map(|error| in_repository(&error)));
+            }
+            left.extend(clear(&context.keep, &saved).await.err());
+        }
+        if let Some(report) = report {
+            // A source that was changed while it was read is no load to go on with.
+            let resumable = keeps && (error.is_some() || report.checkpoint.is_some());
+            let failure = report.failure.clone().or_else(|| error.map(|error| error.to_string()));
+            let checkpoint = resumable.then(|| context.keep.path());
+            return Ok(self.report(Report { status, failure, checkpoint, ..report }, saved, finishing, left));
+        }
+        // Without a report of the load there is an error.
+        let error = error.unwrap_or(BakeError::Interrupted);
+        Err(BakeError::Unfinished { cause: Box::new(error), left, resumable: keeps })
+    }
+
+    fn report(self, report: Report, saved: Saved, finishing: Finishing, left: Vec<String>) -> BakeReport {
+        let published = saved.published;
+        let mut warnings = self.warnings;
+        warnings.extend(report.warnings.iter().cloned());
+        warnings.extend(finishing.warnings());
+        let ended_early = matches!(report.status, Status::Failed | Status::Interrupted);
+        if report.counts.docs_read == 0 && !ended_early && !self.context.config.load.allow_empty {
+            warnings.push(NOTHING_READ.to_owned());
+        }
+        let (mut finish, mut swap) = finishing.reports(report.status, (!published).then_some(GoOn { once: false }));
+        finish.steps.splice(0..0, report.finish.steps.iter().cloned());
+        if let Some(swap) = swap.as_mut().filter(|_| !published && !saved.in_doubt) {
+            swap.detail = "the index was not handed over, and the alias is as it was".to_owned();
+            swap.what_next = None;
+        }
+        let notes: Vec<String> = saved.parts.iter().flat_map(|part| &part.nodes).map(Note::title).collect();
+        let builder = match notes.len() {
+            1 => notes.concat(),
+            n => format!("{n} x {}", notes[0]),
+        };
+        let hand_over = HandOver { index: saved.index, builder, steps: saved.steps, handed_over: published, left };
+        let seconds = self.started.elapsed().as_secs_f64();
+        BakeReport { load: Report { seconds, finish, swap, warnings, ..report }, hand_over }
+    }
+
+    async fn delete_snapshots(&self, parts: usize) -> Result<(), BakeError> {
+        for part in 0..parts {
+            PartRun::new(Arc::clone(&self.context), part).delete_snapshot().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether documents were loaded, so that there is something to go on with.
+pub(super) fn is_begun(keep: &Keep, saved: &Saved) -> bool {
+    let mut parts = saved.parts.iter().enumerate();
+    parts.any(|(at, part)| part.loaded.is_some() || has_checkpoint(&keep.of_load(&saved.id, at)))
+}
+
+/// Stops the servers that were started for the bake; their data stay. What could not be stopped is returned in words.
+async fn stop_builders(saved: &Saved) -> Vec<String> {
+    let mut left = Vec::new();
+    for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
+        let stopped = inrush_node::stop(&note.name, false).await;
+        left.extend(stopped.err().map(|error| format!("the builder {}: {error}", note.name)));
+    }
+    left
+}
+
+fn in_repository(error: &BakeError) -> String {
+    format!("the snapshot in the repository: {error}")
+}
+
+/// Takes away what is on this machine: the builder, the snapshot, and at last what is written down.
+pub(super) async fn clear(keep: &Keep, saved: &Saved) -> Result<(), String> {
+    for (at, part) in saved.parts.iter().enumerate().filter(|(_, part)| part.nodes.iter().any(|note| note.is_lent)) {
+        give_back(saved, at, part).await.map_err(|error| format!("what was built on the builder: {error}"))?;
+    }
+    for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
+        inrush_node::remove(&note.name).await.map_err(|error| format!("the builder {}: {error}", note.name))?;
+    }
+    saved.shared.remove()?;
+    keep.remove(&saved.id)
+}
+
+/// A builder that stays loses what was built there.
+async fn give_back(saved: &Saved, at: usize, part: &Part) -> Result<(), BakeError> {
+    let urls: Vec<&String> = part.nodes.iter().filter_map(|note| note.url.as_ref()).collect();
+    let builder = Transport::new(&urls, Credentials::None, &HttpOptions::default()).map_err(LoadError::Setup)?;
+    for index in [&part.index, &saved.index] {
+        index::delete(&builder, index).await?;
+    }
+    for (repository, _) in [saved.repository_of(at), saved.repository_of_whole()] {
+        snapshots::unregister(&builder, &repository).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! What is done on the target: restoring the index, counting it, and giving it its names.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use inrush_cluster::api::{ClusterError, aliases, data_streams, index, snapshots, stats};
+use inrush_cluster::transport::Transport;
+use inrush_load::LoadError;
+use inrush_load::cutover::{Finishing, is_passing};
+use inrush_load::{Verified, VerifiedState};
+use serde_json::json;
+
+use super::build::SNAPSHOT;
+use super::config::{BakeError, Layout};
+use super::context::Context;
+use super::state::Handover;
+use super::{throttle, undo};
+
+/// How often the index is restored where the target has lost it in between.
+const RESTORES_MAX: u32 = 3;
+/// How long shards may wait for a copy of themselves after the target has started again, before the restore counts as lost.
+const LOST_AFTER: Duration = Duration::from_secs(15);
+const POLL_MIN: Duration = Duration::from_millis(50);
+const POLL_MAX: Duration = Duration::from_secs(1);
+/// No limit of the repository's own; the target's throttle is another one.
+const UNLIMITED: &str = "1000gb";
+
+/// The target's side of a bake.
+pub(super) struct Target {
+    context: Arc<Context>,
+    target: Arc<Transport>,
+}
+
+impl Target {
+    pub(super) fn new(context: Arc<Context>) -> Self {
+        let target = Arc::clone(&context.target);
+        Target { context, target }
+    }
+
+    /// Restores the indices. Ends when somebody stops the bake, though never without the answer to what was sent to the target: a request that it carries
+    /// out later would overtake what is undone then.
+    pub(super) async fn restore(&self) -> Result<String, BakeError> {
+        let handovers = self.context.saved().handovers();
+        self.lift_throttle().await?;
+        for handover in &handovers {
+            self.restore_one(handover).await?;
+        }
+        let docs: u64 = handovers.iter().map(|handover| handover.docs).sum();
+        let names: Vec<&str> = handovers.iter().map(|handover| handover.index.as_str()).collect();
+        Ok(format!("{} with {docs} documents", names.join(", ")))
+    }
+
+    /// Restores an index, and again where the target started anew in the middle of it.
+    async fn restore_one(&self, handover: &Handover) -> Result<(), BakeError> {
+        let name = &handover.index;
+        self.register(handover).await?;
+        for _ in 0..RESTORES_MAX {
+            self.begin_restore(handover).await?;
+            if let Some(lost) = self.wait_for_primaries(name).await? {
+                tracing::warn!("{lost}; it is restored again");
+            } else {
+                let counted = self.ask(|| stats::count_now(&self.target, name)).await?;
+                if counted == handover.docs {
+                    return Ok(());
+                }
+                tracing::warn!(
+                    "{name} was restored with {counted} instead of {} documents; it is restored again",
+                    handover.docs
+                );
+            }
+            if let Some(why) = self.ask(|| undo::in_use(&self.target, handover)).await? {
+                return Err(refuse(&format!("{name} was restored, and is in use already: {why}; it is left alone")));
+            }
+            // Begun by us, and by nobody else: that was looked at before.
+            self.ask(|| index::delete(&self.target, name)).await?;
+        }
+        Err(refuse(&format!("{name} was not whole after {RESTORES_MAX} restores; see the log of the target")))
+    }
+
+    /// Registers the repository, where an earlier run has taken it away again.
+    async fn register(&self, handover: &Handover) -> Result<(), BakeError> {
+        let mut repository = handover.shared.read_only();
+        if self.context.config.unthrottle {
+            repository.settings.insert("max_restore_bytes_per_sec".to_owned(), json!(UNLIMITED));
+        }
+        self.context.write(|saved| saved.registered = true)?;
+        // One that is being restored from cannot be changed; then a run that was cut off has begun that.
+        if self.ask(|| snapshots::identity(&self.target, &handover.index)).await?.is_none() {
+            self.ask(|| snapshots::register(&self.target, &handover.repository, &repository)).await?;
+        }
+        Ok(())
+    }
+
+    /// Lifts the target's throttle if that is asked for; what it was is written down before.
+    async fn lift_throttle(&self) -> Result<(), BakeError> {
+        if !self.context.config.unthrottle || self.context.saved().throttle.is_some() {
+            return Ok(());
+        }
+        let now = self.ask(|| throttle::look(&self.target)).await?;
+        self.context.write(|saved| saved.throttle = Some(now.clone()))?;
+        self.ask(|| throttle::lift(&self.target, &now)).await
+    }
+
+    /// Begins to restore, unless that was done before.
+    async fn begin_restore(&self, handover: &Handover) -> Result<(), BakeError> {
+        let name = &handover.index;
+        let made = handover.made.as_ref().ok_or_else(|| refuse("the index was not made"))?;
+        let until = Instant::now() + self.context.config.load.limits.retry_for;
+        let mut sent = false;
+        loop {
+            let found = self.ask(|| snapshots::identity(&self.target, name)).await?;
+            match found {
+                // A restored index has the time of its making on the builder.
+                Some(found) if self.context.saved().restoring && found.created == made.created => return Ok(()),
+                Some(_) => {
+                    return Err(refuse(&format!(
+                        "somebody has made an index {name} on the target meanwhile; it is left alone"
+                    )));
+                }
+                None => {}
+            }
+            self.context.write(|saved| saved.restoring = true)?;
+            let plan = self.context.saved().plan.clone();
+            let (repository, settings) = (&handover.repository, &plan.restored);
+            match snapshots::restore(&self.target, repository, SNAPSHOT, name, settings, &plan.ignored).await {
+                Ok(()) => return Ok(()),
+                // Whether it was begun is told by the index.
+                Err(error) if is_passing(&error) && Instant::now() < until => tracing::warn!("{error}"),
+                // Most likely an earlier one, the answer of which was lost, has been carried out by now.
+                Err(error) if sent && !is_passing(&error) => {
+                    tracing::warn!("{error}");
+                    self.pause().await?;
+                    let found = self.ask(|| snapshots::identity(&self.target, name)).await?;
+                    let is_ours = found.is_some_and(|found| found.created == made.created);
+                    return if is_ours { Ok(()) } else { Err(error.into()) };
+                }
+                Err(error) => return Err(error.into()),
+            }
+            sent = true;
+            self.pause().await?;
+        }
+    }
+
+    /// Waits until all primary shards are in use. Their health says nothing: it is yellow before the first file is there. `Some`: the restore is lost,
+    /// and why.
+    async fn wait_for_primaries(&self, name: &str) -> Result<Option<String>, BakeError> {
+        let (until, mut pause) = (Instant::now() + self.context.config.load.finish.wait_timeout, POLL_MIN);
+        let mut waits_since: Option<Instant> = None;
+        loop {
+            let state = match snapshots::primaries(&self.target, name).await {
+                Ok(found) if found.total > 0 && found.started == found.total => return Ok(None),
+                Ok(found) => {
+                    if let Some(why) = found.failed {
+                        return Err(refuse(&format!("the target cannot restore {name}: {why}")));
+                    }
+                    let since = waits_since.get_or_insert_with(Instant::now);
+                    if !found.waits_for_itself {
+                        waits_since = None;
+                    } else if since.elapsed() > LOST_AFTER {
+                        return Ok(Some(format!(
+                            "the target was started anew while {name} was restored, and has lost it"
+                        )));
+                    }
+                    format!("{} of {} primary shards of {name} are restored", found.started, found.total)
+                }
+                Err(error) if is_passing(&error) => error.to_string(),
+                Err(error) if error.status() == Some(404) => {
+                    return Ok(Some(format!("{name} is gone from the target")));
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if Instant::now() >= until {
+                return Err(refuse(&format!("{state} (--wait-timeout)")));
+            }
+            self.context.show(&format!("restore: {state}"));
+            self.context.until_stopped(after(pause)).await?;
+            pause = (pause * 2).min(POLL_MAX);
+        }
+    }
+
+    /// Waits for the copies of the shards and counts again, as everybody sees it. `on_builder`: what the load has found.
+    pub(super) async fn verify(&self, finishing: &Finishing, on_builder: &Verified) -> Result<Verified, BakeError> {
+        let mut words = Vec::new();
+        let handovers = self.context.saved().handovers();
+        for Handover { index, docs, .. } in handovers {
+            let green = finishing.green(&index).await.map_err(|why| refuse(&why))?;
+            let counted = self.ask(|| stats::count_now(&self.target, &index)).await?;
+            if counted != docs {
+                return Err(refuse(&format!(
+                    "{index} holds {counted} documents on the target and {docs} on the builder; is something else writing to it?"
+                )));
+            }
+            words.push(format!("{index} is {green}, with {counted} documents"));
+        }
+        Ok(match on_builder.state {
+            VerifiedState::Yes => Verified {
+                state: VerifiedState::Yes,
+                detail: format!("{}, on the builder, and on the target {}", on_builder.detail, words.join(", ")),
+                duplicates: on_builder.duplicates,
+            },
+            VerifiedState::No | VerifiedState::NotProvable | VerifiedState::Off => on_builder.clone(),
+        })
+    }
+
+    /// Gives the data stream its new index, if there is one, and returns its name.
+    pub(super) async fn attach(&self) -> Result<Option<String>, BakeError> {
+        let saved = self.context.saved().clone();
+        if let Some(stream) = &saved.data_stream {
+            let attached = self.insist(|| data_streams::attach(&self.target, stream, &saved.index)).await;
+            if let Err(BakeError::Load(LoadError::Cluster(cause))) = &attached
+                && is_passing(cause)
+            {
+                self.context.write(|saved| saved.in_doubt = true)?;
+            }
+            attached?;
+        }
+        Ok(saved.data_stream)
+    }
+
+    /// Gives the indices the aliases that the target's templates give new ones, and that of all.
+    pub(super) async fn give_aliases(&self) -> Result<usize, BakeError> {
+        let saved = self.context.saved().clone();
+        let mut named = saved.plan.aliases.clone();
+        if saved.layout == Some(Layout::Alias) {
+            named.insert(saved.index.clone(), json!({}));
+        }
+        // The indices of a data stream have none of their own.
+        if named.is_empty() || saved.data_stream.is_some() {
+            return Ok(0);
+        }
+        let handovers = saved.handovers();
+        let actions = handovers.iter().flat_map(|handover| {
+            named.iter().map(|(alias, carried)| {
+                let mut add = carried.as_object().cloned().unwrap_or_default();
+                add.insert("index".to_owned(), json!(handover.index));
+                add.insert("alias".to_owned(), json!(alias));
+                json!({ "add": add })
+            })
+        });
+        let actions = json!({"actions": actions.collect::<Vec<_>>()});
+        self.insist(|| aliases::update(&self.target, &actions)).await?;
+        Ok(named.len())
+    }
+
+    /// Asks the target, and again while it cannot answer, until somebody stops the bake. Only for what may be done twice.
+    async fn ask<T, F>(&self, work: impl Fn() -> F) -> Result<T, BakeError>
+    where
+        F: Future<Output = Result<T, ClusterError>>,
+    {
+        self.again(work, || self.pause()).await
+    }
+
+    /// The same for what publishes the index: nobody stops that any more.
+    async fn insist<T, F>(&self, work: impl Fn() -> F) -> Result<T, BakeError>
+    where
+        F: Future<Output = Result<T, ClusterError>>,
+    {
+        self.again(work, || after(POLL_MAX)).await
+    }
+
+    async fn again<T, F, P>(&self, work: impl Fn() -> F, pause: impl Fn() -> P) -> Result<T, BakeError>
+    where
+        F: Future<Output = Result<T, ClusterError>>,
+        P: Future<Output = Result<(), BakeError>>,
+    {
+        let until = Instant::now() + self.context.config.load.limits.retry_for;
+        loop {
+            match work().await {
+                Ok(done) => return Ok(done),
+                Err(error) if is_passing(&error) && Instant::now() < until => {
+                    self.context.show(&format!("the target does not answer: {error}"));
+                    pause().await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    async fn pause(&self) -> Result<(), BakeError> {
+        self.context.until_stopped(after(POLL_MAX)).await
+    }
+}
+
+async fn after(pause: Duration) -> Result<(), BakeError> {
+    tokio::time::sleep(pause).await;
+    Ok(())
+}
+
+fn refuse(why: &str) -> BakeError {
+    BakeError::Refused(why.to_owned())
+}

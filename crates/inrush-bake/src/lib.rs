@@ -1,0 +1,125 @@
+//! Building an index beside its cluster and handing it over finished: a real server of the target's version, which nobody else uses, takes the
+//! documents; what it has built goes as a snapshot through a repository that both reach, and the target only copies files.
+//!
+//! Whatever is done on the target is written down before (`state.rs`), so that a run that fails or dies leaves the target as it was, or is gone on with.
+
+mod assemble;
+mod build;
+mod builder;
+mod config;
+mod context;
+mod dry_run;
+mod end;
+mod estimate;
+mod fitting;
+mod hand_over;
+mod load;
+mod merge;
+mod pipelines;
+mod place;
+mod prepare;
+mod report;
+mod run;
+mod state;
+mod stitch;
+mod throttle;
+mod undo;
+
+use std::sync::Arc;
+
+pub use config::{BakeConfig, BakeError, BuilderConfig, Layout, Place};
+pub use dry_run::dry_run;
+pub use estimate::{Cost, Estimate, estimate};
+use inrush_load::LoadError;
+use inrush_load::Progress;
+use inrush_sources::{Source, SourceError};
+pub use report::{BakeReport, BakeStep, BakeStepName, HandOver};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Opens the sources: more than once, where an index has to be built anew.
+pub type OpenSource = Arc<dyn Fn() -> Result<Box<dyn Source>, SourceError> + Send + Sync>;
+
+/// A bake that has not begun.
+pub struct Baker {
+    config: BakeConfig,
+    open: OpenSource,
+}
+
+impl Baker {
+    /// A bake of what `open` opens.
+    ///
+    /// # Errors
+    /// [`LoadError::Usage`] for options that do not fit together.
+    pub fn new(config: BakeConfig, open: OpenSource) -> Result<Self, BakeError> {
+        config.check().map_err(LoadError::Usage)?;
+        Ok(Baker { config, open })
+    }
+
+    /// Begins.
+    pub fn start(self) -> RunningBake {
+        let (progress, watched) = watch::channel(Progress::default());
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(run::bake(self.config, self.open, progress, stopped));
+        RunningBake { progress: watched, stop: BakeStop { stop: Arc::new(stop) }, task }
+    }
+
+    /// Bakes to the end.
+    ///
+    /// # Errors
+    /// As [`RunningBake::finish`].
+    pub async fn run(self) -> Result<BakeReport, BakeError> {
+        self.start().finish().await
+    }
+}
+
+/// A bake under way.
+#[derive(Debug)]
+pub struct RunningBake {
+    progress: watch::Receiver<Progress>,
+    stop: BakeStop,
+    task: JoinHandle<Result<BakeReport, BakeError>>,
+}
+
+/// Ends a bake early: the target is left as it was, unless it has the whole index by then.
+#[derive(Clone, Debug)]
+pub struct BakeStop {
+    stop: Arc<watch::Sender<bool>>,
+}
+
+impl BakeStop {
+    /// Ends it. Further calls do nothing.
+    pub fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+}
+
+impl RunningBake {
+    /// The progress, renewed ten times a second while documents are loaded.
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.clone()
+    }
+
+    /// What ends it early.
+    pub fn stop_handle(&self) -> BakeStop {
+        self.stop.clone()
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// [`BakeError`] where nothing was loaded. Whatever happens later is in the report.
+    ///
+    /// # Panics
+    /// If the bake itself panicked.
+    pub async fn finish(self) -> Result<BakeReport, BakeError> {
+        match self.task.await {
+            Ok(result) => result,
+            Err(e) => match e.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The task is never cancelled by us, only with the whole runtime, and then nobody waits here.
+                Err(cancelled) => panic!("the runtime was shut down under a bake: {cancelled}"),
+            },
+        }
+    }
+}

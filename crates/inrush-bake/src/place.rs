@@ -1,0 +1,144 @@
+//! The repository between builder and target: a folder of its own in a place that both reach, so that no two clusters ever write to the
+//! same repository.
+
+use std::path::{Path, PathBuf};
+
+use http::Method;
+use inrush_cluster::api::ClusterError;
+use inrush_cluster::api::snapshots::{self, Repository};
+use inrush_cluster::transport::Transport;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::config::{BakeError, Place};
+
+/// Where the snapshot goes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Shared {
+    /// As the builder registers it.
+    pub(super) repository: Repository,
+    /// The folder on this machine, which is made and deleted by us; none for other types than `fs`.
+    pub(super) folder: Option<PathBuf>,
+}
+
+impl Shared {
+    /// The place that was named, and in it a folder of the name `own`.
+    ///
+    /// # Errors
+    /// A repository that does not exist, or is of a type that nothing can be written to.
+    pub(super) async fn find(place: &Place, own: &str, target: &Transport) -> Result<Shared, BakeError> {
+        match place {
+            Place::Path(folder) => {
+                let folder = std::path::absolute(folder).map_err(|e| refuse(format!("{}: {e}", folder.display())))?;
+                if !folder.is_dir() {
+                    return Err(refuse(format!(
+                        "--repository-path {} is no folder here; name one of a file system that this machine and all nodes of the target have at the same path",
+                        folder.display()
+                    )));
+                }
+                Ok(Shared::in_folder(&folder.join(own)))
+            }
+            Place::Repository(name) => {
+                let Some(found) = snapshots::repository(target, name).await? else {
+                    return Err(refuse(format!(
+                        "the target has no repository {name}; register it, or name a folder with --repository-path"
+                    )));
+                };
+                Shared::below(name, found, own, target).await
+            }
+        }
+    }
+
+    /// A place of its own in this one.
+    pub(super) fn within(&self, name: &str) -> Shared {
+        let mut inner = self.clone();
+        if let Some(folder) = &mut inner.folder {
+            folder.push(name);
+            inner.repository.settings.insert("location".to_owned(), json!(folder));
+        } else {
+            let base =
+                inner.repository.settings.get("base_path").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let base = format!("{base}/{name}");
+            inner.repository.settings.insert("base_path".to_owned(), json!(base));
+        }
+        inner
+    }
+
+    /// As the target registers it: to read only.
+    pub(super) fn read_only(&self) -> Repository {
+        let mut repository = self.repository.clone();
+        repository.settings.insert("readonly".to_owned(), json!(true));
+        repository
+    }
+
+    fn in_folder(folder: &Path) -> Shared {
+        let mut settings = serde_json::Map::new();
+        settings.insert("location".to_owned(), json!(folder));
+        Shared { repository: Repository { kind: "fs".to_owned(), settings }, folder: Some(folder.to_owned()) }
+    }
+
+    async fn below(name: &str, found: Repository, own: &str, target: &Transport) -> Result<Shared, BakeError> {
+        let text = |key: &str| found.settings.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
+        match found.kind.as_str() {
+            "fs" => {
+                let location = PathBuf::from(text("location").unwrap_or_default());
+                let location = match location.is_absolute() {
+                    true => location,
+                    false => first_path(target).await?.join(location),
+                };
+                if !location.is_dir() {
+                    return Err(refuse(format!(
+                        "the repository {name} is in {}, which is no folder on this machine; mount it here at the same path",
+                        location.display()
+                    )));
+                }
+                Ok(Shared::in_folder(&location.join(own)))
+            }
+            "url" | "source" => Err(refuse(format!(
+                "the repository {name} is of the type {}, which nothing can be written to",
+                found.kind
+            ))),
+            _ => {
+                let mut repository = found.clone();
+                let base = text("base_path").map(|base| format!("{}/", base.trim_end_matches('/'))).unwrap_or_default();
+                repository.settings.insert("base_path".to_owned(), json!(format!("{base}{own}")));
+                repository.settings.remove("readonly");
+                Ok(Shared { repository, folder: None })
+            }
+        }
+    }
+
+    /// Makes the folder, so that the builder can write to it.
+    pub(super) fn make(&self) -> Result<(), BakeError> {
+        self.folder.as_deref().map_or(Ok(()), |folder| Ok(inrush_node::make_writable(folder)?))
+    }
+
+    /// Deletes the folder with all in it.
+    pub(super) fn remove(&self) -> Result<(), String> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        match std::fs::remove_dir_all(folder) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(format!("cannot delete {}: {e}", folder.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What the target's nodes resolve relative locations with.
+async fn first_path(target: &Transport) -> Result<PathBuf, BakeError> {
+    let what = "asking for path.repo";
+    let path = "/_nodes/settings?filter_path=nodes.*.settings.path.repo";
+    let body = target.demand(what, Method::GET, path, None).await?;
+    let node = body.get("nodes").and_then(|nodes| nodes.as_object()?.values().next());
+    let repo = node.and_then(|node| node.pointer("/settings/path/repo"));
+    let first = repo.and_then(|repo| repo.as_str().or_else(|| repo.get(0)?.as_str()));
+    first.map(PathBuf::from).ok_or_else(|| {
+        ClusterError::Reply { what: what.to_owned(), problem: "no node says where its repositories are".to_owned() }
+            .into()
+    })
+}
+
+fn refuse(why: String) -> BakeError {
+    BakeError::Refused(why)
+}

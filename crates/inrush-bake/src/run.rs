@@ -1,0 +1,339 @@
+//! The order of the steps, and what happens where one fails.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use inrush_cluster::api::{aliases, connect, data_streams};
+use inrush_cluster::transport::Transport;
+use inrush_load::LoadError;
+use inrush_load::checkpoint::Job;
+use inrush_load::config::FinishConfig;
+use inrush_load::cutover::{self, Finishing, Swapping};
+use inrush_load::loader::{http_options, not_in};
+use inrush_load::run_id::run_id;
+use inrush_load::{Phase, Progress, Report, Status, StopSignal};
+use inrush_sources::Repeats;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::OpenSource;
+use super::assemble::assemble;
+use super::build::PartRun;
+use super::config::{BakeConfig, BakeError};
+use super::context::Context;
+use super::end::{clear, is_begun};
+use super::estimate::OPTION;
+use super::hand_over::Target;
+use super::merge::merge;
+use super::prepare::{Prepared, prepare};
+use super::report::{BakeReport, BakeStepName as Step};
+use super::state::{Keep, Saved};
+use super::undo;
+
+/// Why some sources cannot be baked.
+pub(super) const READ_ONCE: &str = "a bake may have to read its sources again, and one of these can be read only once, such as stdin; write it to a file first";
+
+/// Bakes to the end.
+pub(super) async fn bake(
+    mut config: BakeConfig,
+    open: OpenSource,
+    progress: watch::Sender<Progress>,
+    mut stop: watch::Receiver<bool>,
+) -> Result<BakeReport, BakeError> {
+    let started = Instant::now();
+    let phases = progress.clone();
+    let load = &config.load;
+    let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
+    let source = open()?;
+    let bytes = source.bytes_total();
+    if source.repeats() != Repeats::Always {
+        return Err(LoadError::Usage(READ_ONCE.to_owned()).into());
+    }
+    let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
+    drop(source);
+    let beginning = begin(&target, &mut config, &keep, job, earlier, bytes);
+    let Beginning { saved, swapping, versions, warnings } = tokio::select! {
+        beginning = beginning => beginning?,
+        () = stop.stopped() => return Err(BakeError::Interrupted),
+    };
+    let waiting = FinishConfig { force_merge: None, ..config.load.finish.clone() };
+    let finishing = Finishing::new(Arc::clone(&target), progress.clone(), waiting, swapping);
+    let context = Arc::new(Context::new(config, open, target, keep, saved, versions, (progress, stop)));
+    let bake = Bake { target: Target::new(Arc::clone(&context)), context, warnings, started };
+    let ended = bake.run(finishing).await;
+    phases.send_modify(|progress| progress.phase = Phase::Done);
+    ended
+}
+
+/// What is known before the first step.
+struct Beginning {
+    saved: Saved,
+    swapping: Option<Swapping>,
+    versions: Vec<String>,
+    warnings: Vec<String>,
+}
+
+/// A bake from the beginning, or the one that was cut off.
+async fn begin(
+    target: &Transport,
+    config: &mut BakeConfig,
+    keep: &Keep,
+    job: Job,
+    earlier: Option<Saved>,
+    bytes: Option<u64>,
+) -> Result<Beginning, BakeError> {
+    let refuse = |why: String| Err(BakeError::Load(LoadError::State(why)));
+    if config.load.resume {
+        let Some(mut saved) = earlier else {
+            return refuse(format!(
+                "there is no bake of this index from these sources in {}: it never began, came to its end, or had another index, target, action, id or other sources; leave --resume out",
+                keep.path().display()
+            ));
+        };
+        let differences = saved.job.differences(&job);
+        if !differences.is_empty() {
+            return refuse(format!(
+                "this is not the bake that was cut off: {}; restore that, or leave --resume out to bake from the beginning",
+                differences.join("; ")
+            ));
+        }
+        if saved.data_stream != config.data_stream {
+            let stream = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".to_owned());
+            return refuse(format!(
+                "this is not the bake that was cut off: its --data-stream was {}, and is {} now; restore that, or leave --resume out to bake from the beginning",
+                stream(&saved.data_stream),
+                stream(&config.data_stream)
+            ));
+        }
+        let swapping = cutover::begin(target, &mut config.load, saved.swap.clone()).await?;
+        saved.published |=
+            swapping.as_ref().is_some_and(|swapping| swapping.is_done) || is_attached(target, &saved).await?;
+        saved.in_doubt = false;
+        let versions = vec![saved.parts[0].nodes[0].version.clone()];
+        return Ok(Beginning { saved, swapping, versions, warnings: Vec::new() });
+    }
+    if let Some(mut saved) = earlier {
+        let what = match saved.job.has(OPTION) {
+            true => "an estimate of this bake was cut off; what it has left is taken away",
+            false => {
+                "an earlier run of this bake was cut off; what it has left is taken away, --resume would have gone on"
+            }
+        };
+        tracing::warn!("{what}");
+        saved.published |= is_published(target, config, &saved).await?;
+        saved.in_doubt = false;
+        let left = undo::undo(target, &mut saved).await;
+        if !left.is_empty() {
+            keep.write(&saved).map_err(BakeError::Refused)?;
+            return refuse(format!("what an earlier run has left cannot be taken away: {}", left.join("; ")));
+        }
+        // Its builders could delete that, and are not started for it.
+        if saved.shared.folder.is_none() && is_begun(keep, &saved) {
+            let place = saved.shared.repository.settings.get("base_path").and_then(|path| path.as_str());
+            tracing::warn!(
+                "its snapshots stay in the repository, below {}: delete them there",
+                place.unwrap_or_default()
+            );
+        }
+        clear(keep, &saved).await.map_err(BakeError::Refused)?;
+    }
+    let Prepared { saved, swapping, versions, warnings } = prepare(target, config, job, bytes).await?;
+    keep.write(&saved).map_err(BakeError::Refused)?;
+    Ok(Beginning { saved, swapping, versions, warnings })
+}
+
+/// Whether the alias stands for the index already, or the data stream has it.
+async fn is_published(target: &Transport, config: &BakeConfig, saved: &Saved) -> Result<bool, BakeError> {
+    if is_attached(target, saved).await? {
+        return Ok(true);
+    }
+    let Some(swap) = &config.load.finish.swap else { return Ok(false) };
+    Ok(aliases::behind(target, &swap.alias).await?.contains_key(&saved.index))
+}
+
+/// Whether the data stream has the index.
+async fn is_attached(target: &Transport, saved: &Saved) -> Result<bool, BakeError> {
+    let Some(stream) = &saved.data_stream else { return Ok(false) };
+    Ok(data_streams::indices(target, stream).await?.is_some_and(|indices| indices.contains(&saved.index)))
+}
+
+/// A bake under way.
+pub(super) struct Bake {
+    pub(super) context: Arc<Context>,
+    target: Target,
+    pub(super) warnings: Vec<String>,
+    pub(super) started: Instant,
+}
+
+impl Bake {
+    async fn run(self, mut finishing: Finishing) -> Result<BakeReport, BakeError> {
+        let mut stop = self.context.stop.clone();
+        let ended = match finishing.block_old(&self.context.config.load.guard, &run_id()).await {
+            Ok(()) => self.steps(&mut finishing, &mut stop).await,
+            Err(why) => Err(BakeError::Refused(why)),
+        };
+        match ended {
+            Ok(handed_over) => Ok(self.end(handed_over, finishing).await),
+            Err(error) => self.fail(error, finishing, stop).await,
+        }
+    }
+
+    /// Everything up to the published index.
+    async fn steps(
+        &self,
+        finishing: &mut Finishing,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Result<HandedOver, BakeError> {
+        let context = &self.context;
+        let (is_built, was_published) = {
+            let saved = context.saved();
+            (saved.is_built(), saved.published)
+        };
+        if !is_built && !was_published {
+            self.build().await?;
+        }
+        if !was_published {
+            context.step(Step::Restore, None, self.target.restore()).await?;
+        }
+        let report = self.loaded()?;
+        let mut verified = report.verified.clone();
+        let verify = async {
+            match self.target.verify(finishing, &report.verified).await {
+                // Others may write to it by now.
+                Err(BakeError::Refused(why)) if was_published => Ok(why),
+                found => {
+                    verified = found?;
+                    Ok(verified.detail.clone())
+                }
+            }
+        };
+        context.step(Step::Verify, None, context.until_stopped(verify)).await?;
+        let names: Vec<String> = context.saved().handovers().into_iter().map(|handover| handover.index).collect();
+        let why = not_in(&report.counts, report.tolerance.as_ref()).unwrap_or_default();
+        let (mut status, mut aliases) = (report.status, Ok(0));
+        let publish = async {
+            status = finishing.run(&names, report.status, why, stop).await;
+            if finishing.is_in_doubt() {
+                context.write(|saved| saved.in_doubt = true)?;
+            }
+            match status {
+                Status::Complete | Status::Incomplete => {}
+                _ if finishing.was_published() => {}
+                Status::Interrupted => return Err(BakeError::Interrupted),
+                Status::CheckFailed | Status::Failed => {
+                    return Err(BakeError::Refused(finishing.failure().unwrap_or_else(|| "the end failed".to_owned())));
+                }
+            }
+            let stream = self.target.attach().await?;
+            // From here on nothing is taken away again.
+            context.write(|saved| saved.published = true)?;
+            aliases = self.target.give_aliases().await;
+            Ok(match &aliases {
+                Ok(0) => match stream {
+                    Some(stream) => format!("{}, in the data stream {stream}", names.join(", ")),
+                    None => names.join(", "),
+                },
+                Ok(n) => format!("{} with {n} aliases", names.join(", ")),
+                Err(error) => error.to_string(),
+            })
+        };
+        context.step(Step::Publish, None, publish).await?;
+        let report = Report { status, verified, ..report };
+        Ok(HandedOver { report, aliases: aliases.err().map(|error| error.to_string()) })
+    }
+
+    /// The builders' part, each of them beside the others.
+    async fn build(&self) -> Result<(), BakeError> {
+        let left: Vec<usize> = {
+            let saved = self.context.saved();
+            (0..saved.parts.len()).filter(|part| !saved.parts[*part].snapshot).collect()
+        };
+        let mut first = None;
+        let mut running = JoinSet::new();
+        for part in left {
+            let mut run = PartRun::new(Arc::clone(&self.context), part);
+            running.spawn(async move { run.build().await.map(|()| (part, run)) });
+        }
+        let (mut failed, mut unfinished) = (None, Vec::new());
+        while let Some(built) = running.join_next().await {
+            match built {
+                Ok(Ok((0, run))) => first = Some(run),
+                Ok(Ok(_)) => {}
+                // The others end in order: what they have loaded is gone on with.
+                Ok(Err(BakeError::NotLoaded(report))) => {
+                    self.context.break_off();
+                    unfinished.push(*report);
+                }
+                Ok(Err(error)) => {
+                    self.context.break_off();
+                    // That it was broken off says less than why.
+                    if failed.as_ref().is_none_or(|failed| matches!(failed, BakeError::Interrupted)) {
+                        failed = Some(error);
+                    }
+                }
+                Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+            }
+        }
+        if let Some(report) = self.merged(unfinished) {
+            let failed = failed.filter(|error| !error.is_interrupted()).map(|error| error.to_string());
+            let status = if failed.is_some() { Status::Failed } else { report.status };
+            return Err(BakeError::NotLoaded(Box::new(Report {
+                status,
+                failure: failed.or(report.failure),
+                ..report
+            })));
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if self.context.saved().whole.is_none() {
+            return Ok(());
+        }
+        let mut first = match first {
+            Some(first) => first,
+            None => {
+                let mut first = PartRun::new(Arc::clone(&self.context), 0);
+                self.context.until_stopped(first.start_builder()).await?;
+                first
+            }
+        };
+        let assembled = self.context.until_stopped(assemble(&self.context, &mut first));
+        self.context.step(Step::Assemble, None, assembled).await
+    }
+
+    /// How far all parts are, where some did not come to their end.
+    fn merged(&self, unfinished: Vec<Report>) -> Option<Report> {
+        if unfinished.is_empty() {
+            return None;
+        }
+        let saved = self.context.saved();
+        // Where one cannot go on, the whole cannot.
+        let resumable = unfinished.iter().all(|report| report.checkpoint.is_some());
+        let loaded = saved.parts.iter().filter_map(|part| Some(part.loaded.as_ref()?.0.as_ref().clone()));
+        let merged = merge(unfinished.into_iter().chain(loaded).collect(), &saved.index)?;
+        Some(Report { checkpoint: merged.checkpoint.filter(|_| resumable), ..merged })
+    }
+
+    /// How the loads have ended.
+    pub(super) fn loaded(&self) -> Result<Report, BakeError> {
+        let saved = self.context.saved();
+        let each: Option<Vec<Report>> =
+            saved.parts.iter().map(|part| Some(part.loaded.as_ref()?.0.as_ref().clone())).collect();
+        let merged = each.and_then(|each| merge(each, &saved.index));
+        let mut report = merged.ok_or_else(|| BakeError::Refused("the index was not loaded".to_owned()))?;
+        // Of the whole: a part says nothing of it.
+        report.tolerance = self.context.config.load.tolerate.map(|tolerance| tolerance.judge(&report.counts));
+        if report.status == Status::Incomplete && not_in(&report.counts, report.tolerance.as_ref()).is_none() {
+            report.status = Status::Complete;
+        }
+        Ok(report)
+    }
+}
+
+/// An index that the target has.
+pub(super) struct HandedOver {
+    /// Of the load, with what was found on the target.
+    pub(super) report: Report,
+    /// Why it did not get the aliases of templates.
+    pub(super) aliases: Option<String>,
+}

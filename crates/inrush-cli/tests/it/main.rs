@@ -1,0 +1,23 @@
+//! The binary as its users call it, against the fake cluster. `cargo test -p inrush-cli --test it verify::` runs the
+//! tests of a module. The binary's environment, folder, terminal and signals are those of its own process: the
+//! tests share theirs.
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
+
+mod common;
+#[path = "../killing/mod.rs"]
+mod killing;
+
+// Its builder is watched in /proc.
+#[cfg(target_os = "linux")]
+mod bake_estimate;
+mod cli;
+mod convert;
+#[cfg(feature = "databases")]
+mod database;
+mod from_index;
+mod kill;
+mod pause;
+mod report_pages;
+mod sql;
+mod sweep;
+mod verify;

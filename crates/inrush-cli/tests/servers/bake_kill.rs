@@ -1,0 +1,367 @@
+//! A bake whose parts are killed (SIGKILL) at each of its steps: the binary, the builder, the target. The alias stands for the old index with all its
+//! documents or for the new one with all of its own, at any time; `--resume` ends what was cut off, and `inrush verify` finds nothing missing.
+
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use inrush::node::make_writable;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde_json::{Value, json};
+use tokio::process::{Child, Command};
+
+use crate::server::{self, Server, Version, on_servers};
+
+const DOCS: u64 = 20_000;
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+struct Scene {
+    server: Server,
+    folder: PathBuf,
+    title: String,
+}
+
+/// What the killed bake has written down.
+#[derive(Default)]
+struct Seen {
+    saved: Value,
+    loading: bool,
+}
+
+impl Seen {
+    fn has(&self, key: &str) -> bool {
+        !matches!(&self.saved[key], Value::Null | Value::Bool(false))
+    }
+
+    /// The same for the part that the only builder builds.
+    fn part_has(&self, key: &str) -> bool {
+        !matches!(&self.saved["parts"][0][key], Value::Null | Value::Bool(false))
+    }
+}
+
+/// A moment of a bake.
+type Moment = (&'static str, fn(&Seen) -> bool);
+
+const MOMENTS: [Moment; 8] = [
+    ("the builder runs", |seen| seen.saved["parts"][0]["nodes"][0]["url"].is_string()),
+    ("the repository is registered", |seen| seen.has("registered")),
+    ("the index is made", |seen| seen.part_has("made")),
+    ("it is being loaded", |seen| seen.loading),
+    ("it is loaded", |seen| seen.part_has("loaded")),
+    ("the snapshot is whole", |seen| seen.part_has("snapshot")),
+    ("it is being restored", |seen| seen.has("restoring")),
+    ("it is published", |seen| seen.has("published")),
+];
+
+impl Scene {
+    /// `builders`: how many nodes build an index at once.
+    async fn start(version: Version, builders: usize) -> Scene {
+        let folder = server::folder();
+        make_writable(&folder.join("shared")).unwrap();
+        let settings = vec![("path.repo".to_owned(), format!("{:?}", folder.join("shared")))];
+        let lines =
+            (0..DOCS).map(|n| format!("{{\"id\":\"i{n}\",\"n\":{n},\"text\":\"words {} {}\"}}\n", n * 7919, n * n));
+        std::fs::write(folder.join("documents.ndjson"), lines.collect::<String>()).unwrap();
+        let target = Server::own_with(version, 1 + builders, |spec| (spec.heap_mib, spec.settings) = (600, settings));
+        let server = target.await;
+        let title = server.title.clone();
+        let scene = Scene { server, folder, title };
+        scene.send("PUT", "/old", json!({"aliases": {"flights": {}}, "settings": {"number_of_replicas": 0}})).await;
+        scene.send("PUT", "/old/_doc/1?refresh=true", json!({"n": 1})).await;
+        // A restore that lasts.
+        let slow = json!({"persistent": {"indices.recovery.max_bytes_per_sec": "150kb"}});
+        scene.send("PUT", "/_cluster/settings", slow).await;
+        scene
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Value) -> Value {
+        self.server.send(method, path, body).await
+    }
+
+    fn inrush(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+        command.current_dir(&self.folder).env("XDG_STATE_HOME", self.folder.join("state")).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    fn bake(&self, resume: bool) -> Command {
+        let mut command =
+            self.inrush(&["bake", "documents.ndjson", "--alias", "flights", "--id", "id", "--replicas", "0", "--json"]);
+        command.args([
+            "--to",
+            &self.server.url(),
+            "--repository-path",
+            "shared",
+            "--builder-heap",
+            "600m",
+            "--shards",
+            "2",
+        ]);
+        command.args(["--batch-bytes", "32KiB", "--in-flight", "2", "--max-rate", "8000docs"]);
+        if resume {
+            command.arg("--resume");
+        }
+        command
+    }
+
+    fn seen(&self) -> Seen {
+        let bakes = self.folder.join("state/inrush/bakes");
+        let files = |folder: PathBuf| {
+            let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
+            files.filter(|path| path.extension().is_some_and(|e| e == "json")).collect::<Vec<_>>()
+        };
+        let text = files(bakes.clone()).pop().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+        let saved: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let load = bakes.join(format!("load-{}/0/checkpoints", saved["id"].as_str().unwrap_or_default()));
+        let checkpoint: Option<Value> =
+            files(load).pop().and_then(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok());
+        let loading = checkpoint.is_some_and(|saved| saved["progress"]["counts"]["docs_read"].as_u64() > Some(0));
+        Seen { saved, loading }
+    }
+
+    /// Waits for a moment of the bake. False where it ended before.
+    async fn wait(&self, child: &mut Child, moment: fn(&Seen) -> bool) -> bool {
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        loop {
+            tokio::select! {
+                _ = child.wait() => return false,
+                _ = look.tick() => if moment(&self.seen()) { return true },
+            }
+        }
+    }
+
+    /// What is known of the servers that build the only part.
+    async fn builders(&self) -> Vec<Value> {
+        let mut builders = Vec::new();
+        for node in self.seen().saved["parts"][0]["nodes"].as_array().unwrap() {
+            let status = ["node", "status", "--json", "--name", node["name"].as_str().unwrap()];
+            let output = self.inrush(&status).output().await.unwrap();
+            builders.push(serde_json::from_slice(&output.stdout).unwrap());
+        }
+        builders
+    }
+
+    /// Kills them all.
+    async fn kill_builders(&self) {
+        for status in self.builders().await {
+            let pid = status["node"]["pid"].as_i64().unwrap();
+            kill_process_group(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
+        }
+    }
+
+    /// Searches see the old index or the new one, as a whole.
+    async fn alias_is_whole(&self, when: &str) {
+        let reply = self.server.client.json("GET", "/flights/_count", Value::Null).await.unwrap().json();
+        let count = reply["count"].as_u64();
+        assert!(count == Some(1) || count == Some(DOCS), "{}: {when}: {reply}", self.title);
+    }
+
+    async fn is_complete(&self, output: Output) {
+        let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{}: {text}{errors}", self.title);
+        let report: Value = serde_json::from_str(&text).unwrap();
+        // What was sent before a kill is an update when it is sent again.
+        assert_eq!(report["docs_indexed"], DOCS, "{}: {report}", self.title);
+        assert_eq!(
+            (&report["bake"]["handed_over"], &report["bake"]["left"]),
+            (&json!(true), &json!([])),
+            "{}: {report}",
+            self.title
+        );
+        let url = self.server.url();
+        let verify = ["verify", "documents.ndjson", "--index", "flights", "--id", "id", "--to", &url];
+        let output = self.inrush(&verify).output().await.unwrap();
+        assert!(output.status.success(), "{}: {}", self.title, String::from_utf8_lossy(&output.stdout));
+        assert_eq!(self.send("GET", "/_snapshot", Value::Null).await, json!({}), "{}", self.title);
+        let left = std::fs::read_dir(self.folder.join("shared")).unwrap().count();
+        assert_eq!(left, 0, "{}: the repository's folder is gone", self.title);
+        assert!(self.seen().saved.is_null(), "{}: nothing is left to resume", self.title);
+    }
+
+    async fn end(self) {
+        self.server.stop().await;
+        std::fs::remove_dir_all(self.folder).unwrap();
+    }
+}
+
+/// The binary is killed at every moment of one bake, and goes on each time.
+async fn check_binary(version: Version) {
+    let scene = Scene::start(version, 1).await;
+    let mut killed = 0;
+    for (name, moment) in MOMENTS {
+        let mut child = scene.bake(killed > 0).spawn().unwrap();
+        if scene.wait(&mut child, moment).await {
+            child.start_kill().unwrap();
+            child.wait().await.unwrap();
+            killed += 1;
+            println!("{}: killed when {name}", scene.title);
+        } else {
+            // Between the last two moments there may be no time.
+            assert_eq!(name, "it is published", "{}: it ended before {name}", scene.title);
+            let output = child.wait_with_output().await.unwrap();
+            assert!(output.status.success(), "{}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
+        }
+        scene.alias_is_whole(name).await;
+    }
+    assert!(killed >= MOMENTS.len() - 1);
+    if !scene.seen().saved.is_null() {
+        let output = scene.bake(true).output().await.unwrap();
+        scene.is_complete(output).await;
+    }
+    scene.end().await;
+}
+
+/// One that is cut off and not gone on with leaves nothing behind once the next one has begun.
+async fn check_abandoned(version: Version) {
+    let scene = Scene::start(version, 1).await;
+    let mut child = scene.bake(false).spawn().unwrap();
+    assert!(scene.wait(&mut child, |seen| seen.has("restoring")).await);
+    child.start_kill().unwrap();
+    child.wait().await.unwrap();
+    let first = scene.seen().saved;
+    let output = scene.bake(false).output().await.unwrap();
+    scene.is_complete(output).await;
+    let indices = scene.send("GET", "/_cat/indices?format=json&h=index", Value::Null).await;
+    assert!(!indices.to_string().contains(first["index"].as_str().unwrap()), "{}: {indices}", scene.title);
+    println!("{}: a bake that was abandoned left nothing", scene.title);
+    scene.end().await;
+}
+
+/// The builder is killed three times during one bake, which ends by itself.
+async fn check_builder(version: Version) {
+    let scene = Scene::start(version, 1).await;
+    let mut child = scene.bake(false).spawn().unwrap();
+    for (name, moment) in &MOMENTS[2..5] {
+        if !scene.wait(&mut child, *moment).await {
+            let output = child.wait_with_output().await.unwrap();
+            panic!("{}: it ended before {name}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
+        }
+        scene.kill_builders().await;
+        println!("{}: the builder was killed when {name}", scene.title);
+    }
+    let output = child.wait_with_output().await.unwrap();
+    scene.is_complete(output).await;
+    scene.end().await;
+}
+
+/// The target is killed while it is not needed, and while it restores; the bake waits for it and ends by itself.
+async fn check_target(version: Version) {
+    let mut scene = Scene::start(version, 1).await;
+    let mut child = scene.bake(false).spawn().unwrap();
+    for (name, moment) in [MOMENTS[3], MOMENTS[6]] {
+        assert!(scene.wait(&mut child, moment).await, "{}: it ended before {name}", scene.title);
+        scene.server.node().restart().await.unwrap();
+        println!("{}: the target was killed when {name}", scene.title);
+        scene.alias_is_whole(name).await;
+    }
+    let output = child.wait_with_output().await.unwrap();
+    scene.is_complete(output).await;
+    scene.end().await;
+}
+
+/// Two builders that are one cluster: killed together, the bake goes on by itself; interrupted, which stops both, the next one is gone on with.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_of_builders() {
+    let scene = Scene::start(Version::OpenSearch3, 2).await;
+    let bake = |resume| {
+        let mut command = scene.bake(resume);
+        command.args(["--builders", "2", "--layout", "cluster"]);
+        command
+    };
+    let (made, loading) = (MOMENTS[2].1, MOMENTS[3].1);
+    let mut child = bake(false).spawn().unwrap();
+    assert!(scene.wait(&mut child, made).await);
+    scene.kill_builders().await;
+    let output = child.wait_with_output().await.unwrap();
+    scene.is_complete(output).await;
+    println!("{}: both builders were killed", scene.title);
+
+    let mut child = bake(false).spawn().unwrap();
+    assert!(scene.wait(&mut child, loading).await);
+    kill_process(Pid::from_raw(child.id().unwrap() as i32).unwrap(), Signal::INT).unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}: {}", scene.title, String::from_utf8_lossy(&output.stderr));
+    scene.alias_is_whole("interrupted").await;
+    let builders = scene.builders().await;
+    assert!(builders.iter().all(|status| status["state"] == "stopped"), "{}: {builders:?}", scene.title);
+    println!("{}: both builders were stopped", scene.title);
+    let output = bake(true).output().await.unwrap();
+    scene.is_complete(output).await;
+    scene.end().await;
+}
+
+/// What somebody uses already is not taken away: an alias was put on the index that a bake had restored when it was killed.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_is_in_use() {
+    let scene = Scene::start(Version::OpenSearch3, 1).await;
+    let mut child = scene.bake(false).spawn().unwrap();
+    assert!(scene.wait(&mut child, |seen| seen.has("restoring")).await);
+    let index = scene.seen().saved["index"].as_str().unwrap().to_owned();
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    while scene.server.client.json("GET", &format!("/{index}"), Value::Null).await.unwrap().status == 404 {
+        look.tick().await;
+    }
+    child.start_kill().unwrap();
+    child.wait().await.unwrap();
+    let alias = |action: &str| json!({"actions": [{action: {"index": index, "alias": "mine"}}]});
+    scene.send("POST", "/_aliases", alias("add")).await;
+    let output = scene.bake(false).output().await.unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && errors.contains("the alias mine stands for it"), "{errors}");
+    scene.send("GET", &format!("/{index}"), Value::Null).await;
+    scene.send("POST", "/_aliases", alias("remove")).await;
+    let output = scene.bake(false).output().await.unwrap();
+    scene.is_complete(output).await;
+    scene.end().await;
+}
+
+/// One of two builders has loaded its part when the bake is interrupted: what both have loaded is gone on with.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_builders_are_interrupted() {
+    let scene = Scene::start(Version::OpenSearch3, 2).await;
+    let bake = |resume| {
+        let mut command = scene.bake(resume);
+        command.args(["--builders", "2", "--layout", "stitched"]);
+        command
+    };
+    let mut child = bake(false).spawn().unwrap();
+    let is_loaded = |seen: &Seen| {
+        let parts = seen.saved["parts"].as_array();
+        parts.is_some_and(|parts| parts.iter().any(|part| !part["loaded"].is_null()))
+    };
+    assert!(scene.wait(&mut child, is_loaded).await);
+    kill_process(Pid::from_raw(child.id().unwrap() as i32).unwrap(), Signal::INT).unwrap();
+    let output = child.wait_with_output().await.unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let saved = scene.seen().saved;
+    assert!(is_loaded(&Seen { saved, loading: false }), "it is kept for --resume");
+    scene.alias_is_whole("interrupted").await;
+    let output = bake(true).output().await.unwrap();
+    scene.is_complete(output).await;
+    scene.end().await;
+}
+
+mod binary {
+    use super::*;
+
+    on_servers!(check_binary: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8);
+}
+
+mod abandoned {
+    use super::*;
+
+    on_servers!(check_abandoned: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8);
+}
+
+mod builder {
+    use super::*;
+
+    on_servers!(check_builder: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8);
+}
+
+mod target {
+    use super::*;
+
+    on_servers!(check_target: opensearch_3_6 = OpenSearch3, opensearch_2_19 = OpenSearch2, elasticsearch_8_19 = Elasticsearch8);
+}

@@ -1,0 +1,182 @@
+//! A bake through a repository of the type `s3`: OpenSearch with its plugin on both sides (`scripts/s3-plugin.sh`), and a real S3 server.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::s3_server::{KEY, S3, SECRET};
+use crate::server::{self, Server, Version};
+
+const DOCS: u64 = 20_000;
+/// What somebody else's snapshots lie below.
+const BASE: &str = "backups/of-search";
+
+/// A target with a repository `backups` on S3, and documents to bake.
+struct Scene {
+    s3: S3,
+    server: Server,
+    folder: PathBuf,
+}
+
+impl Scene {
+    async fn start() -> Scene {
+        let s3 = S3::start();
+        let folder = server::folder();
+        std::fs::create_dir_all(&folder).unwrap();
+        let home = folder.join("home");
+        let mut plugin = Command::new("../../scripts/s3-plugin.sh").arg(&home).stdin(Stdio::piped()).spawn().unwrap();
+        plugin.stdin.take().unwrap().write_all(format!("{KEY}\n{SECRET}\n").as_bytes()).unwrap();
+        assert!(plugin.wait().unwrap().success(), "the plugin cannot be installed");
+        let mut lines = String::new();
+        for n in 0..DOCS {
+            writeln!(lines, "{{\"id\":\"i{n}\",\"n\":{n},\"text\":\"words {} {}\"}}", n * 7919, n * n).unwrap();
+        }
+        std::fs::write(folder.join("documents.ndjson"), lines).unwrap();
+        let settings = s3_settings(&s3.endpoint);
+        let target = Server::own_with(Version::OpenSearch3, 3, |spec| {
+            (spec.heap_mib, spec.home, spec.settings) = (600, Some(home), settings);
+            spec.folder = folder.join("node");
+        });
+        let server = target.await;
+        let scene = Scene { s3, server, folder };
+        let settings = json!({"bucket": "data", "base_path": BASE});
+        scene.send("PUT", "/_snapshot/backups", json!({"type": "s3", "settings": settings})).await;
+        scene.send("PUT", "/old/_doc/1?refresh=true", json!({"n": 1})).await;
+        let old = json!({"indices": "old", "include_global_state": false});
+        scene.send("PUT", "/_snapshot/backups/mine?wait_for_completion=true", old).await;
+        scene
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Value) -> Value {
+        self.server.send(method, path, body).await
+    }
+
+    fn inrush(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_inrush"));
+        command.current_dir(&self.folder).env("XDG_STATE_HOME", self.folder.join("state")).args(arguments);
+        command.args(["documents.ndjson", "--index", "flights", "--id", "id", "--to", &self.server.url()]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn bake(&self, endpoint: &str) -> Command {
+        let mut command = self.inrush(&["bake", "--replicas", "0", "--repository", "backups", "--json"]);
+        command.args(["--builder-home", "home", "--builder-heap", "600m", "--shards", "2"]);
+        for (name, value) in s3_settings(endpoint) {
+            command.args(["--builder-setting", &format!("{name}={}", value.trim_matches('"'))]);
+        }
+        command
+    }
+
+    /// Names of objects, of bakes and of others.
+    fn objects(&self) -> (Vec<String>, Vec<String>) {
+        let mut names = Vec::new();
+        let mut folders = vec![self.s3.folder.path().join("root/data").join(BASE)];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { folders.push(path) } else { names.push(path.display().to_string()) }
+            }
+        }
+        names.into_iter().partition(|name| name.contains("inrush-bake"))
+    }
+
+    async fn is_complete(&self, output: &Output) {
+        let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{text}{errors}");
+        assert!(!errors.contains(SECRET) && !text.contains(SECRET));
+        let report: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&report["bake"]["handed_over"], &report["bake"]["left"]), (&json!(true), &json!([])), "{report}");
+        let verify = self.inrush(&["verify"]).output().unwrap();
+        assert!(verify.status.success(), "{}", String::from_utf8_lossy(&verify.stdout));
+        self.is_as_before().await;
+    }
+
+    /// The repository that was there is, and no other one; the snapshot in it can be read.
+    async fn is_as_before(&self) {
+        let repositories = self.send("GET", "/_snapshot", Value::Null).await;
+        assert_eq!(repositories.as_object().unwrap().keys().collect::<Vec<_>>(), ["backups"]);
+        let mine = self.send("GET", "/_snapshot/backups/mine", Value::Null).await;
+        assert_eq!(mine["snapshots"][0]["state"], "SUCCESS", "{mine}");
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        // What cannot be deleted does no harm in a folder for temporary files.
+        let _ = self.server.node().kill();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn s3_settings(endpoint: &str) -> Vec<(String, String)> {
+    [("endpoint", endpoint), ("region", "us-east-1"), ("path_style_access", "true")]
+        .map(|(name, value)| (format!("s3.client.default.{name}"), format!("\"{value}\"")))
+        .to_vec()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn through_s3() {
+    let scene = Scene::start().await;
+    let (_, before) = scene.objects();
+    what_cannot_be_done_leaves_the_target_as_it_was(&scene).await;
+    one_that_is_stopped_goes_on(&scene).await;
+    several_builders(&scene).await;
+    let (ours, others) = scene.objects();
+    assert_eq!(others, before, "what lay there was not touched");
+    // The servers keep the list of the snapshots of a repository, which has become empty.
+    let lists = |name: &String| name.contains("/index-") || name.ends_with("/index.latest");
+    assert!(ours.iter().all(lists), "{ours:?}");
+}
+
+async fn what_cannot_be_done_leaves_the_target_as_it_was(scene: &Scene) {
+    let refused = |output: Output| {
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let stitched =
+        refused(scene.bake(&scene.s3.endpoint).args(["--builders", "2", "--layout", "stitched"]).output().unwrap());
+    assert!(stitched.contains("--repository-path"), "{stitched}");
+    let nowhere = refused(scene.bake("http://127.0.0.1:1").arg("--no-resume").output().unwrap());
+    assert!(
+        nowhere.contains("the builder cannot use the repository") && nowhere.contains("Connection refused"),
+        "{nowhere}"
+    );
+    scene.is_as_before().await;
+    let indices = scene.send("GET", "/_cat/indices?format=json&h=index", Value::Null).await;
+    assert_eq!(indices, json!([{"index": "old"}]));
+}
+
+async fn one_that_is_stopped_goes_on(scene: &Scene) {
+    let slow = |rate: Value| json!({"persistent": {"indices.recovery.max_bytes_per_sec": rate}});
+    // A restore that lasts.
+    scene.send("PUT", "/_cluster/settings", slow(json!("150kb"))).await;
+    let mut child = scene.bake(&scene.s3.endpoint).spawn().unwrap();
+    let mut look = tokio::time::interval(Duration::from_millis(20));
+    while scene.server.client.json("GET", "/flights", Value::Null).await.unwrap().status == 404 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before the index was there");
+        look.tick().await;
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    scene.is_as_before().await;
+    assert_eq!(scene.server.client.json("GET", "/flights", Value::Null).await.unwrap().status, 404);
+    scene.send("PUT", "/_cluster/settings", slow(Value::Null)).await;
+    scene.is_complete(&scene.bake(&scene.s3.endpoint).arg("--resume").output().unwrap()).await;
+    scene.send("DELETE", "/flights", Value::Null).await;
+}
+
+async fn several_builders(scene: &Scene) {
+    let output = scene.bake(&scene.s3.endpoint).args(["--builders", "2", "--layout", "alias"]).output().unwrap();
+    scene.is_complete(&output).await;
+    let alias = scene.send("GET", "/_alias/flights", Value::Null).await;
+    let indices: BTreeSet<&str> = alias.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(indices, BTreeSet::from(["flights-1", "flights-2"]));
+}

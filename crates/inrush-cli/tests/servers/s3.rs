@@ -1,0 +1,204 @@
+//! `inrush load s3://…` from a real S3 server.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+use arrow_array::{Int64Array, RecordBatch};
+use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use serde_json::Value;
+
+use crate::s3_server::{KEY, S3, SECRET};
+
+impl S3 {
+    /// Puts an object by the server's own interface, so that it has an ETag.
+    fn put(&self, key: &str, data: &[u8]) {
+        let file = self.folder.path().join("upload");
+        std::fs::write(&file, data).unwrap();
+        let put = Command::new("curl")
+            .args([
+                "-sS",
+                "--fail-with-body",
+                "--aws-sigv4",
+                "aws:amz:us-east-1:s3",
+                "--user",
+                &format!("{KEY}:{SECRET}"),
+            ])
+            .args(["-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", "-T"])
+            .arg(file)
+            .arg(format!("{}/data/{key}", self.endpoint))
+            .output()
+            .unwrap();
+        assert!(
+            put.status.success(),
+            "{}{}",
+            String::from_utf8_lossy(&put.stdout),
+            String::from_utf8_lossy(&put.stderr)
+        );
+    }
+
+    /// `inrush` with this server's key in the environment.
+    fn inrush(&self, arguments: &[&str]) -> Output {
+        self.inrush_as(SECRET, arguments)
+    }
+
+    fn inrush_as(&self, secret: &str, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_inrush"))
+            .current_dir(self.folder.path())
+            .args(arguments)
+            .args(["--store-option", &format!("endpoint={}", self.endpoint), "--store-option", "allow_http=true"])
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
+            .env("AWS_ACCESS_KEY_ID", KEY)
+            .env("AWS_SECRET_ACCESS_KEY", secret)
+            .env_remove("AWS_PROFILE")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+}
+
+#[track_caller]
+fn report(output: &Output, code: i32) -> Value {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{}{stderr}", String::from_utf8_lossy(&output.stdout));
+    assert!(!stderr.contains(SECRET));
+    serde_json::from_slice(&output.stdout).unwrap_or_default()
+}
+
+fn lines(numbers: std::ops::Range<u32>) -> Vec<u8> {
+    let mut text = String::new();
+    for n in numbers {
+        writeln!(text, r#"{{"id":"i{n}","n":{n},"text":"some words to fill it"}}"#).unwrap();
+    }
+    text.into_bytes()
+}
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut child = Command::new("gzip").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, data) = (child.stdin.take().unwrap(), data.to_vec());
+    let writer = std::thread::spawn(move || stdin.write_all(&data).unwrap());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output.stdout
+}
+
+async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
+    FakeCluster::start(FakeConfig { faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
+}
+
+fn numbers(cluster: &FakeCluster, index: &str) -> BTreeSet<u64> {
+    cluster.documents(index).iter().map(|document| document.json()["n"].as_u64().unwrap()).collect()
+}
+
+/// 60,000 rows in three row groups, about 1 MB.
+fn parquet_file() -> Vec<u8> {
+    let n = Int64Array::from_iter_values(100_000..160_000);
+    let noise = Int64Array::from_iter_values((0..60_000_i64).map(|n| n.wrapping_mul(0x1E37_79B9_7F4A_7C15)));
+    let batch = RecordBatch::try_from_iter([("n", Arc::new(n) as _), ("noise", Arc::new(noise) as _)]).unwrap();
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(20_000)).build();
+    let mut data = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut data, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    data
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s3() {
+    let s3 = S3::start();
+    patterns_folders_and_formats(&s3).await;
+    a_load_that_was_cut_off_goes_on(&s3).await;
+    what_is_wrong_is_told(&s3);
+}
+
+async fn patterns_folders_and_formats(s3: &S3) {
+    let cluster = fake([]).await;
+    s3.put("logs/b.ndjson", &lines(10_000..20_000));
+    s3.put("logs/a.ndjson.gz", &gzip(&lines(0..10_000)));
+    s3.put("logs/deep/c.ndjson", &lines(20_000..20_010));
+    s3.put("logs/_SUCCESS", b"");
+    s3.put("logs/odd%20name%20%5B1%5D.csv", b"n,x\n90001,a\n");
+    s3.put("tables/year%3D2024/part-0.parquet", &parquet_file());
+    let load =
+        |source: &str, index: &str| s3.inrush(&["load", source, "--index", index, "--to", &cluster.url(), "--json"]);
+    // `*` stays in its folder.
+    let result = report(&load("s3://data/logs/*.ndjson*", "pattern"), 0);
+    let names: Vec<&str> = result["sources"].as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["s3://data/logs/a.ndjson.gz", "s3://data/logs/b.ndjson"], "{result}");
+    assert_eq!(numbers(&cluster, "pattern"), (0..20_000).collect());
+    let sizes = std::fs::metadata(s3.folder.path().join("root/data/logs/a.ndjson.gz")).unwrap().len()
+        + lines(10_000..20_000).len() as u64;
+    assert_eq!(result["bytes_read"].as_u64(), Some(sizes));
+
+    report(&load("s3://data/logs/", "folder"), 0);
+    assert_eq!(numbers(&cluster, "folder").len(), 20_011);
+    report(&load("s3://data/logs/odd name [1].csv", "odd"), 0);
+    assert_eq!(numbers(&cluster, "odd"), BTreeSet::from([90_001]));
+
+    let result = report(&load("s3://data/tables/**/*.parquet", "table"), 0);
+    assert_eq!(result["docs_read"], 60_000);
+    assert_eq!(numbers(&cluster, "table"), (100_000..160_000).collect());
+    assert_eq!(cluster.documents("table")[0].json()["year"], 2024);
+
+    // The other commands read them as well.
+    let mapping = s3.inrush(&["mapping", "s3://data/logs/b.ndjson", "--json"]);
+    assert_eq!(report(&mapping, 0)["mapping"]["properties"]["n"]["type"], "integer");
+    cluster.shutdown().await;
+}
+
+async fn a_load_that_was_cut_off_goes_on(s3: &S3) {
+    let cluster = fake([Rule::new(Fault::ItemBadRequest).containing("\"n\":15000,")]).await;
+    let url = cluster.url();
+    let load = |more: &[&str]| {
+        let arguments = ["load", "s3://data/logs/*.ndjson*", "--index", "cut", "--to", &url, "--json", "--id", "id"];
+        s3.inrush(&[&arguments[..], &["--batch-docs", "100", "--in-flight", "2"], more].concat())
+    };
+    // One document that is refused stops it in the second file.
+    let first = load(&["--strict"]);
+    assert_ne!(first.status.code(), Some(0));
+    assert!(numbers(&cluster, "cut").len() < 20_000);
+    let result = report(&load(&["--resume"]), 3);
+    assert_eq!(
+        (result["docs_read"].as_u64(), result["docs_dead_lettered"].as_u64()),
+        (Some(20_000), Some(1)),
+        "{result}"
+    );
+    assert!(result["this_run"]["docs_read"].as_u64().unwrap() < 20_000, "{result}");
+    assert_eq!(numbers(&cluster, "cut").len(), 19_999);
+
+    assert_ne!(load(&["--strict"]).status.code(), Some(0));
+    // The same size, another content.
+    let mut changed = lines(10_000..20_000);
+    changed.swap(30, 31);
+    s3.put("logs/b.ndjson", &changed);
+    let refused = load(&["--resume"]);
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(message.contains("s3://data/logs/b.ndjson was replaced since"), "{message}");
+    cluster.shutdown().await;
+}
+
+fn what_is_wrong_is_told(s3: &S3) {
+    let message = |output: Output| {
+        assert_eq!(output.status.code(), Some(2));
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!text.contains(SECRET) && !text.contains("wrong-secret"), "{text}");
+        text
+    };
+    let mapping = |source: &str| message(s3.inrush(&["mapping", source]));
+    let text = mapping("s3://data/nothing/at/all");
+    assert!(text.contains("s3://data/nothing/at/all: does not exist, neither as a file nor as a folder"), "{text}");
+    assert!(mapping("s3://data/logs/*.xml").contains("matches no file"));
+    assert!(mapping("s3://nowhere/a.csv").contains("s3://nowhere/a.csv: "));
+    let text = message(s3.inrush_as("wrong-secret", &["mapping", "s3://data/logs/b.ndjson"]));
+    assert!(text.contains("S3 does not"), "{text}");
+    let text =
+        message(s3.inrush(&["mapping", "s3://data/logs/b.ndjson", "--store-option", "aws_secret_access_key=abc"]));
+    assert!(text.contains("environment") && !text.contains("abc"), "{text}");
+    let text = message(s3.inrush(&["mapping", "s3://data/logs/b.ndjson", "--store-option", "colour=blue"]));
+    assert!(text.contains("colour is none of S3"), "{text}");
+}

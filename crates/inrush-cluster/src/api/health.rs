@@ -1,0 +1,225 @@
+//! Whether this is a time to write to certain indices: their primary shards are there, and the disks below them have room.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use http::Method;
+use inrush_core::{Pause, PauseKind};
+use serde_json::Value;
+
+use super::disk::watermark_passed;
+use super::error::ClusterError;
+use crate::transport::{Transport, path_segment};
+
+/// Names that are asked for at once are no longer than this together: a URL has its limits. The newest come first.
+const NAMES_BYTES_MAX: usize = 3000;
+
+/// What was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// Nothing keeps documents out.
+    Fine,
+    /// It is no time to send.
+    Trouble(Pause),
+    /// Nobody answered.
+    Unknown,
+}
+
+/// Asks again and again, and says once what it may not ask.
+pub struct Observer {
+    transport: Arc<Transport>,
+    told: BTreeSet<&'static str>,
+}
+
+const RED: &str = "/_cluster/health";
+const DISKS: &str = "/_nodes/stats/fs and /_cluster/settings";
+
+impl Observer {
+    /// Nothing was asked yet.
+    pub fn new(transport: Arc<Transport>) -> Self {
+        Observer { transport, told: BTreeSet::new() }
+    }
+
+    /// Looks at the indices of these names, which are no aliases: what befalls other indices does not matter.
+    pub async fn look(&mut self, names: &[String]) -> Health {
+        let names = fitting(names);
+        if names.is_empty() {
+            return Health::Fine;
+        }
+        let (red, disks) = tokio::join!(red(&self.transport, &names), disks(&self.transport, &names));
+        match (self.note(RED, red), self.note(DISKS, disks)) {
+            (Some(Some(why)), _) => Health::Trouble(Pause { kind: PauseKind::IndexRed, why }),
+            (_, Some(Some(why))) => Health::Trouble(Pause { kind: PauseKind::DiskHigh, why }),
+            (None, _) | (_, None) => Health::Unknown,
+            (Some(None), Some(None)) => Health::Fine,
+        }
+    }
+
+    /// What may not be asked is no trouble; what is not answered now is not known.
+    fn note(&mut self, what: &'static str, answer: Result<Option<String>, ClusterError>) -> Option<Option<String>> {
+        match answer {
+            Ok(trouble) => Some(trouble),
+            Err(error) if error.cannot_be_asked() => {
+                if self.told.insert(what) {
+                    tracing::info!(
+                        "{what} cannot be asked, so the load does not pause for what they would tell: {error}"
+                    );
+                }
+                Some(None)
+            }
+            Err(error) => {
+                tracing::debug!("the health of the cluster is not known: {error}");
+                None
+            }
+        }
+    }
+}
+
+fn fitting(names: &[String]) -> Vec<&str> {
+    let mut bytes = 0;
+    let fits = |name: &&str| {
+        bytes += name.len() + 3;
+        bytes <= NAMES_BYTES_MAX
+    };
+    names.iter().rev().map(String::as_str).take_while(fits).collect()
+}
+
+/// Which of the indices lack a primary shard, in words.
+async fn red(transport: &Transport, names: &[&str]) -> Result<Option<String>, ClusterError> {
+    // Of a name that does not exist the servers would wait for it to appear.
+    let query = "level=indices&timeout=1s&filter_path=indices.*.status";
+    let path = format!("/_cluster/health/{}?{query}", path_segment(&names.join(",")));
+    let body = transport.demand("asking for the health of indices", Method::GET, &path, None).await?;
+    let is_red = |name: &&&str| body["indices"][**name]["status"] == "red";
+    let red: Vec<&str> = names.iter().filter(is_red).copied().collect();
+    Ok((!red.is_empty()).then(|| {
+        let verb = if red.len() == 1 { "is" } else { "are" };
+        format!("{} {verb} red: a primary shard is not assigned (GET _cluster/allocation/explain says why)", some(&red))
+    }))
+}
+
+/// Which node with shards of the indices has a disk above the high watermark, in words.
+async fn disks(transport: &Transport, names: &[&str]) -> Result<Option<String>, ClusterError> {
+    let stats = "/_nodes/stats/fs?filter_path=nodes.*.name,nodes.*.fs.total";
+    // Not flat: a filter does not look into names with dots.
+    let settings = "/_cluster/settings?include_defaults=true&filter_path=*.cluster.routing.allocation.disk";
+    let (stats, settings) = tokio::join!(
+        transport.demand("asking for disk space", Method::GET, stats, None),
+        transport.demand("asking for the disk watermarks", Method::GET, settings, None),
+    );
+    let full = above(&stats?, &settings?);
+    if full.is_empty() {
+        return Ok(None);
+    }
+    let path = format!("/_cat/shards/{}?format=json&h=index,node", path_segment(&names.join(",")));
+    let shards = transport.demand("asking where the shards are", Method::GET, &path, None).await?;
+    let holds = |node: &str, shard: &Value| {
+        // A shard that moves is written as `from -> address id to`.
+        let place = shard["node"].as_str().unwrap_or_default();
+        place.split(" -> ").next() == Some(node)
+    };
+    let shards = shards.as_array().map(Vec::as_slice).unwrap_or_default();
+    let found = full.iter().find_map(|(node, words)| {
+        let shard = shards.iter().find(|shard| holds(node, shard))?;
+        Some((node, words, shard["index"].as_str().unwrap_or_default().to_owned()))
+    });
+    Ok(found.map(|(node, words, index)| {
+        format!(
+            "the disk of node {node}, which has shards of {index}, is above its high watermark ({words}); free disk space, or raise cluster.routing.allocation.disk.watermark.high"
+        )
+    }))
+}
+
+/// The nodes whose disks are above the high watermark, with the figures.
+fn above(stats: &Value, settings: &Value) -> Vec<(String, String)> {
+    let mut found = BTreeMap::new();
+    for layer in ["defaults", "persistent", "transient"] {
+        if let Some(disk) = settings.pointer(&format!("/{layer}/cluster/routing/allocation/disk")) {
+            flatten("", disk, &mut found);
+        }
+    }
+    let setting = |name: &str| found.get(name).copied();
+    if setting("threshold_enabled") == Some("false") {
+        return Vec::new();
+    }
+    let mark = setting("watermark.high").unwrap_or("90%");
+    let headroom = setting("watermark.high.max_headroom");
+    let nodes = stats["nodes"].as_object().into_iter().flatten();
+    let full = nodes.filter_map(|(id, node)| {
+        let bytes = |key: &str| node.pointer(&format!("/fs/total/{key}")).and_then(Value::as_u64);
+        let (total, free) = (bytes("total_in_bytes")? as f64, bytes("available_in_bytes")? as f64);
+        let name = node["name"].as_str().unwrap_or(id).to_owned();
+        let used = (1.0 - free / total.max(1.0)) * 100.0;
+        watermark_passed(mark, headroom, total, free)
+            .then(|| (name, format!("{used:.1} % used, watermark {}", with_headroom(mark, headroom))))
+    });
+    full.collect()
+}
+
+/// Settings by their whole names: one that has others below it is written as `high` and `high.max_headroom` side by side.
+fn flatten<'a>(prefix: &str, value: &'a Value, flat: &mut BTreeMap<String, &'a str>) {
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value.as_str() {
+            Some(text) => {
+                flat.insert(name, text);
+            }
+            None => flatten(&name, value, flat),
+        }
+    }
+}
+
+fn with_headroom(mark: &str, headroom: Option<&str>) -> String {
+    match headroom {
+        Some(headroom) if headroom != "-1" => format!("{mark}, at most {headroom} free"),
+        _ => mark.to_owned(),
+    }
+}
+
+fn some(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(3);
+    let shown = names[..names.len() - more].join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_disks_above_the_high_watermark_that_holds_are_named() {
+        let node = |name: &str, available: u64| json!({"name": name, "fs": {"total": {"total_in_bytes": 1000_u64 << 30, "available_in_bytes": available << 30}}});
+        let stats = json!({"nodes": {"a": node("es-1", 200), "b": node("es-2", 60), "c": {"name": "es-3"}}});
+        let check = |settings: Value, expected: &[&str]| {
+            let names: Vec<String> = above(&stats, &settings).into_iter().map(|(name, _)| name).collect();
+            assert_eq!(names, expected, "{settings}");
+        };
+        let disk = |settings: Value| json!({"cluster": {"routing": {"allocation": {"disk": settings}}}});
+        let high = |mark: &str| disk(json!({"watermark": {"high": mark}}));
+        check(json!({}), &["es-2"]);
+        check(json!({"defaults": high("90%")}), &["es-2"]);
+        let capped = disk(json!({"watermark": {"high": "90%", "high.max_headroom": "50GB"}}));
+        check(json!({"defaults": capped}), &[]);
+        check(json!({"defaults": disk(json!({"watermark": {"high": {"max_headroom": "50GB"}}}))}), &[]);
+        check(json!({"defaults": high("90%"), "persistent": high("95%")}), &[]);
+        check(json!({"persistent": high("95%"), "transient": high("70%")}), &["es-1", "es-2"]);
+        check(json!({"persistent": high("250gb")}), &["es-1", "es-2"]);
+        check(json!({"persistent": disk(json!({"threshold_enabled": "false", "watermark": {"high": "1%"}}))}), &[]);
+        assert!(
+            above(&stats, &json!({}))[0].1.contains("94.0 % used, watermark 90%"),
+            "{:?}",
+            above(&stats, &json!({}))
+        );
+    }
+
+    #[test]
+    fn the_newest_names_are_asked_for_where_not_all_fit() {
+        let names: Vec<String> = (0..1000).map(|n| format!("logs-{n:04}")).collect();
+        let asked = fitting(&names);
+        assert_eq!((asked.len(), asked[0]), (250, "logs-0999"));
+        assert_eq!(some(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
+        assert_eq!(some(&["a"]), "a");
+    }
+}

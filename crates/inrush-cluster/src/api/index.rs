@@ -1,0 +1,586 @@
+//! What a name stands for in the cluster, and making and removing indices.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use inrush_core::operation::check_index_name;
+use serde_json::{Map, Value, json};
+
+use super::error::{ClusterError, error_type};
+use super::rest::Answer;
+use crate::transport::{Transport, path_segment};
+
+/// The servers' default of `index.mapping.total_fields.limit`.
+pub const FIELDS_LIMIT_DEFAULT: u64 = 1000;
+
+/// What documents are to be written to, by the name that was given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// The name that was given.
+    pub name: String,
+    /// What it stands for.
+    pub kind: TargetKind,
+}
+
+/// What a name can stand for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TargetKind {
+    /// Nothing yet. The first document, or [`create`], makes it.
+    Missing {
+        /// The index template that applies, if any.
+        template: Option<Template>,
+    },
+    /// An index.
+    Index(IndexInfo),
+    /// An alias that writes to one index.
+    Alias {
+        /// The index that takes the documents.
+        write: IndexInfo,
+        /// All indices of the alias: searches and counts through it see them all.
+        indices: Vec<String>,
+        /// Whether the alias has a filter, so that a count through it may leave documents out.
+        filtered: bool,
+    },
+    /// A data stream, which takes the action `create` only.
+    DataStream {
+        /// The data stream; another name than the target's where that is an alias of it.
+        stream: String,
+        /// The backing index that takes the documents now.
+        write: IndexInfo,
+    },
+    /// Something we may not look at.
+    Hidden,
+}
+
+impl Target {
+    /// The index that takes the documents now, where it is known.
+    pub fn write_index(&self) -> Option<&IndexInfo> {
+        match &self.kind {
+            TargetKind::Index(index) => Some(index),
+            TargetKind::Alias { write, .. } | TargetKind::DataStream { write, .. } => Some(write),
+            TargetKind::Missing { .. } | TargetKind::Hidden => None,
+        }
+    }
+
+    /// Whether documents must be sent with `create`: it is a data stream, or will be one.
+    pub fn is_data_stream(&self) -> bool {
+        match &self.kind {
+            TargetKind::DataStream { .. } => true,
+            TargetKind::Missing { template } => template.as_ref().is_some_and(|template| template.data_stream),
+            TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::Hidden => false,
+        }
+    }
+}
+
+/// An index template that applies to an index to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// Its name.
+    pub name: String,
+    /// Whether it makes data streams. An index cannot be made where it does.
+    pub data_stream: bool,
+}
+
+/// A block that keeps documents out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// `index.blocks.write`.
+    Write,
+    /// `index.blocks.read_only`.
+    ReadOnly,
+    /// `index.blocks.read_only_allow_delete`: the servers set it when a disk reaches the flood stage.
+    FloodStage,
+}
+
+impl Block {
+    /// The setting's name.
+    pub const fn setting(self) -> &'static str {
+        match self {
+            Block::Write => "index.blocks.write",
+            Block::ReadOnly => "index.blocks.read_only",
+            Block::FloodStage => "index.blocks.read_only_allow_delete",
+        }
+    }
+}
+
+/// What matters of an index to somebody who writes to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexInfo {
+    /// Its own name.
+    pub name: String,
+    /// Tells an index from another one of the same name made later.
+    pub uuid: String,
+    /// Primary shards.
+    pub shards: u32,
+    /// Copies of each primary shard.
+    pub replicas: u32,
+    /// Closed: takes no documents until it is opened.
+    pub closed: bool,
+    /// Blocks that keep documents out.
+    pub blocks: Vec<Block>,
+    /// Fields of the mapping as the server counts them: objects and multi-fields too.
+    pub fields: u64,
+    /// `index.mapping.total_fields.limit`.
+    pub fields_limit: u64,
+    /// The pipeline of requests that name none.
+    pub default_pipeline: Option<String>,
+    /// The pipeline that always comes last.
+    pub final_pipeline: Option<String>,
+    /// `index.refresh_interval`, where it was set.
+    pub refresh_interval: Option<String>,
+    /// The policy that manages the index (ILM, ISM), where its settings name one.
+    pub policy: Option<String>,
+}
+
+/// Finds out what `name` stands for.
+///
+/// # Errors
+/// [`ClusterError::Target`] for an alias that does not say which of its indices takes documents;
+/// [`ClusterError::Forbidden`] where the user may not look (`view_index_metadata`).
+pub async fn resolve(transport: &Transport, name: &str) -> Result<Target, ClusterError> {
+    let what = format!("looking up {name}");
+    let answer = transport.ask(Method::GET, &format!("/{}", path_segment(name)), None).await?;
+    let body = answer.json(&what)?;
+    let kind = match answer.status() {
+        200..=299 => kind_of(name, &body)?,
+        404 => TargetKind::Missing { template: template_for(transport, name).await? },
+        status => return Err(ClusterError::from_status(&what, status, &body)),
+    };
+    Ok(Target { name: name.to_owned(), kind })
+}
+
+/// Whether something of this name exists: index, alias or data stream.
+///
+/// # Errors
+/// As every question.
+pub async fn exists(transport: &Transport, name: &str) -> Result<bool, ClusterError> {
+    let path = format!("/{}?filter_path=*.settings.index.uuid", path_segment(name));
+    let answer = transport.ask(Method::GET, &path, None).await?;
+    match answer.status() {
+        200..=299 => Ok(true),
+        404 => Ok(false),
+        status => Err(ClusterError::from_status(&format!("looking up {name}"), status, &answer.json("")?)),
+    }
+}
+
+/// What tells the indices behind `name` from others of the same name made later, by their own names; none where there is nothing
+/// of this name.
+///
+/// # Errors
+/// As every question.
+pub async fn uuids(transport: &Transport, name: &str) -> Result<BTreeMap<String, String>, ClusterError> {
+    let what = format!("looking up {name}");
+    let path = format!("/{}?filter_path=*.settings.index.uuid", path_segment(name));
+    let answer = transport.ask(Method::GET, &path, None).await?;
+    match answer.status() {
+        200..=299 => {}
+        404 => return Ok(BTreeMap::new()),
+        status => return Err(ClusterError::from_status(&what, status, &answer.json("")?)),
+    }
+    let body = answer.json(&what)?;
+    let uuid = |index: &Value| index.pointer("/settings/index/uuid")?.as_str().map(str::to_owned);
+    let indices = body.as_object().into_iter().flatten();
+    Ok(indices.filter_map(|(name, index)| Some((name.clone(), uuid(index)?))).collect())
+}
+
+/// How an index is made. Everything that is left out is the server's default, or its templates'.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CreateIndex {
+    /// The body of `settings`, in any of the forms the servers take.
+    pub settings: Option<Value>,
+    /// The body of `mappings`.
+    pub mappings: Option<Value>,
+    /// `index.number_of_shards`; wins over `settings`.
+    pub shards: Option<u32>,
+    /// `index.number_of_replicas`; wins over `settings`.
+    pub replicas: Option<u32>,
+}
+
+/// Who made an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Created {
+    /// We did.
+    New,
+    /// It was there already, with settings and mapping of its own.
+    Existing,
+}
+
+/// Makes the index `name`. One that is already there is left as it is, and told.
+///
+/// # Errors
+/// [`ClusterError::Target`] for a name that no server takes, [`ClusterError::Refused`] with the server's reason for
+/// settings and mappings that it does not take.
+pub async fn create(transport: &Transport, name: &str, how: &CreateIndex) -> Result<Created, ClusterError> {
+    create_with(transport, name, how, "").await
+}
+
+/// The query that makes the servers answer once the index is known, before its shards are there.
+pub(super) const WAIT_FOR_NO_SHARD: &str = "?wait_for_active_shards=0";
+
+/// The same with a query.
+pub(super) async fn create_with(
+    transport: &Transport,
+    name: &str,
+    how: &CreateIndex,
+    query: &str,
+) -> Result<Created, ClusterError> {
+    check_index_name(name).map_err(|problem| ClusterError::Target { name: name.to_owned(), problem })?;
+    let what = format!("creating the index {name}");
+    let path = format!("/{}{query}", path_segment(name));
+    let answer = transport.ask(Method::PUT, &path, Some(&creation_body(how))).await?;
+    let body = answer.json(&what)?;
+    match answer.status() {
+        200..=299 => {
+            if body.get("shards_acknowledged") == Some(&Value::Bool(false)) {
+                tracing::warn!("the index {name} was created, but its primary shards are not assigned yet");
+            }
+            Ok(Created::New)
+        }
+        // A first try that the cluster answered with 503 can have been carried out later.
+        400 if already_exists(&body) && answer.tries > 1 => Ok(Created::New),
+        400 if already_exists(&body) => Ok(Created::Existing),
+        status => Err(ClusterError::from_status(&what, status, &body)),
+    }
+}
+
+/// Deletes the index `name` with all its documents. False if there was none. An alias or a data stream is refused by the
+/// server.
+///
+/// # Errors
+/// As every question.
+pub async fn delete(transport: &Transport, name: &str) -> Result<bool, ClusterError> {
+    check_index_name(name).map_err(|problem| ClusterError::Target { name: name.to_owned(), problem })?;
+    let what = format!("deleting the index {name}");
+    let answer: Answer = transport.ask(Method::DELETE, &format!("/{}", path_segment(name)), None).await?;
+    match answer.status() {
+        200..=299 => Ok(true),
+        404 => Ok(answer.tries > 1),
+        status => Err(ClusterError::from_status(&what, status, &answer.json(&what)?)),
+    }
+}
+
+fn already_exists(body: &Value) -> bool {
+    matches!(error_type(body), Some("resource_already_exists_exception" | "index_already_exists_exception"))
+}
+
+/// The body of the request that makes an index.
+pub fn creation_body(how: &CreateIndex) -> Value {
+    let mut settings = how.settings.clone();
+    if let Some(shards) = how.shards {
+        settings = Some(with_setting(settings, "number_of_shards", shards));
+    }
+    if let Some(replicas) = how.replicas {
+        settings = Some(with_setting(settings, "number_of_replicas", replicas));
+    }
+    let mut body = Map::new();
+    if let Some(settings) = settings {
+        body.insert("settings".into(), settings);
+    }
+    if let Some(mappings) = &how.mappings {
+        body.insert("mappings".into(), mappings.clone());
+    }
+    Value::Object(body)
+}
+
+/// Sets one setting of the index and removes it in the other forms in which it may have been given: the servers take a
+/// body that has it twice, and which of the two counts is written nowhere.
+fn with_setting(settings: Option<Value>, key: &str, value: u32) -> Value {
+    let mut settings = match settings {
+        Some(Value::Object(settings)) => settings,
+        Some(_) | None => Map::new(),
+    };
+    settings.remove(key);
+    if let Some(Value::Object(index)) = settings.get_mut("index") {
+        index.remove(key);
+    }
+    settings.insert(format!("index.{key}"), json!(value));
+    Value::Object(settings)
+}
+
+fn kind_of(name: &str, body: &Value) -> Result<TargetKind, ClusterError> {
+    let reply = |problem: String| ClusterError::Reply { what: format!("looking up {name}"), problem };
+    let indices = body.as_object().filter(|indices| !indices.is_empty());
+    let indices = indices.ok_or_else(|| reply("no index in the answer".into()))?;
+    if let Some(index) = indices.get(name) {
+        return index_info(name, index).map(TargetKind::Index);
+    }
+
+    let streams: Vec<Option<&str>> = indices.values().map(|index| index.get("data_stream")?.as_str()).collect();
+    if let Some(Some(stream)) = streams.first() {
+        if streams.iter().any(|other| *other != Some(stream)) {
+            let problem = "it is an alias of several data streams; load into one of them by its name";
+            return Err(ClusterError::Target { name: name.to_owned(), problem: problem.to_owned() });
+        }
+        let newest = indices.iter().max_by_key(|(index, _)| generation(index));
+        let (write, index) = newest.ok_or_else(|| reply("a data stream without indices".into()))?;
+        return Ok(TargetKind::DataStream { stream: (*stream).to_owned(), write: index_info(write, index)? });
+    }
+
+    let alias = |index: &'_ Value| index.get("aliases").and_then(|aliases| aliases.get(name)).cloned();
+    let is_write = |index: &Value| alias(index)?.get("is_write_index")?.as_bool();
+    let marked = indices.iter().find(|(_, index)| is_write(index) == Some(true));
+    let only = indices.iter().next().filter(|(_, index)| indices.len() == 1 && is_write(index).is_none());
+    let Some((write, index)) = marked.or(only) else {
+        let names: Vec<&str> = indices.keys().map(String::as_str).take(5).collect();
+        return Err(ClusterError::Target {
+            name: name.to_owned(),
+            problem: format!(
+                "it is an alias without a write index (of {}{}); set is_write_index on one of them, or load into an index by its name",
+                names.join(", "),
+                if indices.len() > names.len() { ", …" } else { "" },
+            ),
+        });
+    };
+    Ok(TargetKind::Alias {
+        write: index_info(write, index)?,
+        indices: indices.keys().cloned().collect(),
+        filtered: indices.values().any(|index| alias(index).is_some_and(|alias| alias.get("filter").is_some())),
+    })
+}
+
+/// The number at the end of a backing index's name, as in `.ds-logs-2026.01.31-000007`.
+fn generation(index: &str) -> u64 {
+    index.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
+}
+
+fn index_info(name: &str, body: &Value) -> Result<IndexInfo, ClusterError> {
+    let setting = |path: &str| body.pointer(&format!("/settings/index/{path}"));
+    let text = |path: &str| match setting(path) {
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        Some(Value::Bool(on)) => Some(on.to_string()),
+        Some(_) | None => None,
+    };
+    let is_on = |path: &str| text(path).as_deref() == Some("true");
+    let pipeline = |path: &str| text(path).filter(|pipeline| pipeline != "_none");
+    let uuid = text("uuid").ok_or_else(|| ClusterError::Reply {
+        what: format!("looking up {name}"),
+        problem: "no settings.index.uuid in the answer".to_owned(),
+    })?;
+    let blocks =
+        [(Block::Write, "write"), (Block::ReadOnly, "read_only"), (Block::FloodStage, "read_only_allow_delete")];
+    Ok(IndexInfo {
+        name: name.to_owned(),
+        uuid,
+        shards: text("number_of_shards").and_then(|n| n.parse().ok()).unwrap_or(1),
+        replicas: text("number_of_replicas").and_then(|n| n.parse().ok()).unwrap_or(0),
+        // Written when an index is closed and removed when it is opened, by both servers.
+        closed: is_on("verified_before_close"),
+        blocks: blocks.iter().filter(|(_, key)| is_on(&format!("blocks/{key}"))).map(|(block, _)| *block).collect(),
+        fields: body.get("mappings").map_or(0, fields),
+        fields_limit: text("mapping/total_fields/limit").and_then(|n| n.parse().ok()).unwrap_or(FIELDS_LIMIT_DEFAULT),
+        default_pipeline: pipeline("default_pipeline"),
+        final_pipeline: pipeline("final_pipeline"),
+        refresh_interval: text("refresh_interval"),
+        policy: [
+            "lifecycle/name",
+            "plugins/index_state_management/policy_id",
+            "opendistro/index_state_management/policy_id",
+        ]
+        .into_iter()
+        .find_map(text),
+    })
+}
+
+/// Fields of a mapping as `total_fields.limit` counts them: every property, objects and multi-fields among them, and
+/// runtime fields.
+fn fields(mapping: &Value) -> u64 {
+    let inner = |key: &str| mapping.get(key).and_then(Value::as_object);
+    let below: u64 = [inner("properties"), inner("fields")]
+        .into_iter()
+        .flatten()
+        .flat_map(Map::values)
+        .map(|field| 1 + fields(field))
+        .sum();
+    below + inner("runtime").map_or(0, |fields| fields.len() as u64)
+}
+
+/// The composable template with the highest priority that applies to `name`. A cluster or a user that cannot show
+/// templates has none, as far as we know.
+pub async fn template_for(transport: &Transport, name: &str) -> Result<Option<Template>, ClusterError> {
+    let path = "/_index_template/*?filter_path=index_templates.name,index_templates.index_template.index_patterns,\
+                index_templates.index_template.priority,index_templates.index_template.data_stream";
+    match transport.demand("looking up index templates", Method::GET, path, None).await {
+        Ok(body) => Ok(best_template(name, &body)),
+        Err(error) if error.cannot_be_asked() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn best_template(name: &str, body: &Value) -> Option<Template> {
+    let templates = body.get("index_templates")?.as_array()?;
+    let matching = templates.iter().filter_map(|entry| {
+        let template = entry.get("index_template")?;
+        let patterns = template.get("index_patterns")?.as_array()?;
+        let applies = patterns.iter().filter_map(Value::as_str).any(|pattern| matches_pattern(pattern, name));
+        let priority = template.get("priority").and_then(Value::as_i64).unwrap_or(0);
+        let found = Template {
+            name: entry.get("name")?.as_str()?.to_owned(),
+            data_stream: template.get("data_stream").is_some(),
+        };
+        applies.then_some((priority, found))
+    });
+    matching.max_by_key(|(priority, _)| *priority).map(|(_, template)| template)
+}
+
+/// Whether `name` is of the form of `pattern`, in which `*` stands for any text.
+pub fn matches_pattern(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(aliases: Value) -> Value {
+        json!({"aliases": aliases, "mappings": {}, "settings": {"index": {
+            "uuid": "u1", "number_of_shards": "3", "number_of_replicas": "1"}}})
+    }
+
+    fn kind(name: &str, body: Value) -> Result<TargetKind, String> {
+        kind_of(name, &body).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_index_with_all_that_matters() {
+        let mut body = index(json!({}));
+        body["settings"]["index"] = json!({
+            "uuid": "u1", "number_of_shards": "3", "number_of_replicas": "1", "refresh_interval": "-1", "lifecycle": {"name": "rolling"},
+            "blocks": {"write": "true", "read_only": "false"}, "verified_before_close": "true",
+            "mapping": {"total_fields": {"limit": "2000"}}, "default_pipeline": "p", "final_pipeline": "_none",
+        });
+        body["mappings"] = json!({"dynamic": "true", "properties": {
+            "a": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
+            "b": {"properties": {"c": {"type": "long"}, "properties": {"type": "long"}}},
+        }, "runtime": {"r": {"type": "long"}}});
+        let TargetKind::Index(found) = kind("trips", json!({ "trips": body })).unwrap() else { panic!("an index") };
+        assert_eq!(
+            found,
+            IndexInfo {
+                name: "trips".into(),
+                uuid: "u1".into(),
+                shards: 3,
+                replicas: 1,
+                closed: true,
+                blocks: vec![Block::Write],
+                fields: 6,
+                fields_limit: 2000,
+                default_pipeline: Some("p".into()),
+                final_pipeline: None,
+                refresh_interval: Some("-1".into()),
+                policy: Some("rolling".into()),
+            }
+        );
+        let TargetKind::Index(plain) = kind("t", json!({"t": index(json!({}))})).unwrap() else { panic!("an index") };
+        assert_eq!((plain.fields_limit, plain.closed, plain.blocks.len()), (FIELDS_LIMIT_DEFAULT, false, 0));
+    }
+
+    #[test]
+    fn aliases_need_one_index_that_takes_documents() {
+        let write = |on: bool| json!({"trips": {"is_write_index": on}});
+        let (one, two) = (index(json!({"trips": {}})), index(write(true)));
+        let TargetKind::Alias { write: found, indices, filtered } =
+            kind("trips", json!({"trips-1": one, "trips-2": two})).unwrap()
+        else {
+            panic!("an alias")
+        };
+        assert_eq!((found.name.as_str(), indices.len(), filtered), ("trips-2", 2, false));
+
+        let single = kind("trips", json!({"trips-1": index(json!({"trips": {"filter": {"match_all": {}}}}))}));
+        assert!(matches!(single, Ok(TargetKind::Alias { filtered: true, .. })), "{single:?}");
+
+        let message = kind("trips", json!({"trips-1": one, "trips-2": one})).unwrap_err();
+        assert!(message.starts_with("trips: it is an alias without a write index (of trips-1, trips-2)"), "{message}");
+        assert!(kind("trips", json!({"trips-1": index(write(false))})).is_err());
+    }
+
+    #[test]
+    fn data_streams_write_to_their_newest_index() {
+        let backing = |stream: &str| {
+            let mut body = index(json!({}));
+            body["data_stream"] = json!(stream);
+            body
+        };
+        let body =
+            json!({".ds-logs-2026.01.02-000010": backing("logs"), ".ds-logs-2026.01.01-000009": backing("logs")});
+        let TargetKind::DataStream { stream, write } = kind("logs", body.clone()).unwrap() else {
+            panic!("a data stream")
+        };
+        assert_eq!((stream.as_str(), write.name.as_str()), ("logs", ".ds-logs-2026.01.02-000010"));
+        let through_alias = kind("logs-alias", body);
+        assert!(matches!(through_alias, Ok(TargetKind::DataStream { stream, .. }) if stream == "logs"));
+        let several = json!({".ds-a-000001": backing("a"), ".ds-b-000001": backing("b")});
+        assert!(kind("both", several).unwrap_err().contains("several data streams"));
+    }
+
+    #[test]
+    fn something_else_than_an_index_is_not_taken_for_one() {
+        assert!(kind("x", json!({})).is_err());
+        assert!(kind("x", json!("hello")).is_err());
+        assert!(kind("x", json!({"x": {"settings": {}}})).unwrap_err().contains("settings.index.uuid"));
+    }
+
+    #[test]
+    fn the_template_with_the_highest_priority_applies() {
+        let template = |name: &str, pattern: &str, priority: i64, stream: bool| {
+            let mut body = json!({"index_patterns": [pattern], "priority": priority});
+            if stream {
+                body["data_stream"] = json!({"hidden": false});
+            }
+            json!({"name": name, "index_template": body})
+        };
+        let body = json!({"index_templates": [
+            template("all", "*", 0, false), template("logs", "logs-*", 100, true), template("other", "other*", 200, false),
+        ]});
+        assert_eq!(best_template("logs-x", &body), Some(Template { name: "logs".into(), data_stream: true }));
+        assert_eq!(best_template("trips", &body), Some(Template { name: "all".into(), data_stream: false }));
+        assert_eq!(best_template("trips", &json!({})), None);
+    }
+
+    #[test]
+    fn patterns() {
+        for (pattern, name, expected) in [
+            ("*", "anything", true),
+            ("logs-*", "logs-a", true),
+            ("logs-*", "log", false),
+            ("*-a-*-b", "x-a-y-b", true),
+            ("*-a-*-b", "x-a-b", false),
+            ("a*a", "a", false),
+            ("trips", "trips", true),
+            ("trips", "trips2", false),
+        ] {
+            assert_eq!(matches_pattern(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn shards_and_replicas_win_over_the_settings_in_every_form() {
+        for settings in [
+            json!({"number_of_shards": 1, "codec": "best_compression"}),
+            json!({"index.number_of_shards": 1, "codec": "best_compression"}),
+            json!({"index": {"number_of_shards": 1}, "codec": "best_compression"}),
+        ] {
+            let how =
+                CreateIndex { settings: Some(settings), shards: Some(4), replicas: Some(0), ..CreateIndex::default() };
+            let mut body = creation_body(&how);
+            if let Some(index) = body["settings"].as_object_mut().unwrap().remove("index") {
+                assert_eq!(index, json!({}));
+            }
+            let expected =
+                json!({"codec": "best_compression", "index.number_of_shards": 4, "index.number_of_replicas": 0});
+            assert_eq!(body["settings"], expected);
+        }
+        assert_eq!(creation_body(&CreateIndex::default()), json!({}));
+    }
+}

@@ -1,0 +1,41 @@
+//! What the loader asks of a cluster besides taking documents: which product it is, what the target is, whether it can
+//! take what is coming, how many documents are there.
+//!
+//! Every question is one request (or a few, at once), repeated a bounded number of times where that is safe, and every
+//! answer is parsed here, once. Errors name the index, what was expected and what to do.
+
+pub mod aliases;
+pub mod changes;
+pub mod check;
+pub mod copies;
+pub mod data_streams;
+pub mod disk;
+pub mod documents;
+mod error;
+pub mod health;
+pub mod index;
+pub mod life;
+mod limits;
+pub mod lookup;
+pub mod merge;
+mod nodes;
+pub mod own;
+mod policy;
+pub mod product;
+mod rest;
+pub mod shards;
+pub mod snapshots;
+pub mod stats;
+pub mod stored;
+pub mod tasks;
+pub mod templates;
+pub mod trial;
+pub mod wire;
+
+pub use check::{Needs, Preflight, preflight};
+pub use error::ClusterError;
+pub use index::{CreateIndex, Created, IndexInfo, Target, TargetKind};
+pub use nodes::{ConnectError, connect};
+pub use product::{ClusterInfo, Product, Version};
+
+pub use crate::transport::Retries;

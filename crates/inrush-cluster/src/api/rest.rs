@@ -1,0 +1,166 @@
+//! Questions in JSON: sent, repeated where that is safe, and parsed.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method};
+use serde_json::Value;
+
+use super::error::ClusterError;
+use crate::transport::{HttpError, HttpErrorKind, Request, Response, Transport};
+
+/// No further try begins when a question has taken this long: behind a firewall that drops packets, one try alone takes
+/// the whole connect timeout.
+const TRIES_FOR: Duration = Duration::from_secs(10);
+
+/// An answer and how often the question was asked.
+pub struct Answer {
+    pub(super) response: Response,
+    pub(super) tries: u32,
+}
+
+impl Answer {
+    pub fn status(&self) -> u16 {
+        self.response.status
+    }
+
+    pub fn body(&self) -> &[u8] {
+        &self.response.body
+    }
+
+    /// The body as JSON. The body of an error status may be anything (a gateway's HTML): it is then a JSON string
+    /// of its beginning, or null if there is none.
+    pub fn json(&self, what: &str) -> Result<Value, ClusterError> {
+        let body = &self.response.body;
+        match serde_json::from_slice(body) {
+            Ok(value) => Ok(value),
+            Err(_) if body.is_empty() => Ok(Value::Null),
+            Err(_) if self.status() >= 300 => Ok(Value::String(beginning(body))),
+            Err(error) => Err(ClusterError::Reply {
+                what: what.to_owned(),
+                problem: format!("not JSON ({error}): {}", beginning(body)),
+            }),
+        }
+    }
+}
+
+impl Transport {
+    /// Asks for `path` and parses the answer. An error status is not an error here: it is returned with the body.
+    ///
+    /// # Errors
+    /// [`ClusterError::Http`] after the tries that were safe, [`ClusterError::Reply`] if a success is not JSON.
+    pub async fn get_json(&self, path: &str) -> Result<(u16, Value), ClusterError> {
+        self.ask_json(Method::GET, path, None).await
+    }
+
+    /// As [`Transport::get_json`], with PUT and a body.
+    ///
+    /// # Errors
+    /// As [`Transport::get_json`].
+    pub async fn put_json(&self, path: &str, body: &Value) -> Result<(u16, Value), ClusterError> {
+        self.ask_json(Method::PUT, path, Some(body)).await
+    }
+
+    /// As [`Transport::get_json`], with POST and, where there is one, a body.
+    ///
+    /// # Errors
+    /// As [`Transport::get_json`].
+    pub async fn post_json(&self, path: &str, body: Option<&Value>) -> Result<(u16, Value), ClusterError> {
+        self.ask_json(Method::POST, path, body).await
+    }
+
+    async fn ask_json(&self, method: Method, path: &str, body: Option<&Value>) -> Result<(u16, Value), ClusterError> {
+        let what = format!("{method} {path}");
+        let answer = self.ask(method, path, body).await?;
+        Ok((answer.status(), answer.json(&what)?))
+    }
+
+    /// Asks, and again where the question surely did not arrive or where the cluster says that it cannot answer now. A
+    /// reader's question is also repeated where its answer was lost.
+    pub async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, HttpError> {
+        let reads = method == Method::GET || is_read(path);
+        let mut request = Request::new(method, path);
+        request.reply_bytes_max = reply_bytes_max(path);
+        if let Some(body) = body {
+            request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            request.body = vec![Bytes::from(body.to_string())];
+        }
+        let asked_at = Instant::now();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let result = self.request(&request).await.result;
+            match &result {
+                Ok(response) => {
+                    tracing::debug!("{} {path}: {}, {:?}", request.method, response.status, response.elapsed)
+                }
+                Err(error) => tracing::debug!("{error}"),
+            }
+            let asked_for = match &result {
+                Ok(response) if matches!(response.status, 429 | 503) => response.retry_after,
+                Err(error) if error.kind == HttpErrorKind::NotSent || (reads && error.kind == HttpErrorKind::Lost) => {
+                    None
+                }
+                Ok(_) | Err(_) => return result.map(|response| Answer { response, tries }),
+            };
+            if tries >= self.retries().tries || asked_at.elapsed() >= TRIES_FOR {
+                return result.map(|response| Answer { response, tries });
+            }
+            tokio::time::sleep(self.retries().pause(tries, asked_for)).await;
+        }
+    }
+
+    /// Asks, and takes anything but success for an error.
+    pub async fn demand(
+        &self,
+        what: &str,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value, ClusterError> {
+        let answer = self.ask(method, path, body).await?;
+        let value = answer.json(what)?;
+        match answer.status() {
+            200..=299 => Ok(value),
+            status => Err(ClusterError::from_status(what, status, &value)),
+        }
+    }
+}
+
+/// Whether a POST to this path only reads, so that it may be repeated. The next page of a scroll is gone once it was sent.
+fn is_read(path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    path.ends_with("/_mget") || path.ends_with("/_search")
+}
+
+/// The largest reply that a question can have: who answers to `GET /` says a few lines, and only
+/// documents can be very large.
+fn reply_bytes_max(path: &str) -> Option<usize> {
+    match path {
+        "/" => Some(64 << 10),
+        path if is_read(path) => None,
+        _ => Some(64 << 20),
+    }
+}
+
+fn beginning(body: &[u8]) -> String {
+    String::from_utf8_lossy(&body[..body.len().min(300)]).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_replies_with_documents_may_be_very_large() {
+        for (path, most) in [
+            ("/", Some(64 << 10)),
+            ("/_cluster/health?local=true", Some(64 << 20)),
+            ("/docs/_search?size=1000", None),
+            ("/docs/_mget", None),
+        ] {
+            assert_eq!(reply_bytes_max(path), most, "{path}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Whether the cluster would make an index, found out before an existing one is deleted for it.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::error::{ClusterError, error_type};
+use super::index::{self, CreateIndex, WAIT_FOR_NO_SHARD};
+use super::templates::{self, flat};
+use crate::transport::{Transport, path_segment};
+
+/// No template of a user has this priority, and none may share the one of the template that is
+/// simulated.
+const PRIORITY: u32 = 2_147_483_646;
+/// The servers' limit of an index name, bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// What the cluster says to a body that would make an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It takes mapping and settings.
+    Taken,
+    /// It does not, and why.
+    Refused(String),
+    /// It cannot be asked, and why.
+    NotAsked(String),
+}
+
+/// Asks whether the index `name` could be made, and writes nothing. Servers check mappings and
+/// settings here as those of an index template. They do not check what depends on the cluster or on
+/// mapping and settings together: the cluster's limit of shards, sort fields.
+pub async fn simulate(transport: &Transport, name: &str, how: &CreateIndex) -> Verdict {
+    let template = with_templates(transport, name, how).await;
+    let path = format!("/_index_template/_simulate_index/{}", path_segment(name));
+    let question = json!({"index_patterns": [name], "priority": PRIORITY, "template": template});
+    let answer = match transport.ask(Method::POST, &path, Some(&question)).await {
+        Ok(answer) => answer,
+        Err(error) => return Verdict::NotAsked(error.to_string()),
+    };
+    let body = answer.json("").unwrap_or_default();
+    let why = |status| ClusterError::from_status("asking whether it can be made", status, &body).to_string();
+    match answer.status() {
+        200..=299 => Verdict::Taken,
+        // An error without a type is that of a path that the server does not know.
+        400 if error_type(&body).is_some() => Verdict::Refused(why(400)),
+        status => Verdict::NotAsked(why(status)),
+    }
+}
+
+/// Makes an index of another name in the same way, and deletes it: the cluster checks all that it
+/// will check of `name`. Where what it says would be of that other index only, it is asked instead.
+///
+/// # Errors
+/// [`ClusterError::Target`] where `name` could not be made.
+pub async fn make(transport: &Transport, name: &str, how: &CreateIndex, run_id: &str) -> Result<(), ClusterError> {
+    let Some(trial) = trial_name(transport, name, run_id).await else {
+        return only_ask(transport, name, how, "every index gets an alias from a template").await;
+    };
+    let body = with_templates(transport, name, how).await;
+    let part = |key: &str| body.get(key).cloned();
+    let like_it = CreateIndex { settings: part("settings"), mappings: part("mappings"), ..CreateIndex::default() };
+    match index::create_with(transport, &trial, &like_it, WAIT_FOR_NO_SHARD).await {
+        Ok(_) => match index::delete(transport, &trial).await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let why = format!("{error}; delete {trial} by hand, which was made to try this out");
+                refuse(name, &why)
+            }
+        },
+        Err(error) if is_of_the_trial(&error) => only_ask(transport, name, how, &error.to_string()).await,
+        Err(error) => {
+            if error.status().is_none() {
+                // Its answer was lost, so it may be there.
+                let _ = index::delete(transport, &trial).await;
+            }
+            refuse(name, &format!("{error} (it was tried with {trial}, beside {name})"))
+        }
+    }
+}
+
+fn refuse(name: &str, why: &str) -> Result<(), ClusterError> {
+    let problem = format!("it is kept, because the cluster would not make it anew: {why}");
+    Err(ClusterError::Target { name: name.to_owned(), problem })
+}
+
+/// Asks whether `name` could be made, where that cannot be tried, and why not.
+async fn only_ask(transport: &Transport, name: &str, how: &CreateIndex, why_not: &str) -> Result<(), ClusterError> {
+    match simulate(transport, name, how).await {
+        Verdict::Taken => Ok(()),
+        Verdict::Refused(why) => refuse(name, &why),
+        Verdict::NotAsked(why) => {
+            tracing::warn!("whether {name} can be made anew was not checked before it is deleted: {why_not}; {why}");
+            Ok(())
+        }
+    }
+}
+
+/// Whether an index was refused for its name, or because it would be there beside another one: this
+/// says nothing of an index that takes the other one's name and place.
+fn is_of_the_trial(error: &ClusterError) -> bool {
+    match error {
+        ClusterError::Forbidden { .. } => true,
+        ClusterError::Refused { reason, .. } => {
+            reason.contains("creates data streams only")
+                || reason.contains("more than one write index")
+                || (reason.contains("maximum") && reason.contains("shards open"))
+        }
+        _ => false,
+    }
+}
+
+/// A name that no template puts under an alias, whose searches would meet the trial. None where every
+/// name gets one.
+async fn trial_name(transport: &Transport, name: &str, run_id: &str) -> Option<String> {
+    for trial in trial_names(name, run_id) {
+        // A user who may not look at templates may make indices all the same.
+        let given = templates::given(transport, &trial).await.unwrap_or_default();
+        if given.aliases.is_empty() {
+            return Some(trial);
+        }
+    }
+    None
+}
+
+/// First the one that a user may make who may make `name`.
+fn trial_names(name: &str, run_id: &str) -> Vec<String> {
+    let mut names = vec![format!("{name}-inrush-trial-{run_id}"), format!("inrush-trial-{run_id}")];
+    names.retain(|trial| trial.len() <= NAME_BYTES_MAX);
+    names
+}
+
+/// The body that makes the index, laid over what templates give to its name: a mapping may name an
+/// analyzer of theirs.
+async fn with_templates(transport: &Transport, name: &str, how: &CreateIndex) -> Value {
+    let body = index::creation_body(how);
+    // A user who may not look at templates may make indices all the same.
+    let Ok(given) = templates::given(transport, name).await else { return body };
+    let mut settings = flat(&given.settings);
+    settings.extend(flat(&body["settings"]));
+    let mut mappings = given.mappings;
+    if let Some(own) = body.get("mappings") {
+        templates::merge(&mut mappings, own);
+    }
+    let mut merged = json!({});
+    if !settings.is_empty() {
+        merged["settings"] = Value::Object(settings);
+    }
+    if mappings.is_object() {
+        merged["mappings"] = mappings;
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_has_a_name_that_servers_take() {
+        assert_eq!(trial_names("docs", "0a"), ["docs-inrush-trial-0a", "inrush-trial-0a"]);
+        assert_eq!(trial_names(&"x".repeat(250), "0a"), ["inrush-trial-0a"]);
+    }
+
+    #[test]
+    fn what_is_only_true_of_the_trial_refuses_nothing() {
+        let refused = |reason: &str| {
+            let what = "creating the index docs-inrush-trial-0a".to_owned();
+            is_of_the_trial(&ClusterError::Refused { what, status: 400, reason: format!(": {reason}") })
+        };
+        for reason in [
+            "validation_exception: Validation Failed: 1: this action would add [2] shards, but this cluster currently has [1000]/[1000] maximum normal shards open;",
+            "validation_exception: Validation Failed: 1: this action would add [2] total shards, but this cluster currently has [1000]/[1000] maximum shards open;",
+            "illegal_state_exception: alias [docs] has more than one write index [docs-1,docs-inrush-trial-0a]",
+        ] {
+            assert!(refused(reason), "{reason}");
+        }
+        assert!(!refused("mapper_parsing_exception: No handler for type [lnog] declared on field [n]"));
+    }
+}

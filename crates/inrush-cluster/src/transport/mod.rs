@@ -1,0 +1,211 @@
+//! How requests reach the cluster: addresses, credentials, one connection pool, and which node is asked.
+//!
+//! Nothing here knows what a bulk request is, and nothing is sent again behind the caller's back: a caller that may
+//! send again decides so by [`HttpErrorKind`].
+
+use std::fmt;
+
+use ::http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
+use ::http::{HeaderMap, HeaderValue};
+
+pub mod auth;
+pub mod aws;
+mod body;
+mod error;
+pub mod gzip;
+mod http;
+pub mod pool;
+mod retries;
+pub mod sigv4;
+mod tls;
+mod url;
+
+pub use auth::{Credentials, Secret};
+pub use error::{BoxError, HttpError, HttpErrorKind, SetupError};
+pub use http::{HttpClient, HttpOptions, Request, Response};
+pub use http::{download_client, file_client};
+pub use pool::NodeIndex;
+use pool::SharedPool;
+pub use retries::Retries;
+pub use tls::TlsOptions;
+pub use url::{NodeUrl, PORT_DEFAULT, path_segment};
+
+/// The name we go by in the servers' logs.
+const AGENT: &str = concat!("inrush/", env!("CARGO_PKG_VERSION"));
+
+/// Everything needed to send requests to a cluster. Shared by reference; sending needs no lock beyond the choice of
+/// the node.
+pub struct Transport {
+    client: HttpClient,
+    nodes: Vec<NodeUrl>,
+    pool: SharedPool,
+    credentials: Credentials,
+    headers: HeaderMap,
+    retries: Retries,
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transport")
+            .field("nodes", &self.nodes)
+            .field("credentials", &self.credentials)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What became of one attempt.
+#[derive(Debug)]
+pub struct Attempt {
+    /// The node that was asked.
+    pub node: NodeIndex,
+    /// Its reply, or why there is none.
+    pub result: Result<Response, HttpError>,
+}
+
+impl Transport {
+    /// Sets up a transport to the nodes of one cluster. `urls` as [`NodeUrl::parse`] takes them; a user name and
+    /// password in one of them are used for all. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`SetupError`] where something given cannot be used.
+    pub fn new(urls: &[impl AsRef<str>], credentials: Credentials, options: &HttpOptions) -> Result<Self, SetupError> {
+        let (nodes, credentials) = nodes_and_credentials(urls, credentials)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(value) = credentials.static_header()? {
+            headers.insert(AUTHORIZATION, value);
+        }
+        Ok(Transport {
+            client: HttpClient::new(&nodes, options)?,
+            pool: SharedPool::new(nodes.len()),
+            nodes,
+            credentials,
+            headers,
+            retries: Retries::default(),
+        })
+    }
+
+    /// Replaces how questions to the cluster's API are repeated; [`Transport::request`] is not concerned.
+    pub fn with_retries(mut self, retries: Retries) -> Self {
+        self.retries = retries;
+        self
+    }
+
+    /// The nodes, in the order in which they were given.
+    pub fn nodes(&self) -> &[NodeUrl] {
+        &self.nodes
+    }
+
+    /// How many nodes are not set aside at the moment.
+    pub fn nodes_healthy(&self) -> usize {
+        self.pool.healthy()
+    }
+
+    /// Sends a request to the node whose turn it is: once, signed now. The outcome is told to the pool. Dropping the
+    /// future closes the connection.
+    pub async fn request(&self, request: &Request) -> Attempt {
+        self.request_at(request, None).await
+    }
+
+    /// The same, to the node where the request had best go, if that one is well.
+    pub async fn request_at(&self, request: &Request, preferred: Option<NodeIndex>) -> Attempt {
+        let mut pick = self.pool.pick(preferred);
+        let node = pick.node();
+        let result = self.send(&self.nodes[node], request).await;
+        pick.says = match &result {
+            Ok(response) => pool::says_status(response.status),
+            Err(error) => pool::says_error(error.kind),
+        };
+        Attempt { node, result }
+    }
+
+    /// Sends a request to this node, whatever the pool thinks of it, and tells the pool nothing.
+    pub async fn request_to(&self, node: NodeIndex, request: &Request) -> Result<Response, HttpError> {
+        self.send(&self.nodes[node], request).await
+    }
+
+    /// How often questions to the cluster's API are repeated.
+    pub fn retries(&self) -> &Retries {
+        &self.retries
+    }
+
+    async fn send(&self, node: &NodeUrl, request: &Request) -> Result<Response, HttpError> {
+        let mut request = request.clone();
+        for (name, value) in &self.headers {
+            request.headers.entry(name).or_insert_with(|| value.clone());
+        }
+        if let Credentials::SigV4(signer) = &self.credentials {
+            let url = http::address(node, &request)?;
+            let signed = signer.sign(&request.method, &url, &request.headers, &request.body).await;
+            request.headers.extend(signed.map_err(|source| HttpError {
+                kind: HttpErrorKind::Local,
+                method: request.method.clone(),
+                url: format!("{node}{}", request.path_and_query),
+                source,
+            })?);
+        }
+        self.client.send(node, &request).await
+    }
+}
+
+fn nodes_and_credentials(
+    urls: &[impl AsRef<str>],
+    given: Credentials,
+) -> Result<(Vec<NodeUrl>, Credentials), SetupError> {
+    let mut nodes = Vec::with_capacity(urls.len());
+    let mut in_url: Option<(Credentials, Option<HeaderValue>)> = None;
+    for url in urls {
+        let (node, credentials) = NodeUrl::parse(url.as_ref())?;
+        if !nodes.contains(&node) {
+            nodes.push(node);
+        }
+        let Some(credentials) = credentials else { continue };
+        let header = credentials.static_header()?;
+        if in_url.as_ref().is_some_and(|(_, other)| *other != header) {
+            return Err(SetupError::TwoCredentials("the URLs have different user names or passwords".into()));
+        }
+        in_url = Some((credentials, header));
+    }
+    if nodes.is_empty() {
+        return Err(SetupError::NoNodes);
+    }
+    match in_url {
+        None => Ok((nodes, given)),
+        Some((credentials, _)) if given.is_none() => Ok((nodes, credentials)),
+        Some(_) => Err(SetupError::TwoCredentials(
+            "there are a user name and password in the URL and other credentials beside it".into(),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transport(urls: &[&str], credentials: Credentials) -> Result<Transport, SetupError> {
+        Transport::new(urls, credentials, &HttpOptions::default())
+    }
+
+    #[test]
+    fn credentials_come_from_one_place() {
+        let basic = || Credentials::basic("u", Secret::new("p")).unwrap();
+        let url = ["http://u:p@localhost:9200", "http://u:p@localhost:9201"];
+        let made = transport(&url, Credentials::None).unwrap();
+        assert_eq!(made.headers[AUTHORIZATION], "Basic dTpw");
+        assert_eq!(made.nodes().len(), 2);
+        assert!(!format!("{made:?}").contains("dTpw"));
+
+        let twice = transport(&url, basic()).unwrap_err().to_string();
+        assert!(twice.contains("give one of them"), "{twice}");
+        let differing = transport(&["http://u:p@a", "http://u:q@b"], Credentials::None).unwrap_err().to_string();
+        assert!(differing.contains("different user names or passwords"), "{differing}");
+        assert!(matches!(transport(&[], Credentials::None), Err(SetupError::NoNodes)));
+    }
+
+    #[test]
+    fn a_node_named_twice_is_one_node() {
+        let made = transport(&["http://localhost", "http://localhost:9200/"], Credentials::None).unwrap();
+        assert_eq!(made.nodes().len(), 1);
+    }
+}

@@ -1,0 +1,176 @@
+//! The address of an item: index, id, routing value and version, from the source and the document.
+
+use std::borrow::Cow;
+
+use inrush_smile::DEPTH_MAX;
+
+use super::fields::{self, NoScalar, Shallow, write_string};
+use crate::block::DocMeta;
+use crate::operation::{Action, FieldPath, ID_LEN_MAX, IndexPart, Operations, check_index_name};
+
+/// Why a document cannot be sent: the kind and the reason of the reject.
+pub(super) type Refusal = (&'static str, String);
+
+/// The fields of an action line.
+pub(super) struct Address<'a> {
+    /// The index; `None` if the request path names it.
+    pub(super) index: Option<String>,
+    /// The id; `None` if the server generates it.
+    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) routing: Option<Cow<'a, str>>,
+    pub(super) version: Option<u64>,
+}
+
+impl<'a> Address<'a> {
+    /// The address of a document. Values of the source take precedence over fields of the job, and
+    /// these over fields that the source names.
+    #[inline]
+    pub(super) fn of(
+        operations: &Operations,
+        document: &'a [u8],
+        meta: &'a DocMeta,
+        action: Action,
+    ) -> Result<Self, Refusal> {
+        let fields = meta.fields.as_deref();
+        let id = match (&meta.id, operations.id.as_ref().or_else(|| fields?.id.as_ref())) {
+            (Some(id), _) => Some(id.as_str().into()),
+            (None, Some(path)) => Some(required(shallow(document)?, meta, path, "id")?),
+            (None, None) => None,
+        };
+        check_id(id.as_deref(), action)?;
+        let routing = match (&meta.routing, operations.routing.as_ref().or_else(|| fields?.routing.as_ref())) {
+            (Some(routing), _) => Some(routing.as_str().into()),
+            (None, Some(path)) => Some(required(shallow(document)?, meta, path, "routing")?),
+            (None, None) => None,
+        };
+        let version = match (meta.version, operations.version.as_ref().or_else(|| fields?.version.as_ref())) {
+            (Some(version), _) => Some(version),
+            (None, Some(path)) => Some(version_of(shallow(document)?, meta, path)?),
+            (None, None) => None,
+        };
+        if version.is_some() && matches!(action, Action::Update | Action::Upsert) {
+            return Err((
+                "version_on_update",
+                "servers refuse a bulk update with a version; use the action `index`".to_owned(),
+            ));
+        }
+        let index = match &meta.index {
+            Some(index) => {
+                check_index_name(index).map_err(|e| ("bad_index_name", e))?;
+                Some(index.clone())
+            }
+            None if operations.index.fixed().is_some() => None,
+            None => Some(index_of(operations, shallow(document)?, meta)?),
+        };
+        Ok(Address { index, id, routing, version })
+    }
+
+    /// Appends the action line with its line end.
+    #[inline]
+    pub(super) fn write_action_line(&self, action: Action, body: &mut Vec<u8>) {
+        body.extend_from_slice(b"{\"");
+        body.extend_from_slice(action.bulk_key().as_bytes());
+        body.extend_from_slice(b"\":{");
+        let mut separator: &[u8] = b"";
+        let mut string = |body: &mut Vec<u8>, name: &str, value: &str| {
+            body.extend_from_slice(separator);
+            body.push(b'"');
+            body.extend_from_slice(name.as_bytes());
+            body.extend_from_slice(b"\":");
+            write_string(body, value);
+            separator = b",";
+        };
+        if let Some(index) = &self.index {
+            string(body, "_index", index);
+        }
+        if let Some(id) = &self.id {
+            string(body, "_id", id);
+        }
+        if let Some(routing) = &self.routing {
+            string(body, "routing", routing);
+        }
+        if let Some(version) = self.version {
+            body.extend_from_slice(separator);
+            body.extend_from_slice(format!("\"version\":{version},\"version_type\":\"external\"").as_bytes());
+        }
+        body.extend_from_slice(b"}}\n");
+    }
+}
+
+/// Checks what would spoil the whole request: an empty id, one that is too long, or a missing one.
+#[inline]
+fn check_id(id: Option<&str>, action: Action) -> Result<(), Refusal> {
+    match id {
+        Some("") => Err(("missing_id", "the id is empty; servers refuse the whole request for that".to_owned())),
+        Some(id) if id.len() > ID_LEN_MAX => {
+            let start = &id[..id.floor_char_boundary(64)];
+            let reason = format!(
+                "the id has {} bytes, and servers accept at most {ID_LEN_MAX}; it starts with {start:?}",
+                id.len()
+            );
+            Err(("id_too_long", reason))
+        }
+        None if action.needs_id() => {
+            let key = action.bulk_key();
+            Err(("missing_id", format!("action `{key}` needs an id; name its field with the option `id`")))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// The index name, with its placeholders replaced.
+fn index_of(operations: &Operations, document: Shallow<'_>, meta: &DocMeta) -> Result<String, Refusal> {
+    let mut name = String::new();
+    for part in operations.index.parts() {
+        match part {
+            IndexPart::Text(text) => name.push_str(text),
+            IndexPart::Field(path) => name.push_str(&required(document, meta, path, "part of the index name")?),
+        }
+    }
+    check_index_name(&name).map_err(|e| ("bad_index_name", e))?;
+    Ok(name)
+}
+
+/// The document, if its fields may be looked up.
+#[inline]
+pub(super) fn shallow(document: &[u8]) -> Result<Shallow<'_>, Refusal> {
+    Shallow::new(document).ok_or_else(too_deep)
+}
+
+#[cold]
+fn too_deep() -> Refusal {
+    let reason =
+        format!("the document has more than {DEPTH_MAX} nested objects and arrays, so its fields cannot be looked up");
+    ("too_deep", reason)
+}
+
+/// The text of the field at `path`, which has to exist.
+fn required<'a>(
+    document: Shallow<'a>,
+    meta: &'a DocMeta,
+    path: &FieldPath,
+    what: &str,
+) -> Result<Cow<'a, str>, Refusal> {
+    if let Some(text) = meta.text_at(path) {
+        return Ok(text.into());
+    }
+    fields::scalar(document, path).map(|s| s.text).map_err(|e| match e {
+        NoScalar::Missing => ("missing_field", format!("field `{path}` (the {what}) is missing or null")),
+        NoScalar::NotScalar(found) => {
+            ("bad_field", format!("field `{path}` (the {what}) is {found}; expected a string, a number or a boolean"))
+        }
+        NoScalar::InArray(array) => (
+            "bad_field",
+            format!("field `{path}` (the {what}) is in objects of the array `{array}`; expected a single value"),
+        ),
+        NoScalar::Invalid(e) => ("invalid_json", format!("the document is not JSON: {e}")),
+    })
+}
+
+/// The external version in the field at `path`.
+fn version_of(document: Shallow<'_>, meta: &DocMeta, path: &FieldPath) -> Result<u64, Refusal> {
+    let text = required(document, meta, path, "version")?;
+    text.parse::<u64>().ok().filter(|&v| v <= i64::MAX as u64).ok_or_else(|| {
+        ("bad_version", format!("field `{path}` (the version) is {text:?}; expected a whole number from 0 to 2^63 - 1"))
+    })
+}

@@ -1,0 +1,416 @@
+//! Answers to requests: the verdict on each item, and what follows from it.
+
+use std::time::Duration;
+
+use super::pair::{self, Paired, Pairing};
+use super::slot::{LastError, Part, SlotState};
+use super::{Command, Comparison, Flow, Note, Stop};
+use crate::batch::{Batch, Segment};
+use crate::body_format::BodyFormat;
+use crate::outcome::{
+    Attempt, Condition, ItemContext, RequestVerdict, Settled, Verdict, item_verdict, request_verdict,
+};
+use crate::reply::{BulkReply, ItemReply};
+use crate::time::Time;
+use crate::tune::{Outcome, Sample};
+
+/// The items of one reply, sorted by the next step.
+#[derive(Default)]
+struct Sorted {
+    retry: Batch,
+    /// The retry goes in halves.
+    halve: bool,
+    smaller: Batch,
+    compare: Batch,
+    /// Dropped by a pipeline or refused; which one is unknown. None of them is in the index.
+    unproven: Batch,
+    /// One of the unproven items has to wait before its retry.
+    unproven_waits: bool,
+    /// The cluster did work for one of the unproven items.
+    unproven_worked: bool,
+    paused: Option<Condition>,
+    last: LastError,
+    accepted: u32,
+    rejected: u32,
+}
+
+/// The counts of a reply for the tuner.
+#[derive(Default)]
+struct Counted {
+    accepted: u32,
+    rejected: u32,
+    /// Some items met a condition of the whole index.
+    paused: bool,
+}
+
+impl Flow {
+    /// Takes the result of a request. `wall`: from the start of sending to the end of the reply.
+    /// `node`: the index in the list of nodes.
+    pub fn handle_attempt(&mut self, now: Time, request: u64, wall: Duration, node: u16, attempt: Attempt) {
+        let Some((slot_id, part)) = self.sent(request) else { return };
+        self.tally.counts.bytes_sent += part.packed_bytes();
+        let (set_apart, format) = (part.batch.set_apart, part.format);
+        let mut sample = self.sample(now, wall, node, &part);
+        // Whether the duration reflects work of the cluster.
+        let mut tells = true;
+        match attempt {
+            Attempt::Replied(reply) => {
+                sample.outcome = Outcome::Answered;
+                sample.took = reply.took_ms.map(Duration::from_millis);
+                let counted = self.replied(now, slot_id, part, &reply);
+                (sample.accepted, sample.rejected) = (counted.accepted, counted.rejected);
+                tells = !counted.paused;
+            }
+            Attempt::Refused { status: status @ (406 | 415), error, .. } if part.format != BodyFormat::PLAIN => {
+                (sample.outcome, tells) = (Outcome::Answered, false);
+                let why = format!("the server refused a request: {}", LastError::new(status, &error));
+                self.forbid_format(now, part.format, &why);
+                self.push_front(slot_id, part);
+            }
+            Attempt::Refused { status, error, retry_after } => {
+                let verdict = request_verdict(status, &error, self.config.incremental_bulk);
+                (sample.outcome, tells) = outcome_of(verdict, status);
+                if matches!(sample.outcome, Outcome::Refused | Outcome::Lost) {
+                    sample.rejected = sample.docs;
+                    self.tally.counts.rejected_items += u64::from(part.batch.items);
+                }
+                let last = LastError::new(status, &error);
+                let last = LastError { retry_after: retry_after.unwrap_or_default(), ..last };
+                self.refused(now, slot_id, part, verdict, &last);
+            }
+            Attempt::NotSent { reason } => {
+                self.commands.push_back(Command::Note(Note::WillRetry(reason.clone())));
+                self.retry(now, slot_id, part, &LastError::client("not_sent", reason));
+            }
+            Attempt::Lost { reason } => self.lost(slot_id, request, part, reason),
+            Attempt::Garbled { reason } => {
+                self.forbid_format(now, part.format, &reason);
+                self.lost(slot_id, request, part, reason);
+            }
+        }
+        let heard = tells && self.learn(now, &sample, format, set_apart);
+        if self.config.samples {
+            self.commands.push_back(Command::Sample { sample, heard, now });
+        }
+        while let Some(decision) = self.tuner.poll_decision() {
+            self.commands.push_back(Command::Note(Note::Plan(decision)));
+        }
+        self.advance(now, slot_id);
+    }
+
+    /// A sample of this part without its result.
+    fn sample(&self, now: Time, wall: Duration, node: u16, part: &Part) -> Sample {
+        Sample {
+            sent: now - wall,
+            wall,
+            took: None,
+            bytes: part.batch.bytes,
+            docs: part.batch.items,
+            accepted: 0,
+            rejected: 0,
+            outcome: Outcome::Lost,
+            in_flight: part.in_flight,
+            source_limited: part.source_limited
+                || self.pauses.is_held()
+                || !self.pending.has_plenty(&self.plan())
+                || self.paced(now) > now,
+            remainder: part.remainder,
+            node,
+        }
+    }
+
+    /// The cluster no longer works on a lost request, as far as that can be known.
+    pub fn handle_gone(&mut self, now: Time, request: u64) {
+        let Some(slot_id) = self.requests.remove(&request) else { return };
+        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
+        if !matches!(slot.state, SlotState::AwaitingGone) {
+            return;
+        }
+        if let Some(part) = slot.parts.pop_front() {
+            let last = LastError::client("no_answer", "a request got no answer".to_owned());
+            self.retry(now, slot_id, part, &last);
+        }
+        self.advance(now, slot_id);
+    }
+
+    /// Takes the comparisons of documents that met a 409, in the order of the command.
+    pub fn handle_compared(&mut self, now: Time, request: u64, results: &[Comparison]) {
+        let Some(slot_id) = self.requests.remove(&request) else { return };
+        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
+        let state = std::mem::replace(&mut slot.state, SlotState::Waiting { until: now });
+        let SlotState::Comparing { request: asked, part } = state else {
+            slot.state = state;
+            return;
+        };
+        debug_assert_eq!(asked, request, "a slot compares for one request at a time");
+        let conflict = |what: &str| LastError {
+            status: 409,
+            kind: "version_conflict_engine_exception".to_owned(),
+            reason: what.to_owned(),
+            retry_after: Duration::ZERO,
+        };
+        let mut at = 0;
+        for segment in &part.batch.segments {
+            for item in 0..segment.len() {
+                let mut one = Batch::default();
+                one.push(segment.part(item, item + 1));
+                match results.get(at) {
+                    Some(Comparison::Equal) => self.settle_batch(now, &one, Settled::AlreadyThere, None, false),
+                    Some(Comparison::Different) => {
+                        self.dead_letter_batch(now, &one, &conflict("the id exists with different content"));
+                    }
+                    Some(Comparison::Failed(why)) => {
+                        let why = format!("the id exists, but its content could not be compared: {why}");
+                        self.dead_letter_batch(now, &one, &conflict(&why));
+                    }
+                    None => {
+                        self.dead_letter_batch(now, &one, &conflict("the id exists, but its content was not compared"))
+                    }
+                }
+                at += 1;
+            }
+        }
+        self.advance(now, slot_id);
+    }
+
+    /// The part that was sent with this request.
+    fn sent(&mut self, request: u64) -> Option<(u64, Part)> {
+        let slot_id = self.requests.remove(&request)?;
+        let slot = self.slots.get_mut(&slot_id)?;
+        match slot.state {
+            SlotState::Sent { request: sent, .. } if sent == request => {}
+            SlotState::Sent { .. }
+            | SlotState::Waiting { .. }
+            | SlotState::AwaitingGone
+            | SlotState::Comparing { .. } => {
+                return None;
+            }
+        }
+        slot.parts.pop_front().map(|part| (slot_id, part))
+    }
+
+    /// Moves on after an answer: to the next part of the slot, or to its end.
+    fn advance(&mut self, now: Time, slot_id: u64) {
+        let Some(slot) = self.slots.get_mut(&slot_id) else { return };
+        match slot.state {
+            SlotState::Sent { .. } => slot.state = SlotState::Waiting { until: now },
+            SlotState::Waiting { .. } => {}
+            SlotState::AwaitingGone | SlotState::Comparing { .. } => return,
+        }
+        if slot.parts.is_empty() {
+            self.slots.remove(&slot_id);
+        }
+    }
+
+    /// Processes a reply. Returns its counts for the tuner.
+    fn replied(&mut self, now: Time, slot_id: u64, part: Part, reply: &BulkReply) -> Counted {
+        let part = self.blame_refused_format(now, part);
+        if self.config.summary_replies && !part.item_replies && reply.runs.is_empty() {
+            return self.summarized(now, slot_id, part, reply.errors);
+        }
+        let (sorted, stop) = self.sort_items(now, &part, reply);
+        if sorted.accepted > 0 || sorted.unproven_worked {
+            self.last_progress = now;
+        }
+        self.met(now, sorted.paused);
+        let counted = Counted { accepted: sorted.accepted, rejected: sorted.rejected, paused: sorted.paused.is_some() };
+        self.send_rest(now, slot_id, &part, sorted);
+        if let Some(why) = stop {
+            self.handle_stop(now, Stop::Failed(why));
+        }
+        counted
+    }
+
+    /// Processes a reply without entries.
+    fn summarized(&mut self, now: Time, slot_id: u64, part: Part, errors: bool) -> Counted {
+        if errors {
+            // Some items failed. The entries are needed to know which.
+            self.push_front(slot_id, Part { item_replies: true, ..part.unsure(true) });
+            return Counted::default();
+        }
+        self.met(now, None);
+        self.last_progress = now;
+        self.settle_batch(now, &part.batch, Settled::Created, None, part.uncertain);
+        Counted { accepted: part.batch.items, ..Counted::default() }
+    }
+
+    /// Applies the verdict on each item. Returns the items that have to be sent again, and the
+    /// reason if the run has to stop.
+    fn sort_items(&mut self, now: Time, part: &Part, reply: &BulkReply) -> (Sorted, Option<String>) {
+        let mut sorted = Sorted::default();
+        let mut stop = None;
+        let Paired { runs, unowned } = self.paired(part, reply);
+        for entry in unowned {
+            if let Some(why) = self.judge_unowned(part, entry, &mut sorted) {
+                stop.get_or_insert(why);
+            }
+        }
+        let mut runs = runs.into_iter();
+        let mut run = runs.next();
+        let mut left = run.map_or(0, |(count, _)| count);
+        for segment in &part.batch.segments {
+            let mut at = 0;
+            while at < segment.len() {
+                // The engine checked that there is an entry for each item.
+                let Some(current) = run else { break };
+                let count = left.min(segment.len() - at);
+                let items = segment.part(at, at + count);
+                match current.1 {
+                    Some(entry) => {
+                        if let Some(why) = self.judge(now, part, entry, items, &mut sorted) {
+                            stop.get_or_insert(why);
+                        }
+                    }
+                    None => sorted.unproven.push(items),
+                }
+                at += count;
+                left -= count;
+                if left == 0 {
+                    run = runs.next();
+                    left = run.map_or(0, |(count, _)| count);
+                }
+            }
+        }
+        (sorted, stop)
+    }
+
+    /// The entries of the reply, matched to the items.
+    fn paired<'a>(&self, part: &Part, reply: &'a BulkReply) -> Paired<'a> {
+        let by_id = match self.config.pairing {
+            Pairing::Places => None,
+            Pairing::PlacesAtFirst | Pairing::Ids => {
+                let context = self.context(part);
+                pair::by_id(&part.batch, reply, |entry| item_verdict(entry, context))
+            }
+        };
+        by_id.unwrap_or_else(|| Paired {
+            runs: reply.runs.iter().map(|run| (run.count, Some(&run.item))).collect(),
+            unowned: Vec::new(),
+        })
+    }
+
+    /// Queues the items that are not settled.
+    fn send_rest(&mut self, now: Time, slot_id: u64, part: &Part, sorted: Sorted) {
+        let Sorted { mut retry, halve, smaller, compare, unproven, unproven_waits, paused, last, .. } = sorted;
+        // An attempt with progress is not a failure: the batch shrinks, and its time is bounded
+        // too.
+        let failures = if sorted.accepted > 0 { 0 } else { part.failures };
+        let setbacks = if sorted.accepted >= sorted.rejected { 0 } else { part.setbacks };
+        if !unproven.is_empty() {
+            self.config.pairing = Pairing::Ids;
+            let may_wait = paused.is_some() || self.config.retry.allows(failures + 1, part.first_sent, now);
+            match unproven_waits && may_wait {
+                true => unproven.segments.into_iter().for_each(|segment| retry.push(segment)),
+                false => self.resend_unmatched(slot_id, part, unproven),
+            }
+        }
+        if !smaller.is_empty() {
+            self.halve(now, slot_id, part.with(smaller), &last);
+        }
+        if !compare.is_empty() {
+            self.compare(slot_id, part.with(compare));
+        }
+        if !retry.is_empty() {
+            let retry = match paused {
+                Some(_) => part.with(retry).paused(now),
+                None => Part { failures, setbacks, ..part.with(retry) },
+            };
+            self.retry_after_comparison(now, slot_id, retry, halve, &last);
+        }
+    }
+
+    /// Applies the verdict on adjacent items with the same entry. Returns the reason if the run has
+    /// to stop.
+    fn judge(
+        &mut self,
+        now: Time,
+        part: &Part,
+        reply: &ItemReply,
+        items: Segment,
+        sorted: &mut Sorted,
+    ) -> Option<String> {
+        let context = self.context(part);
+        let error = reply.error.clone().unwrap_or_default();
+        let last = || LastError::new(reply.status, &error);
+        match item_verdict(reply, context) {
+            Verdict::Settle(settled) => {
+                sorted.accepted += items.len();
+                self.acknowledge(now, part, settled, reply.index.as_deref(), &items);
+            }
+            verdict @ (Verdict::Retry | Verdict::RetrySmaller) => {
+                sorted.halve |= verdict == Verdict::RetrySmaller;
+                sorted.rejected += items.len();
+                self.tally.counts.rejected_items += u64::from(items.len());
+                sorted.last = last();
+                sorted.retry.push(items);
+            }
+            Verdict::Smaller => {
+                sorted.last = last();
+                sorted.smaller.push(items);
+            }
+            Verdict::Compare => {
+                // Finding the existing document was work.
+                sorted.accepted += items.len();
+                sorted.compare.push(items);
+            }
+            Verdict::DeadLetter => {
+                let mut batch = Batch::default();
+                batch.push(items);
+                self.dead_letter_batch(now, &batch, &last());
+                // The cluster works; only the document is wrong.
+                sorted.accepted += batch.items;
+            }
+            Verdict::Pause(condition) => {
+                sorted.paused = Some(condition);
+                sorted.last = last();
+                sorted.retry.push(items);
+            }
+            Verdict::Stop => {
+                sorted.last = last();
+                sorted.retry.push(items);
+                return Some(format!("the cluster refuses documents: {}", last()));
+            }
+        }
+        None
+    }
+
+    /// Applies an entry whose item is unknown. Returns the reason if the run has to stop.
+    fn judge_unowned(&mut self, part: &Part, entry: &ItemReply, sorted: &mut Sorted) -> Option<String> {
+        let verdict = item_verdict(entry, self.context(part));
+        match verdict {
+            Verdict::Settle(_) | Verdict::DeadLetter | Verdict::Compare | Verdict::Smaller => {
+                sorted.unproven_worked = true;
+                return None;
+            }
+            Verdict::Retry | Verdict::RetrySmaller => {
+                sorted.halve |= verdict == Verdict::RetrySmaller;
+                sorted.rejected += 1;
+                self.tally.counts.rejected_items += 1;
+            }
+            Verdict::Pause(condition) => sorted.paused = Some(condition),
+            Verdict::Stop => {}
+        }
+        sorted.unproven_waits = true;
+        sorted.last = LastError::new(entry.status, &entry.error.clone().unwrap_or_default());
+        (verdict == Verdict::Stop).then(|| format!("the cluster refuses documents: {}", sorted.last))
+    }
+
+    fn context(&self, part: &Part) -> ItemContext {
+        ItemContext {
+            uncertain: part.uncertain,
+            versioned: self.config.versioned,
+            on_conflict: self.config.on_conflict,
+        }
+    }
+}
+
+/// What a refusal means for the tuner, and whether its duration reflects work of the cluster.
+fn outcome_of(verdict: RequestVerdict, status: u16) -> (Outcome, bool) {
+    match verdict {
+        RequestVerdict::Smaller => (Outcome::TooLarge, true),
+        // A gateway without a server, or a server that failed: neither is overloaded.
+        RequestVerdict::Retry { .. } if status >= 500 => (Outcome::Lost, true),
+        RequestVerdict::Retry { .. } | RequestVerdict::RetrySmaller { .. } => (Outcome::Refused, true),
+        RequestVerdict::Bisect { .. } | RequestVerdict::Pause(_) | RequestVerdict::Stop => (Outcome::Answered, false),
+    }
+}

@@ -1,0 +1,166 @@
+//! Columnar data: Arrow record batches, which Parquet and the like are read into, straight to JSON.
+//!
+//! A file is read in batches under the source's lock, in its order; the threads that read make documents of them side by
+//! side ([`rows::RowWriter`]).
+
+#[cfg(feature = "avro")]
+pub(crate) mod avro;
+#[cfg(feature = "avro")]
+mod avro_schema;
+#[cfg(feature = "parquet")]
+mod footer;
+#[cfg(feature = "parquet")]
+mod int96;
+#[cfg(feature = "arrow")]
+pub(crate) mod ipc;
+pub mod json;
+mod nested;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+mod rows;
+mod time;
+mod value;
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use inrush_core::block::Origin;
+use inrush_core::{DocBlock, SourceId};
+pub use rows::RowWriter;
+
+use super::cut_file::ReadFile;
+use super::{Chunk, SourceError};
+
+/// Record batches of one schema, in order.
+pub trait Batches: Send {
+    /// The next batch; `None` at the end, after which it is not called again. It may be without rows.
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, SourceError>;
+
+    /// The columns of all batches.
+    fn schema(&self) -> SchemaRef;
+
+    /// How many rows there are in all, where that is known.
+    #[cfg(feature = "sql")]
+    fn rows(&self) -> Option<u64> {
+        None
+    }
+
+    /// Bytes of the file that count as read by now. At the end: all of them.
+    fn bytes_read(&self) -> u64;
+}
+
+/// Rows that become documents.
+pub struct Rows {
+    /// The rows.
+    pub batch: RecordBatch,
+    /// Writes their documents.
+    pub writer: Arc<RowWriter>,
+    /// Where they stand in the source.
+    pub origin: Origin,
+    /// Bytes that were read from the file for them.
+    pub bytes_read: u64,
+}
+
+impl Rows {
+    /// The documents of the rows.
+    pub fn into_block(self) -> DocBlock {
+        self.writer.block(&self.batch, self.origin, self.bytes_read)
+    }
+}
+
+/// A batch that is handed out in pieces whose documents are about as long as they are wanted.
+#[derive(Default)]
+pub struct Pieces {
+    /// What is left, and how many rows a piece of it has.
+    left: Option<(RecordBatch, usize)>,
+}
+
+impl Pieces {
+    /// Takes a batch, whose pieces are to be about `bytes` long. What was left of the one before is lost.
+    pub fn fill(&mut self, batch: RecordBatch, writer: &RowWriter, bytes: usize) {
+        let rows = rows_in(writer.estimate(&batch), batch.num_rows(), bytes);
+        self.left = (batch.num_rows() > 0).then_some((batch, rows));
+    }
+
+    /// The next piece.
+    pub fn next(&mut self) -> Option<RecordBatch> {
+        let (batch, rows) = self.left.take()?;
+        let rows = rows.min(batch.num_rows());
+        if rows < batch.num_rows() {
+            self.left = Some((batch.slice(rows, batch.num_rows() - rows), rows));
+        }
+        Some(batch.slice(0, rows))
+    }
+}
+
+/// A source of batches, handed out in pieces.
+pub struct BatchFile<B> {
+    id: SourceId,
+    batches: B,
+    writer: Arc<RowWriter>,
+    pieces: Pieces,
+    /// There are no more batches.
+    ended: bool,
+    /// Bytes that chunks have reported.
+    reported: u64,
+}
+
+impl<B: Batches> BatchFile<B> {
+    /// Nothing was read of `batches` yet.
+    pub fn new(id: SourceId, batches: B, writer: RowWriter) -> Self {
+        BatchFile { id, batches, writer: Arc::new(writer), pieces: Pieces::default(), ended: false, reported: 0 }
+    }
+
+    /// The next rows, whose documents are about `bytes` long.
+    fn next_rows(&mut self, bytes: usize) -> Result<Option<RecordBatch>, SourceError> {
+        loop {
+            if let Some(piece) = self.pieces.next() {
+                return Ok(Some(piece));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.batches.next_batch()? {
+                Some(batch) => self.pieces.fill(batch, &self.writer, bytes),
+                None => self.ended = true,
+            }
+        }
+    }
+}
+
+/// How many of `rows`, whose documents are about `estimate` bytes in all, make documents of about `bytes`; at least one.
+pub fn rows_in(estimate: usize, rows: usize, bytes: usize) -> usize {
+    rows.div_ceil(estimate.div_ceil(bytes.max(1)).max(1)).max(1)
+}
+
+impl<B: Batches> ReadFile for BatchFile<B> {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        let rows = self.next_rows(bytes).map_err(|error| error.of(self.id))?;
+        let total = self.batches.bytes_read();
+        let bytes_read = total - std::mem::replace(&mut self.reported, total);
+        let origin = Origin { source: self.id, ..Origin::default() };
+        Ok(match rows {
+            Some(batch) => {
+                let writer = Arc::clone(&self.writer);
+                Some(Chunk::Rows(Rows { batch, writer, origin, bytes_read }))
+            }
+            None if bytes_read > 0 => Some(Chunk::Docs(DocBlock { origin, bytes_read, ..DocBlock::default() })),
+            None => None,
+        })
+    }
+
+    #[cfg(feature = "sql")]
+    fn table(&self) -> Option<ColumnarFile> {
+        Some(ColumnarFile { schema: self.batches.schema(), rows: self.batches.rows() })
+    }
+}
+
+/// What is known of a columnar file before its rows are read.
+#[cfg(feature = "sql")]
+pub struct ColumnarFile {
+    /// The columns.
+    pub schema: SchemaRef,
+    /// How many rows it has, where the file says so.
+    pub rows: Option<u64>,
+}

@@ -1,0 +1,347 @@
+//! Record batches become blocks of documents.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, OffsetSizeTrait, RecordBatch};
+use arrow_schema::{DataType, Schema};
+use bytes::Bytes;
+use inrush_core::block::{Origin, Record};
+use inrush_core::{DocBlock, Reject};
+
+use super::json::has_json;
+use super::nested::Object;
+use super::value::Writing;
+use crate::buffer::BufferPool;
+use crate::csv::column_names;
+use crate::format::Timestamps;
+use crate::json_string::push_escaped;
+use crate::warnings::Warnings;
+use crate::{too_large, too_large_head};
+
+/// Writes the rows of batches with one schema as documents; in several threads at once.
+pub struct RowWriter {
+    /// What the columns are called in documents.
+    names: Vec<String>,
+    /// Members that every document gets, each with a comma behind it.
+    constants: Vec<u8>,
+    /// The largest document, bytes; a larger one is a reject.
+    document_bytes_max: usize,
+    timestamps: Timestamps,
+    source: String,
+    warnings: Warnings,
+    pool: Arc<BufferPool>,
+    /// What a row costs besides its text and lists, bytes of JSON.
+    row_bytes: usize,
+    /// Columns with text that has to be JSON.
+    json: Vec<usize>,
+}
+
+impl RowWriter {
+    /// For the columns of `schema`. `constants` are members that every document gets where the schema does not have them.
+    pub fn new(
+        schema: &Schema,
+        constants: &[(String, String)],
+        document_bytes_max: usize,
+        source: &str,
+        warnings: &Warnings,
+        pool: Arc<BufferPool>,
+    ) -> Self {
+        let header: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        let (names, duplicates) = column_names(&header);
+        for name in duplicates {
+            warnings.add(source, "duplicate_column", &name, 1, || {
+                format!("column {name:?} is there more than once; the later ones got a number")
+            });
+        }
+        let mut members = Vec::new();
+        for (name, value) in constants.iter().filter(|(name, _)| !names.contains(name)) {
+            members.push(b'"');
+            push_escaped(&mut members, name.as_bytes());
+            members.extend_from_slice(b"\":");
+            members.extend_from_slice(value.as_bytes());
+            members.push(b',');
+        }
+        let row_bytes = 2
+            + members.len()
+            + names
+                .iter()
+                .zip(schema.fields())
+                .map(|(name, field)| name.len() + 4 + width(field.data_type()))
+                .sum::<usize>();
+        let json = (0..schema.fields().len()).filter(|at| has_json(schema.field(*at).data_type())).collect();
+        let (source, warnings) = (source.to_owned(), warnings.clone());
+        let timestamps = Timestamps::default();
+        RowWriter { names, constants: members, document_bytes_max, timestamps, source, warnings, pool, row_bytes, json }
+    }
+
+    /// Timestamps are written in this way.
+    pub fn with_timestamps(mut self, timestamps: Timestamps) -> Self {
+        self.timestamps = timestamps;
+        self
+    }
+
+    /// About how long the documents of `batch` will be, bytes; never much less than they are.
+    pub fn estimate(&self, batch: &RecordBatch) -> usize {
+        let contents: usize = batch.columns().iter().map(|column| content_bytes(column)).sum();
+        batch.num_rows() * self.row_bytes + contents
+    }
+
+    /// A document for each row. Document and line of `origin` are filled in later ([`Origin`]); bytes of the source mean
+    /// nothing for a row, and are 0.
+    pub fn block(&self, batch: &RecordBatch, origin: Origin, bytes_read: u64) -> DocBlock {
+        let rows = batch.num_rows();
+        let writing: Vec<Writing> =
+            batch.columns().iter().map(|_| Writing { timestamps: self.timestamps, ..Writing::default() }).collect();
+        let schema = batch.schema_ref();
+        let object = Object::of_columns(&self.names, batch.columns(), schema.fields(), writing.iter());
+        let mut out = self.pool.take();
+        out.clear();
+        out.reserve(self.estimate(batch));
+        let mut records = Vec::with_capacity(rows);
+        let mut rejects = Vec::new();
+        for row in 0..rows {
+            let start = out.len();
+            object.push(row, &self.constants, &mut out);
+            let bad_json = self.json.iter().find_map(|at| Some((*at, writing[*at].bad_json.take()?)));
+            if let Some((at, why)) = bad_json {
+                let reason = format!(
+                    "field {:?} is to be JSON, and its text is none: {why}; mend it, or use try_parse_json, which makes null of it",
+                    self.names[at]
+                );
+                rejects.push(Reject { record: row as u32, kind: "bad_json", reason });
+            }
+            let len = out.len() - start;
+            if len > self.document_bytes_max {
+                let record = row as u32;
+                rejects.retain(|reject| reject.record != record);
+                rejects.push(too_large(record, len as u64, self.document_bytes_max));
+                let kept = too_large_head(&out[start..]).len();
+                out.truncate(start + kept);
+            }
+            records.push(Record { start: start as u32, end: out.len() as u32, byte: 0, line: row as u32 });
+        }
+        drop(object);
+        self.warn(&writing);
+        let len = out.len();
+        let data: Bytes = self.pool.share(out, len);
+        DocBlock { origin, lines: rows as u64, data, records, rejects, meta: Vec::new(), bytes_read }
+    }
+
+    fn warn(&self, writing: &[Writing]) {
+        for (name, count) in self.names.iter().zip(writing).map(|(name, writing)| (name, writing.not_finite.get())) {
+            if count == 0 {
+                continue;
+            }
+            self.warnings.add(&self.source, "not_finite", name, count, || {
+                "NaN or infinity, which JSON has no number for: it counts as null, and the field is left out".to_owned()
+            });
+        }
+    }
+}
+
+/// Bytes of what has no fixed length in a row: text, binary, and all values of lists. Text that has to be escaped is longer.
+fn content_bytes(array: &dyn Array) -> usize {
+    let rows = array.len();
+    match array.data_type() {
+        DataType::Utf8 => span(array.as_string::<i32>().value_offsets()),
+        DataType::LargeUtf8 => span(array.as_string::<i64>().value_offsets()),
+        DataType::Binary => span(array.as_binary::<i32>().value_offsets()) * 4 / 3,
+        DataType::LargeBinary => span(array.as_binary::<i64>().value_offsets()) * 4 / 3,
+        DataType::FixedSizeBinary(size) => rows * (*size).max(0) as usize * 4 / 3,
+        // The low 32 bits of a view are the length.
+        DataType::Utf8View => array.as_string_view().views().iter().map(|view| *view as u32 as usize).sum(),
+        DataType::BinaryView => {
+            array.as_binary_view().views().iter().map(|view| *view as u32 as usize).sum::<usize>() * 4 / 3
+        }
+        // The longest values may be the most frequent ones, but rarely are.
+        DataType::Dictionary(..) => average(array.as_any_dictionary().values()) * rows,
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let offsets = list.value_offsets();
+            let (from, len) = (offsets[0] as usize, span(offsets));
+            nested_bytes(&list.values().slice(from, len))
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list::<i64>();
+            let offsets = list.value_offsets();
+            let (from, len) = (offsets[0] as usize, span(offsets));
+            nested_bytes(&list.values().slice(from, len))
+        }
+        DataType::Map(..) => {
+            let map = array.as_map();
+            let offsets = map.value_offsets();
+            let (from, len) = (offsets[0] as usize, span(offsets));
+            nested_bytes(&map.keys().slice(from, len)) + nested_bytes(&map.values().slice(from, len))
+        }
+        DataType::FixedSizeList(..) => nested_bytes(array.as_fixed_size_list().values()),
+        DataType::Struct(_) => array.as_struct().columns().iter().map(|column| nested_bytes(column)).sum(),
+        DataType::ListView(_) => {
+            let list = array.as_list_view::<i32>();
+            average(list.values()) * list.value_sizes().iter().map(|size| *size as usize).sum::<usize>()
+        }
+        DataType::LargeListView(_) => {
+            let list = array.as_list_view::<i64>();
+            average(list.values()) * list.value_sizes().iter().map(|size| *size as usize).sum::<usize>()
+        }
+        DataType::Union(fields, _) => {
+            let union = array.as_union();
+            fields.iter().map(|(id, _)| average(union.child(id))).max().unwrap_or(0) * rows
+        }
+        DataType::RunEndEncoded(ends, _) => {
+            rows * match ends.data_type() {
+                DataType::Int16 => average(array.as_run::<Int16Type>().values()),
+                DataType::Int32 => average(array.as_run::<Int32Type>().values()),
+                _ => average(array.as_run::<Int64Type>().values()),
+            }
+        }
+        // Numbers, dates and the like are in the cost of a row.
+        _ => 0,
+    }
+}
+
+/// What a value costs besides its [`content_bytes`].
+fn width(data_type: &DataType) -> usize {
+    match data_type {
+        DataType::Null => 0,
+        DataType::Boolean | DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16 => 6,
+        DataType::Int32 | DataType::UInt32 | DataType::Date32 | DataType::Date64 => 12,
+        DataType::Int64 | DataType::UInt64 | DataType::Float16 | DataType::Float32 | DataType::Float64 => 20,
+        DataType::Decimal256(..) => 80,
+        DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) => 40,
+        DataType::Timestamp(..) | DataType::Time32(_) | DataType::Time64(_) => 32,
+        DataType::Duration(_) | DataType::Interval(_) => 40,
+        // Quotes or brackets.
+        _ => 2,
+    }
+}
+
+/// What one of many values costs.
+fn average(values: &dyn Array) -> usize {
+    nested_bytes(values) / values.len().max(1)
+}
+
+/// The same for values that are not counted with their row.
+fn nested_bytes(array: &dyn Array) -> usize {
+    array.len() * (1 + width(array.data_type())) + content_bytes(array)
+}
+
+/// What lies between the first and the last offset.
+fn span<O: OffsetSizeTrait>(offsets: &[O]) -> usize {
+    match offsets {
+        [first, .., last] => last.as_usize() - first.as_usize(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::builder::{Int32Builder, LargeListBuilder, ListViewBuilder};
+    use arrow_array::types::Int8Type;
+    use arrow_array::{
+        ArrayRef, Date64Array, DictionaryArray, Int8Array, Int32Array, IntervalDayTimeArray, IntervalMonthDayNanoArray,
+        IntervalYearMonthArray, NullArray, RunArray, StringArray, TimestampMicrosecondArray, TimestampSecondArray,
+        UnionArray,
+    };
+    use arrow_buffer::{IntervalDayTime, IntervalMonthDayNano};
+    use arrow_schema::{Field, UnionFields};
+
+    use super::*;
+
+    fn writer(schema: &Schema, constants: &[(String, String)]) -> RowWriter {
+        RowWriter::new(schema, constants, 1 << 20, "a", &Warnings::default(), BufferPool::new())
+    }
+
+    fn documents(batch: &RecordBatch, constants: &[(&str, &str)]) -> Vec<String> {
+        let constants: Vec<_> = constants.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        let block = writer(batch.schema_ref(), &constants).block(batch, Origin::default(), 7);
+        assert_eq!((block.lines, block.bytes_read), (batch.num_rows() as u64, 7));
+        (0..block.records.len()).map(|i| String::from_utf8(block.record(i).to_vec()).unwrap()).collect()
+    }
+
+    fn check(array: impl Array + 'static, expected: &[&str]) {
+        let batch = RecordBatch::try_from_iter([("v", Arc::new(array) as ArrayRef)]).unwrap();
+        let expected: Vec<String> =
+            expected.iter().map(|v| if v.is_empty() { "{}".to_owned() } else { format!("{{\"v\":{v}}}") }).collect();
+        assert_eq!(documents(&batch, &[]), expected);
+        // A piece of it is the same.
+        let last = batch.num_rows() - 1;
+        assert_eq!(documents(&batch.slice(last, 1), &[]), expected[last..]);
+        assert!(writer(batch.schema_ref(), &[]).estimate(&batch) >= expected.iter().map(String::len).sum());
+    }
+
+    #[test]
+    fn types_that_files_rarely_have() {
+        check(NullArray::new(2), &["", ""]);
+        check(Date64Array::from(vec![86_400_000, -1]), &["\"1970-01-02\"", "\"1969-12-31\""]);
+        check(IntervalYearMonthArray::from(vec![14]), &["\"P14M\""]);
+        check(IntervalDayTimeArray::from(vec![IntervalDayTime::new(1, 500)]), &["\"P1DT0.500S\""]);
+        check(IntervalMonthDayNanoArray::from(vec![IntervalMonthDayNano::new(1, 0, 3)]), &["\"P1MT0.000000003S\""]);
+        let mut large = LargeListBuilder::new(Int32Builder::new());
+        large.append_value([Some(1)]);
+        large.append_null();
+        large.append_value([Some(2), None]);
+        check(large.finish(), &["[1]", "", "[2,null]"]);
+        let mut view = ListViewBuilder::new(Int32Builder::new());
+        view.append_value([Some(1)]);
+        view.append_value([Some(2), None]);
+        check(view.finish(), &["[1]", "[2,null]"]);
+        let runs = RunArray::try_new(&Int32Array::from(vec![2, 3]), &StringArray::from(vec![Some("x"), None])).unwrap();
+        check(runs, &["\"x\"", "\"x\"", ""]);
+    }
+
+    #[test]
+    fn timestamps_are_numbers_where_that_is_wanted_and_says_the_same() {
+        let micros = TimestampMicrosecondArray::from(vec![Some(1_500_000), None, Some(-1_000), Some(1)]);
+        let seconds = TimestampSecondArray::from(vec![Some(-1), Some(0), None, Some(i64::MAX / 1_000 + 1)])
+            .with_timezone("+02:00");
+        let columns: [(&str, ArrayRef); 2] = [("m", Arc::new(micros)), ("s", Arc::new(seconds))];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let writer = writer(batch.schema_ref(), &[]).with_timestamps(Timestamps::EpochMillis);
+        let block = writer.block(&batch, Origin::default(), 0);
+        let documents: Vec<_> = (0..4).map(|i| String::from_utf8(block.record(i).to_vec()).unwrap()).collect();
+        assert_eq!(documents[0], r#"{"m":1500,"s":-1000}"#);
+        assert_eq!(documents[1], r#"{"s":0}"#);
+        assert_eq!(documents[2], r#"{"m":-1}"#);
+        // What is no whole millisecond, or has too many of them.
+        assert!(documents[3].starts_with(r#"{"m":"1970-01-01T00:00:00.000001","s":"+2"#), "{}", documents[3]);
+    }
+
+    #[test]
+    fn dictionaries_may_have_nulls_in_keys_and_values() {
+        let values: ArrayRef = Arc::new(StringArray::from(vec![Some("x"), None]));
+        let keys = Int8Array::from(vec![Some(0), None, Some(1), Some(0)]);
+        check(DictionaryArray::<Int8Type>::new(keys, values), &["\"x\"", "", "", "\"x\""]);
+        let empty: ArrayRef = Arc::new(StringArray::from(Vec::<&str>::new()));
+        check(DictionaryArray::<Int8Type>::new(Int8Array::from(vec![None, None]), empty), &["", ""]);
+    }
+
+    #[test]
+    fn unions_are_the_value_that_is_there() {
+        let fields: UnionFields = [
+            (0, Arc::new(Field::new("i", DataType::Int32, true))),
+            (5, Arc::new(Field::new("s", DataType::Utf8, true))),
+        ]
+        .into_iter()
+        .collect();
+        let children = || -> Vec<ArrayRef> {
+            vec![Arc::new(Int32Array::from(vec![Some(1), None])), Arc::new(StringArray::from(vec!["a", "b"]))]
+        };
+        let dense =
+            UnionArray::try_new(fields.clone(), vec![5, 0, 0].into(), Some(vec![1, 0, 1].into()), children()).unwrap();
+        check(dense, &["\"b\"", "1", ""]);
+        let sparse = UnionArray::try_new(fields, vec![0, 5].into(), None, children()).unwrap();
+        check(sparse, &["1", "\"b\""]);
+    }
+
+    #[test]
+    fn constants_come_last_and_columns_win() {
+        let batch =
+            RecordBatch::try_from_iter([("v", Arc::new(Int32Array::from(vec![Some(1), None])) as ArrayRef)]).unwrap();
+        assert_eq!(
+            documents(&batch, &[("year", "2024"), ("v", "7"), ("k\"", "\"x\"")]),
+            [r#"{"v":1,"year":2024,"k\"":"x"}"#, r#"{"year":2024,"k\"":"x"}"#]
+        );
+    }
+}

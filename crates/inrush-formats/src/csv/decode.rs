@@ -1,0 +1,378 @@
+//! Rows of cells become JSON documents.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use inrush_core::block::Record;
+use inrush_core::{DocBlock, Reject};
+
+use super::is_null;
+use super::scan::{Dialect, Row, RowSink, scan_rows};
+use super::surprises::{Noted, Surprise, Surprises, What};
+use super::texts::Texts;
+use super::value::{ColumnType, narrowest, push_string, push_value, push_wider};
+use crate::buffer::BufferPool;
+use crate::json_string::push_escaped;
+use crate::lines::{RecordsHint, invalid_utf8};
+use crate::warnings::Warnings;
+use crate::{Decode, RawChunk, beginning, too_large, too_large_head};
+
+/// A row with more lines is told of: a stray quote may have swallowed the rows after it.
+const LINES_MANY: u32 = 100;
+
+/// A column: its name, ready to be written, and the type of its cells.
+pub(super) struct Column {
+    name: String,
+    /// `"name":`
+    prefix: Vec<u8>,
+    basis: Basis,
+}
+
+/// The type of a column and what it rests on, and so what becomes of a cell of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Basis {
+    /// A user or a reading of all cells said so: the row is rejected.
+    Declared(ColumnType),
+    /// The first cells have it: another number or date stays what it is, everything else is sent as a string.
+    Shown(ColumnType),
+    /// None, as the first cells are all empty: all are strings.
+    Nothing,
+    /// None for the column: each cell has its own.
+    EachCell,
+}
+
+impl Column {
+    pub(super) fn new(name: String, basis: Basis) -> Self {
+        let mut prefix = Vec::with_capacity(name.len() + 3);
+        push_string(&mut prefix, name.as_bytes());
+        prefix.push(b':');
+        Column { name, prefix, basis }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether a cell is a whole number or its row is rejected: `007` is 7, as an id, too.
+    pub(super) fn is_integer(&self) -> bool {
+        self.basis == Basis::Declared(ColumnType::Integer)
+    }
+
+    pub(super) fn basis(&self) -> Basis {
+        self.basis
+    }
+}
+
+/// Turns rows into documents.
+pub(super) struct CsvDecode {
+    pub(super) columns: Vec<Column>,
+    /// Contents that count as empty.
+    pub(super) nulls: Vec<String>,
+    pub(super) dialect: Dialect,
+    /// Offset in the source of the first row that is data.
+    pub(super) data_start: u64,
+    pub(super) record_bytes_max: usize,
+    /// Whether the text is known to be UTF-8.
+    pub(super) valid: bool,
+    pub(super) source: String,
+    pub(super) warnings: Warnings,
+    pub(super) pool: Arc<BufferPool>,
+    pub(super) records: RecordsHint,
+    /// Bytes of documents for a byte of text.
+    pub(super) growth: f64,
+    pub(super) surprises: Surprises,
+    pub(super) texts: Option<Texts>,
+}
+
+impl Decode for CsvDecode {
+    fn columns(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.name.clone()).collect()
+    }
+
+    fn decode(&self, chunk: RawChunk) -> DocBlock {
+        let mut out = self.pool.take();
+        out.clear();
+        out.reserve((chunk.data.len() as f64 * self.growth * 1.05) as usize + 256);
+        let rows = self.rows(&chunk.data, chunk.origin.first_byte, out);
+        self.records.learn(chunk.data.len(), rows.records.len());
+        let header_len = self.header_len(&chunk.data, chunk.origin.first_byte);
+        let meta = match &self.texts {
+            Some(texts) if texts.always() || rows.rewritten => {
+                texts.of_rows(&chunk.data[header_len..], self.dialect, &self.nulls)
+            }
+            _ => Vec::new(),
+        };
+        self.warn(chunk.origin.first_byte, chunk.data.len(), rows.lines, rows.noted);
+        let len = rows.out.len();
+        DocBlock {
+            origin: chunk.origin,
+            lines: rows.lines,
+            data: self.pool.share(rows.out, len),
+            records: rows.records,
+            rejects: rows.rejects,
+            meta,
+            bytes_read: chunk.bytes_read,
+        }
+    }
+
+    fn passed(&self, bytes: Range<u64>, lines: u64) {
+        self.warn(bytes.start, (bytes.end - bytes.start) as usize, lines, Noted::default());
+    }
+}
+
+/// What became of some rows.
+struct Rows {
+    out: Vec<u8>,
+    records: Vec<Record>,
+    rejects: Vec<Reject>,
+    noted: Noted,
+    /// A cell is another number or time in `out` than its text, although its column's type leaves cells as they are.
+    rewritten: bool,
+    lines: u64,
+}
+
+impl CsvDecode {
+    /// Bytes of documents for a byte of `data`, of which there should be some.
+    pub(super) fn growth_of(&self, data: &[u8]) -> f64 {
+        let documents = self.rows(data, self.data_start, Vec::new()).out;
+        (documents.len() as f64 / data.len().max(1) as f64).max(1.0)
+    }
+
+    /// How much of a chunk is header.
+    fn header_len(&self, data: &[u8], first_byte: u64) -> usize {
+        (self.data_start.saturating_sub(first_byte) as usize).min(data.len())
+    }
+
+    fn rows(&self, data: &[u8], first_byte: u64, out: Vec<u8>) -> Rows {
+        let header_len = self.header_len(data, first_byte);
+        let (header, data) = data.split_at(header_len);
+        let mut writer = Writer {
+            decode: self,
+            data,
+            valid: self.valid || std::str::from_utf8(data).is_ok(),
+            out,
+            records: Vec::with_capacity(self.records.expect(data.len())),
+            rejects: Vec::new(),
+            row_start: 0,
+            bad: None,
+            row_noted: Vec::new(),
+            noted: Noted::default(),
+            rewritten: false,
+            tails: 0,
+        };
+        let mut lines = scan_rows(data, self.dialect, &mut writer);
+        let Writer { out, mut records, rejects, mut noted, rewritten, .. } = writer;
+        if !header.is_empty() {
+            let header_lines = scan_rows(header, self.dialect, &mut Ignore);
+            lines += header_lines;
+            for record in &mut records {
+                record.byte += header_len as u32;
+                record.line += header_lines as u32;
+            }
+            noted.below(header_lines);
+        }
+        Rows { out, records, rejects, noted, rewritten, lines }
+    }
+
+    /// Counts what was noted in a chunk, and says in which line it was first as soon as the chunks before it are known.
+    fn warn(&self, first_byte: u64, len: usize, lines: u64, noted: Noted) {
+        let column = |surprise: Surprise| surprise.column.map_or("", |at| &self.columns[at].name);
+        for (surprise, first) in noted.iter() {
+            let column = column(surprise);
+            let message = || surprise.message(column, None, first);
+            self.warnings.add(&self.source, surprise.what.kind(), column, first.count, message);
+        }
+        for (surprise, first, line) in self.surprises.chunk(first_byte, len, lines, noted) {
+            let column = column(surprise);
+            let message = surprise.message(column, Some(line), &first);
+            self.warnings.explain(&self.source, surprise.what.kind(), column, message);
+        }
+    }
+}
+
+struct Ignore;
+
+impl RowSink for Ignore {
+    fn cell(&mut self, _: usize, _: &[u8]) {}
+
+    fn row(&mut self, _: Row) -> bool {
+        true
+    }
+}
+
+struct Writer<'a> {
+    decode: &'a CsvDecode,
+    data: &'a [u8],
+    valid: bool,
+    out: Vec<u8>,
+    records: Vec<Record>,
+    rejects: Vec<Reject>,
+    /// Where the document of the row under way begins in `out`.
+    row_start: usize,
+    /// The first cell of the row that does not fit its declared type.
+    bad: Option<(usize, ColumnType, String)>,
+    /// What is to be noted of the row under way if it becomes a document, with the value where it is the first one.
+    row_noted: Vec<(Surprise, String)>,
+    noted: Noted,
+    rewritten: bool,
+    /// Cells of the row under way with text after their closing quote.
+    tails: u64,
+}
+
+impl RowSink for Writer<'_> {
+    fn tail(&mut self) {
+        self.tails += 1;
+    }
+
+    #[inline]
+    fn cell(&mut self, index: usize, contents: &[u8]) {
+        if index == 0 {
+            self.row_start = self.out.len();
+            self.out.push(b'{');
+        }
+        // An empty cell is an absent field; too many cells are noticed at the end of the row.
+        let CsvDecode { columns, nulls, .. } = self.decode;
+        let Some(column) = columns.get(index).filter(|_| !is_null(nulls, contents)) else { return };
+        let out = &mut self.out;
+        out.extend_from_slice(&column.prefix);
+        let fits = match column.basis {
+            Basis::Declared(ColumnType::String) | Basis::Shown(ColumnType::String) => {
+                out.push(b'"');
+                push_escaped(out, contents);
+                out.extend_from_slice(b"\",");
+                return;
+            }
+            Basis::Declared(column_type) | Basis::Shown(column_type) => push_value(out, column_type, false, contents),
+            Basis::Nothing | Basis::EachCell => false,
+        };
+        if !fits {
+            self.push_other(index, contents);
+        }
+        self.out.push(b',');
+    }
+
+    #[inline]
+    fn row(&mut self, row: Row) -> bool {
+        let from = self.row_start;
+        if row.lines > LINES_MANY || self.tails > 0 {
+            self.note_odd(row);
+        }
+        if let Some(reject) = self.reject(row) {
+            self.out.truncate(from);
+            let text = &self.data[row.start..row.end];
+            let text = if reject.kind == "too_large" { too_large_head(text) } else { text };
+            self.out.extend_from_slice(text);
+            self.rejects.push(reject);
+            self.bad = None;
+            self.row_noted.clear();
+        } else if let Some(last @ b',') = self.out.last_mut() {
+            *last = b'}';
+        } else {
+            self.out.push(b'}');
+        }
+        if !self.row_noted.is_empty() {
+            for (surprise, value) in self.row_noted.drain(..) {
+                self.noted.add(u64::from(row.line), surprise, 1, value);
+            }
+        }
+        self.records.push(Record {
+            start: from as u32,
+            end: self.out.len() as u32,
+            byte: row.start as u32,
+            line: row.line,
+        });
+        true
+    }
+}
+
+impl Writer<'_> {
+    /// Appends a cell that is not written as the type of its column is, or whose column has none.
+    #[cold]
+    fn push_other(&mut self, index: usize, contents: &[u8]) {
+        let what = match self.decode.columns[index].basis {
+            Basis::Declared(column_type) => {
+                if !push_value(&mut self.out, column_type, true, contents) {
+                    self.bad.get_or_insert_with(|| (index, column_type, beginning(contents)));
+                    push_string(&mut self.out, contents);
+                }
+                return;
+            }
+            Basis::EachCell => {
+                let pushed = push_value(&mut self.out, narrowest(contents), false, contents);
+                debug_assert!(pushed, "a cell has its narrowest type");
+                return;
+            }
+            Basis::Shown(column_type) if push_wider(&mut self.out, column_type, contents).is_some() => {
+                self.rewritten = true;
+                What::Wider(column_type)
+            }
+            Basis::Shown(column_type) => {
+                push_string(&mut self.out, contents);
+                What::Misfit(column_type)
+            }
+            Basis::Nothing => {
+                push_string(&mut self.out, contents);
+                // A date is written as the text that it is.
+                if matches!(narrowest(contents), ColumnType::String | ColumnType::Date) {
+                    return;
+                }
+                What::Unseen
+            }
+        };
+        let surprise = Surprise { column: Some(index), what };
+        // Only the first one is shown, and there may be one in every row.
+        let value = if self.noted.has(surprise) { String::new() } else { beginning(contents) };
+        self.row_noted.push((surprise, value));
+    }
+
+    #[cold]
+    fn note_odd(&mut self, row: Row) {
+        let mut note = |what, count, value| {
+            self.noted.add(u64::from(row.line), Surprise { column: None, what }, count, value);
+        };
+        let tails = std::mem::take(&mut self.tails);
+        if tails > 0 {
+            note(What::Tail, tails, String::new());
+        }
+        // One whose quote is never closed is a reject, which tells its lines.
+        if row.lines > LINES_MANY && !row.unclosed {
+            note(What::Long, 1, row.lines.to_string());
+        }
+    }
+
+    #[inline]
+    fn reject(&self, row: Row) -> Option<Reject> {
+        let len = row.end - row.start;
+        let columns = self.decode.columns.len();
+        let fine = row.cells == columns && self.valid && self.bad.is_none() && !row.unclosed;
+        if fine && len <= self.decode.record_bytes_max { None } else { self.reason(row, len, columns) }
+    }
+
+    #[cold]
+    fn reason(&self, row: Row, len: usize, columns: usize) -> Option<Reject> {
+        let record = self.records.len() as u32;
+        if len > self.decode.record_bytes_max {
+            return Some(too_large(record, len as u64, self.decode.record_bytes_max));
+        }
+        if row.unclosed {
+            let lines = row.lines - u32::from(self.data[..row.end].ends_with(b"\n"));
+            let reason = format!(
+                "a quote is not closed up to the end of the source, {lines} lines ({len} bytes) after the beginning of the row, \
+                 which are all part of it; close it, or give --quote none if quotes have no meaning"
+            );
+            return Some(Reject { record, kind: "unclosed_quote", reason });
+        }
+        if let Some(reject) = invalid_utf8(record, &self.data[row.start..row.end]) {
+            return Some(reject);
+        }
+        if row.cells != columns {
+            let reason = format!("row has {} cells, expected {columns}, one for each column", row.cells);
+            return Some(Reject { record, kind: "ragged_row", reason });
+        }
+        let (index, expected, value) = self.bad.as_ref()?;
+        let name = &self.decode.columns[*index].name;
+        let reason =
+            format!("column {name:?} holds {value:?}, expected {expected}; correct the value or the type in --schema");
+        Some(Reject { record, kind: "bad_value", reason })
+    }
+}

@@ -1,0 +1,69 @@
+//! The text of cells that ids and the like are made of, where documents write it otherwise: `1` in a column of decimals is the number
+//! `1.0`, but the id `1`.
+
+use std::sync::Arc;
+
+use inrush_core::DocMeta;
+
+use super::decode::{Basis, Column};
+use super::is_null;
+use super::scan::{Dialect, Row, RowSink, scan_rows};
+
+/// Columns whose text is kept.
+pub(super) struct Texts {
+    /// By column, its name where it is one of them.
+    columns: Vec<Option<Arc<str>>>,
+    /// Whether the type of one writes its values otherwise.
+    always: bool,
+}
+
+impl Texts {
+    /// `None` where documents write the columns of `fields` as their cells are.
+    pub(super) fn new(fields: &[String], columns: &[Column]) -> Option<Self> {
+        let wanted = |column: &Column| !column.is_integer() && fields.iter().any(|field| field == column.name());
+        let kept = |column: &Column| wanted(column).then(|| Arc::from(column.name()));
+        let otherwise = |column: &Column| match column.basis() {
+            Basis::Declared(column_type) | Basis::Shown(column_type) => column_type.writes_otherwise(),
+            Basis::Nothing | Basis::EachCell => false,
+        };
+        let always = columns.iter().any(|column| wanted(column) && otherwise(column));
+        let columns: Vec<Option<Arc<str>>> = columns.iter().map(kept).collect();
+        columns.iter().any(Option::is_some).then_some(Texts { columns, always })
+    }
+
+    /// Whether each chunk has to be asked; if not, those with a cell of a wider type than its column's.
+    pub(super) fn always(&self) -> bool {
+        self.always
+    }
+
+    /// One entry for each row of `data`.
+    pub(super) fn of_rows(&self, data: &[u8], dialect: Dialect, nulls: &[String]) -> Vec<DocMeta> {
+        let mut rows = Rows { texts: self, nulls, row: Vec::new(), all: Vec::new() };
+        scan_rows(data, dialect, &mut rows);
+        rows.all
+    }
+}
+
+struct Rows<'a> {
+    texts: &'a Texts,
+    nulls: &'a [String],
+    row: Vec<(Arc<str>, String)>,
+    all: Vec<DocMeta>,
+}
+
+impl RowSink for Rows<'_> {
+    fn cell(&mut self, index: usize, contents: &[u8]) {
+        if let Some(Some(name)) = self.texts.columns.get(index)
+            && !is_null(self.nulls, contents)
+            // A row that is no UTF-8 is rejected.
+            && let Ok(text) = str::from_utf8(contents)
+        {
+            self.row.push((Arc::clone(name), text.to_owned()));
+        }
+    }
+
+    fn row(&mut self, _: Row) -> bool {
+        self.all.push(DocMeta::default().with_texts(std::mem::take(&mut self.row)));
+        true
+    }
+}

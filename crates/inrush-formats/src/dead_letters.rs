@@ -1,0 +1,291 @@
+//! Reads dead letters back, so that they can be loaded again.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use bytes::Bytes;
+use inrush_core::block::Record;
+use inrush_core::{Action, DocBlock, DocMeta, MetaFields, Reject};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use super::lines::for_each_line;
+use super::one_line::one_line;
+use super::{Decode, RawChunk, too_large, too_large_head};
+
+/// Lines of a dead-letter file. Each is one entry: `document` (or `text` or `base64`, where it is no JSON) and the
+/// `action` it was sent with, which wins over the options of the job.
+pub struct DeadLetterDecode {
+    /// The largest entry, bytes.
+    pub record_bytes_max: usize,
+}
+
+/// An entry, as far as it matters for loading it again; `position` does not.
+#[derive(Deserialize)]
+struct Entry<'a> {
+    #[serde(borrow, default, deserialize_with = "some_raw")]
+    document: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+    #[serde(default)]
+    base64: Option<String>,
+    #[serde(default)]
+    action: Option<ActionLine>,
+    #[serde(default)]
+    sent_with: Option<SentWith>,
+    #[serde(default)]
+    doc_as_upsert: bool,
+    /// What it says does not matter; but every letter has one, and few other files do.
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+}
+
+/// A document may be `null`, and then it is there.
+fn some_raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// An action line of a bulk request.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ActionLine {
+    Index(Target),
+    Create(Target),
+    Update(Target),
+    Delete(Target),
+}
+
+#[derive(Deserialize)]
+struct Target {
+    #[serde(rename = "_index")]
+    index: Option<String>,
+    #[serde(rename = "_id")]
+    id: Option<String>,
+    routing: Option<String>,
+    version: Option<u64>,
+}
+
+impl ActionLine {
+    fn meta(self, doc_as_upsert: bool) -> DocMeta {
+        let (action, Target { index, id, routing, version }) = match self {
+            ActionLine::Index(target) => (Action::Index, target),
+            ActionLine::Create(target) => (Action::Create, target),
+            ActionLine::Update(target) if doc_as_upsert => (Action::Upsert, target),
+            ActionLine::Update(target) => (Action::Update, target),
+            ActionLine::Delete(target) => (Action::Delete, target),
+        };
+        DocMeta::default().with_action(action).with_index(index).with_id(id).with_routing(routing).with_version(version)
+    }
+}
+
+/// A record that never became an item takes the same fields as in its first load, unless this one
+/// names others.
+fn meta_of_unsent(sent_with: SentWith) -> Result<DocMeta, String> {
+    let SentWith { action, id, routing, version } = sent_with;
+    let field = |path: Option<String>| path.map(|path| path.parse()).transpose();
+    let fields = MetaFields { id: field(id)?, routing: field(routing)?, version: field(version)? };
+    Ok(DocMeta::default().with_action(action).with_fields(Arc::new(fields)))
+}
+
+/// What an entry holds.
+enum Contents<'a> {
+    Document(Cow<'a, [u8]>),
+    Unusable { bytes: Cow<'a, [u8]>, kind: &'static str, reason: String },
+}
+
+impl Decode for DeadLetterDecode {
+    fn decode(&self, chunk: RawChunk) -> DocBlock {
+        let data = &chunk.data[..];
+        let mut out = Vec::with_capacity(data.len());
+        let (mut records, mut rejects, mut metas) = (Vec::new(), Vec::new(), Vec::new());
+        let lines = for_each_line(data, self.record_bytes_max, |start, end, line| {
+            let record = records.len() as u32;
+            let from = out.len() as u32;
+            let text = &data[start..end];
+            let mut meta = DocMeta::default();
+            if text.len() > self.record_bytes_max {
+                rejects.push(too_large(record, text.len() as u64, self.record_bytes_max));
+                out.extend_from_slice(too_large_head(text));
+            } else {
+                match read_entry(text, &mut meta) {
+                    Contents::Document(document) => out.extend_from_slice(&document),
+                    Contents::Unusable { bytes, kind, reason } => {
+                        rejects.push(Reject { record, kind, reason });
+                        out.extend_from_slice(&bytes);
+                    }
+                }
+            }
+            records.push(Record { start: from, end: out.len() as u32, byte: start as u32, line });
+            metas.push(meta);
+        });
+        DocBlock {
+            origin: chunk.origin,
+            lines,
+            data: Bytes::from(out),
+            records,
+            rejects,
+            meta: metas,
+            bytes_read: chunk.bytes_read,
+        }
+    }
+}
+
+fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
+    let damaged = |why: String| Contents::Unusable {
+        bytes: Cow::Borrowed(line),
+        kind: "bad_dead_letter",
+        reason: format!("line is no dead letter: {why}; correct it or leave it out"),
+    };
+    let entry: Entry<'a> = match serde_json::from_slice(line) {
+        Ok(entry) => entry,
+        Err(error) => return damaged(error.to_string()),
+    };
+    if entry.error.is_none() {
+        return damaged("it has no `error`; expected the file of an earlier load's --dead-letters".to_owned());
+    }
+    match (entry.action, entry.sent_with) {
+        (Some(action), _) => *meta = action.meta(entry.doc_as_upsert),
+        (None, Some(sent_with)) => match meta_of_unsent(sent_with) {
+            Ok(of_unsent) => *meta = of_unsent,
+            Err(why) => return damaged(format!("its `sent_with` cannot be used: {why}")),
+        },
+        (None, None) => {}
+    }
+    match (entry.document, entry.text, entry.base64) {
+        (Some(document), None, None) => Contents::Document(Cow::Borrowed(document.get().as_bytes())),
+        (None, Some(text), None) => from_bytes(match text {
+            Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        }),
+        (None, None, Some(base64)) => match base64::engine::general_purpose::STANDARD.decode(base64) {
+            Ok(bytes) => from_bytes(Cow::Owned(bytes)),
+            Err(error) => damaged(format!("its `base64` cannot be read: {error}")),
+        },
+        (None, None, None) if meta.action == Some(Action::Delete) => Contents::Document(Cow::Borrowed(&[])),
+        _ => damaged("expected one of `document`, `text` and `base64`".to_owned()),
+    }
+}
+
+/// What was no JSON when it was written down may have been corrected since.
+fn from_bytes(bytes: Cow<'_, [u8]>) -> Contents<'_> {
+    match serde_json::from_slice::<&RawValue>(&bytes) {
+        Ok(_) => {
+            let mut document = bytes.into_owned();
+            // JSON has no line end inside of a string.
+            one_line(0, &mut document);
+            Contents::Document(Cow::Owned(document))
+        }
+        Err(error) => {
+            let reason =
+                format!("dead letter still is no JSON document: {error}; correct it, or load its source again");
+            Contents::Unusable { bytes, kind: "not_json", reason }
+        }
+    }
+}
+
+/// How a load makes items of its records, as far as it says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SentWith {
+    /// The action, where it is not `index`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<Action>,
+    /// The field with the id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The field with the routing value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routing: Option<String>,
+    /// The field with the version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_core::block::Origin;
+
+    use super::*;
+
+    fn decode(text: &str) -> DocBlock {
+        let decoder = Arc::new(DeadLetterDecode { record_bytes_max: 10_000 });
+        let data = Bytes::copy_from_slice(text.as_bytes());
+        decoder.decode(RawChunk { origin: Origin::default(), data, bytes_read: 0, decoder: decoder.clone() })
+    }
+
+    const ENTRY: &str =
+        r#"{"error":{"status":400,"type":"t","reason":"r"},"position":{"source":"f","line":12,"byte":345,"doc":11},"#;
+
+    fn one(rest: &str) -> DocBlock {
+        let block = decode(&format!("{ENTRY}{rest}\n"));
+        assert_eq!((block.records.len(), block.meta.len()), (1, 1));
+        block
+    }
+
+    #[test]
+    fn an_entry_becomes_its_document_and_its_action() {
+        let block = one(
+            r#""action":{"index":{"_index":"logs","_id":"1","routing":"r","version":7}},"document":{"a": 1.50,"b":"\u00e9"}}"#,
+        );
+        assert_eq!(block.record(0), br#"{"a": 1.50,"b":"\u00e9"}"#);
+        let expected = DocMeta::default()
+            .with_action(Action::Index)
+            .with_index("logs".to_owned())
+            .with_id("1".to_owned())
+            .with_routing("r".to_owned())
+            .with_version(7);
+        assert_eq!(block.meta[0], expected);
+        assert!(block.rejects.is_empty());
+    }
+
+    #[test]
+    fn every_action_is_read() {
+        for (text, action) in [
+            (r#""action":{"create":{"_index":"i"}}"#, Action::Create),
+            (r#""action":{"update":{"_index":"i","_id":"1"}}"#, Action::Update),
+            (r#""action":{"update":{"_index":"i","_id":"1"}},"doc_as_upsert":true"#, Action::Upsert),
+        ] {
+            let block = one(&format!("{text},\"document\":{{}}}}"));
+            assert_eq!(block.meta[0].action, Some(action));
+        }
+        let block = one(r#""action":{"delete":{"_index":"i","_id":"1"}}}"#);
+        assert_eq!((block.meta[0].action, block.record(0)), (Some(Action::Delete), &b""[..]));
+        assert!(block.rejects.is_empty());
+        assert_eq!(one(r#""document":{}}"#).meta[0], DocMeta::default());
+    }
+
+    #[test]
+    fn text_is_a_document_once_it_is_json() {
+        let block = one(r#""text":"{\"a\":\n1}"}"#);
+        assert_eq!((block.record(0), block.rejects.len()), (&b"{\"a\": 1}"[..], 0));
+        let block = one(r#""text":"a,b\nc"}"#);
+        assert_eq!((block.record(0), block.rejects[0].kind), (&b"a,b\nc"[..], "not_json"));
+        let block = one(r#""base64":"/2E="}"#);
+        assert_eq!((block.record(0), block.rejects[0].kind), (&b"\xFFa"[..], "not_json"));
+    }
+
+    #[test]
+    fn damaged_lines_are_rejects_of_their_own() {
+        let text = format!(
+            "{{\"half\":\n\n{ENTRY}\"document\":{{}}}}\n{ENTRY}\"action\":{{\"index\":{{}}}}}}\n{ENTRY}\"base64\":\"!\"}}\n"
+        );
+        let block = decode(&text);
+        assert_eq!(block.records.len(), 4);
+        let rejects: Vec<_> = block.rejects.iter().map(|r| (r.record, r.kind)).collect();
+        assert_eq!(rejects, [(0, "bad_dead_letter"), (2, "bad_dead_letter"), (3, "bad_dead_letter")]);
+        assert_eq!((block.record(0), block.record(1)), (&b"{\"half\":"[..], &b"{}"[..]));
+        assert!(block.rejects[1].reason.contains("expected one of `document`"));
+        assert_eq!(block.records[1].line, 2);
+    }
+
+    #[test]
+    fn documents_are_no_dead_letters() {
+        let block = decode("{\"document\":{\"a\":1}}\n{\"a\":1}\n");
+        assert_eq!(block.rejects.len(), 2);
+        for reject in &block.rejects {
+            assert!(reject.reason.contains("it has no `error`; expected the file of"), "{}", reject.reason);
+        }
+    }
+}

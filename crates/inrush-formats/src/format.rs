@@ -1,0 +1,530 @@
+//! What the bytes of a source mean: told, or guessed from name and contents.
+
+use std::str::FromStr;
+
+use super::charset::Charset;
+use super::csv::CsvOptions;
+use super::json_head;
+use super::json_scan::RecordsPath;
+use super::parse::Parse;
+
+/// How records are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON document a line (`ndjson`, also `jsonl`).
+    Ndjson,
+    /// Cells with separators, a header above them, and quotes (`csv`).
+    Csv,
+    /// The same with tabs (`tsv`).
+    Tsv,
+    /// Lines of text; each becomes a document with one field (`text`).
+    Text,
+    /// JSON values, one after another, over any lines (`json`, also `json-array`). Each is a
+    /// document; of an array, each element is.
+    Json,
+    /// The same values, which are search hits, as a search replies them and as elasticdump writes
+    /// them (`hits`): the document is the `_source`, the id the `_id`, the routing value the
+    /// `_routing`.
+    Hits,
+    /// Parquet (`parquet`).
+    Parquet,
+    /// Arrow IPC, stream or file, which is also Feather V2 (`arrow`).
+    Arrow,
+    /// Avro object container files (`avro`).
+    Avro,
+    /// A sheet of a workbook: `.xlsx`, `.xlsm`, `.xlsb`, `.xls` or `.ods` (`excel`).
+    Excel,
+    /// SMILE documents, each with its header and followed by `0xFF` (`smile`).
+    Smile,
+    /// Bodies of bulk requests (`bulk`): action lines, each with its document after it unless it is a delete. What an action line says wins over the
+    /// options of the job.
+    Bulk,
+    /// The dead letters of an earlier load (`dead-letters`): one JSON object a line, with the `document`, or else its
+    /// `text` or `base64`, and the `action` it was sent with.
+    DeadLetters,
+}
+
+impl Format {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Ndjson => "ndjson",
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Text => "text",
+            Format::Json => "json",
+            Format::Hits => "hits",
+            Format::Parquet => "parquet",
+            Format::Arrow => "arrow",
+            Format::Avro => "avro",
+            Format::Excel => "excel",
+            Format::Smile => "smile",
+            Format::Bulk => "bulk",
+            Format::DeadLetters => "dead-letters",
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "ndjson" | "jsonl" => Ok(Format::Ndjson),
+            "csv" => Ok(Format::Csv),
+            "tsv" => Ok(Format::Tsv),
+            "text" => Ok(Format::Text),
+            "json" | "json-array" => Ok(Format::Json),
+            "hits" => Ok(Format::Hits),
+            "parquet" => Ok(Format::Parquet),
+            "arrow" => Ok(Format::Arrow),
+            "avro" => Ok(Format::Avro),
+            "excel" => Ok(Format::Excel),
+            "smile" => Ok(Format::Smile),
+            "bulk" => Ok(Format::Bulk),
+            "dead-letters" => Ok(Format::DeadLetters),
+            _ => Err(format!(
+                "unknown format {name:?}; expected ndjson, json, hits, csv, tsv, text, parquet, arrow, avro, excel, smile, bulk or dead-letters"
+            )),
+        }
+    }
+}
+
+/// Which part of a workbook is read, and how much of it.
+#[derive(Clone, Debug)]
+pub struct SheetOptions {
+    /// The sheet, by its name or its number from 1. Default: the first one that is not hidden, with a warning if there are others.
+    pub sheet: Option<String>,
+    /// The row that has the names of the columns, from 1, as [`super::Header::FirstRow`] wants it; what is above it is left out.
+    /// Default: the first row that is not empty.
+    pub header_row: Option<u32>,
+    /// The most that the parts of a workbook that are read for one sheet may unpack to, bytes; it is held in memory.
+    pub bytes_max: u64,
+}
+
+impl Default for SheetOptions {
+    fn default() -> Self {
+        SheetOptions { sheet: None, header_row: None, bytes_max: 512 << 20 }
+    }
+}
+
+/// How timestamps of columns are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timestamps {
+    /// As text by ISO 8601, which servers take for dates also where no mapping says so.
+    #[default]
+    Iso,
+    /// As the number of milliseconds since 1970 in UTC, which servers read with less work; only where a mapping says that the field is a date
+    /// (without one it becomes a number). A type without a zone counts as UTC, as servers count text without one. A value that
+    /// is no whole number of milliseconds, or too large for one, is written as [`Timestamps::Iso`] writes it, which the same mapping takes.
+    EpochMillis,
+}
+
+/// How to read the sources of a job; the same for all of them.
+#[derive(Clone, Debug)]
+pub struct FormatOptions {
+    /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`, `.csv`, `.tsv`,
+    /// `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`, `.ods`, `.smile`, `.bulk`, before a compression suffix) and from its first bytes: `{` is NDJSON, or JSON
+    /// where a value goes beyond its line or shares it, `[` JSON, and Parquet, Arrow, Avro, workbooks and SMILE have magic numbers.
+    pub format: Option<Format>,
+    /// Where the documents are inside of each JSON value. Default: the value itself, or the
+    /// elements of an array.
+    pub records: Option<RecordsPath>,
+    /// How text is encoded. A byte order mark wins over it. Default UTF-8, passed through unchecked where the format
+    /// does not need to look. In other charsets malformed bytes become replacement characters, with
+    /// a warning.
+    pub charset: Option<Charset>,
+    /// The field that takes the lines of text. Default `message`.
+    pub text_field: String,
+    /// Lines of text have parts that become fields, instead of one field for the whole line. Without a `format`, all sources but
+    /// binary ones are lines of text then. Types of fields are those of [`CsvOptions::schema`]. Default: no.
+    pub parse: Option<Parse>,
+    /// How CSV and the like are written.
+    pub csv: CsvOptions,
+    /// Which part of workbooks is read. Where their columns get their names from is [`CsvOptions::header`].
+    pub sheet: SheetOptions,
+    /// The largest record, bytes without its line end; a larger one is a reject of kind `too_large` and is never held in
+    /// memory as a whole. Default 100 MiB, at most 1 GiB.
+    pub document_bytes_max: usize,
+    /// Documents of NDJSON and JSON arrays have to be JSON objects (RFC 8259); others are rejects of kind `invalid_json` or
+    /// `not_an_object`. Default: no, servers find out, and what is no JSON can cost its request a second attempt. Costs about a second of one
+    /// core for a gigabyte.
+    pub validate: bool,
+    /// Folders such as `year=2024` in the path of a file are fields of its documents, unless these have one of that name: whole
+    /// numbers where they are that in all files, else strings. Default: yes.
+    pub hive_partitions: bool,
+    /// Of Parquet files only these columns are read. Names that are not there are left out. Default: all columns.
+    pub only_columns: Option<Vec<String>>,
+    /// How timestamps of Parquet, Arrow and Avro are written. Default: ISO 8601.
+    pub timestamps: Timestamps,
+}
+
+impl Default for FormatOptions {
+    fn default() -> Self {
+        FormatOptions {
+            format: None,
+            records: None,
+            charset: None,
+            text_field: "message".to_owned(),
+            parse: None,
+            csv: CsvOptions::default(),
+            sheet: SheetOptions::default(),
+            document_bytes_max: 100 << 20,
+            validate: false,
+            hive_partitions: true,
+            only_columns: None,
+            timestamps: Timestamps::default(),
+        }
+    }
+}
+
+impl FormatOptions {
+    /// Whether the options contradict each other, in which no file can be read.
+    pub fn check(&self) -> Result<(), String> {
+        self.csv.check()?;
+        if let (Some(_), Some(format)) = (&self.records, self.format.filter(|format| !format.is_json())) {
+            return Err(no_records(format));
+        }
+        match &self.parse {
+            Some(parse) => parse.parser(&self.csv.schema, &[]).map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Suffixes that stand for a compression.
+const COMPRESSIONS: [&str; 6] = [".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz"];
+
+/// The last part of a name, before a suffix that stands for a compression.
+fn extension(name: &str) -> String {
+    let mut name = name.to_ascii_lowercase();
+    if let (true, Some(query)) = (name.starts_with("http"), name.find('?')) {
+        name.truncate(query);
+    }
+    let stem = COMPRESSIONS.iter().find_map(|s| name.strip_suffix(s));
+    stem.unwrap_or(&name).rsplit_once('.').map_or_else(String::new, |(_, extension)| extension.to_owned())
+}
+
+/// Whether a name ends as those of files do that can be read.
+pub fn promises_a_format(name: &str) -> bool {
+    let compressed = COMPRESSIONS.iter().any(|suffix| name.to_ascii_lowercase().ends_with(suffix));
+    compressed || by_name(name).is_some()
+}
+
+/// Whether the name of a source says that it is rows of cells, as text.
+#[cfg(feature = "sql")]
+pub fn is_delimited(name: &str) -> bool {
+    matches!(by_name(name), Some(Format::Csv | Format::Tsv))
+}
+
+/// What the name promises, if anything.
+fn by_name(name: &str) -> Option<Format> {
+    match extension(name).as_str() {
+        "ndjson" | "jsonl" | "json" => Some(Format::Ndjson),
+        "csv" | "psv" => Some(Format::Csv),
+        "tsv" => Some(Format::Tsv),
+        "txt" | "log" => Some(Format::Text),
+        "parquet" => Some(Format::Parquet),
+        "arrow" | "arrows" | "feather" => Some(Format::Arrow),
+        "avro" => Some(Format::Avro),
+        "xlsx" | "xlsm" | "xlsb" | "xls" | "ods" => Some(Format::Excel),
+        "smile" | "sml" => Some(Format::Smile),
+        "bulk" => Some(Format::Bulk),
+        _ => None,
+    }
+}
+
+/// Whether a source is text only because of an ending that tables have as well.
+pub fn may_be_a_table(options: &FormatOptions, name: &str, format: Format) -> bool {
+    options.format.is_none() && options.parse.is_none() && format == Format::Text && extension(name) == "txt"
+}
+
+/// The separator that the format or the name stands for.
+pub fn separator(format: Format, name: &str) -> u8 {
+    match (format, extension(name).as_str()) {
+        (Format::Tsv, _) | (_, "tsv") => b'\t',
+        (_, "psv") => b'|',
+        _ => b',',
+    }
+}
+
+impl Format {
+    /// Whether the sources are JSON text without anything between the documents.
+    fn is_json(self) -> bool {
+        matches!(self, Format::Ndjson | Format::Json | Format::Hits)
+    }
+
+    /// Whether the format is no text, so that nothing may be decoded before it is read.
+    fn is_binary(self) -> bool {
+        match self {
+            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => true,
+            Format::Ndjson
+            | Format::Json
+            | Format::Hits
+            | Format::Csv
+            | Format::Tsv
+            | Format::Text
+            | Format::Bulk
+            | Format::DeadLetters => false,
+        }
+    }
+}
+
+/// Whether a zip archive begins as those of workbooks do.
+fn is_workbook(head: &[u8]) -> bool {
+    let first = head.strip_prefix(b"PK\x03\x04").and_then(|head| head.get(26..)).unwrap_or_default();
+    [&b"[Content_Types].xml"[..], b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"]
+        .iter()
+        .any(|name| first.starts_with(name))
+}
+
+/// The binary format of a source that begins with `head`, if it has one that can be read.
+pub fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) -> Option<Format> {
+    if let Some(format) = options.format {
+        return Some(format).filter(|format| format.is_binary());
+    }
+    // A text may begin with the letters of a magic number, but it has no such control characters.
+    let controls = head.iter().any(|&b| b < 9);
+    if controls && head.starts_with(b"PAR1") {
+        return Some(Format::Parquet);
+    }
+    if head.starts_with(b"Obj\x01") {
+        return Some(Format::Avro);
+    }
+    if controls && head.starts_with(b"\xD0\xCF\x11\xE0") || is_workbook(head) {
+        return Some(Format::Excel);
+    }
+    // The header, and its options.
+    if matches!(head, [b':', b')', b'\n', 0..=7, ..]) {
+        return Some(Format::Smile);
+    }
+    // A stream begins with a mark and the length of its schema, which is below 16 MiB.
+    let stream = matches!(head, [0xFF, 0xFF, 0xFF, 0xFF, _, _, _, 0, ..]);
+    if controls && (stream || head.starts_with(b"ARROW1")) || is_old_arrow(head) {
+        return Some(Format::Arrow);
+    }
+    // A file that is damaged or empty is still what its name says, unless it is obviously something else.
+    let other = head.trim_ascii_start().first() == Some(&b'{') || head.starts_with(ENCRYPTED_PARQUET);
+    by_name(name).filter(|format| format.is_binary() && !other)
+}
+
+/// What a Parquet file begins with whose footer is encrypted.
+const ENCRYPTED_PARQUET: &[u8] = b"PARE";
+
+/// Whether a stream begins as those of Arrow before 0.15 do: with the length of a flatbuffer, and
+/// where its root is.
+fn is_old_arrow(head: &[u8]) -> bool {
+    let &[a, b, c, 0, root @ 4..=64, 0, 0, 0, ..] = head else { return false };
+    let len = u32::from_le_bytes([a, b, c, 0]);
+    len > u32::from(root) && len.is_multiple_of(4)
+}
+
+const TAR: &str = "a tar archive";
+
+/// Names a binary format that is not text, by its first bytes.
+fn binary(head: &[u8]) -> Option<&'static str> {
+    const MAGICS: [(&[u8], &str); 6] = [
+        (ENCRYPTED_PARQUET, "encrypted Parquet"),
+        (b"ORC", "ORC"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x04\x22\x4D\x18", "lz4"),
+        (b"\x1F\x9D", "compress (.Z)"),
+        (b"SQLite format 3\0", "SQLite"),
+    ];
+    // A text may begin with the letters of a magic number, but it has no such control characters.
+    let controls = head.iter().any(|&b| b < 9);
+    // The name of its first file comes before it.
+    if controls && head.get(257..262) == Some(b"ustar") {
+        return Some(TAR);
+    }
+    MAGICS.iter().find(|(magic, _)| controls && head.starts_with(magic)).map(|&(_, name)| name)
+}
+
+/// The refusal of a path to records in a `format` that has none.
+pub fn no_records(format: Format) -> String {
+    format!("--records is for JSON, and the format is {}; leave it out", format.name())
+}
+
+/// The format of a source whose text begins with `head`. `complete` says that `head` is all of it.
+pub fn decide(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Result<Format, String> {
+    let format = match options.format {
+        Some(format) => format,
+        None => guess(options, name, head, complete)?,
+    };
+    match options.records {
+        None => Ok(format),
+        // A line may be an object with records.
+        Some(_) if format == Format::Ndjson => Ok(Format::Json),
+        Some(_) if format.is_json() => Ok(format),
+        Some(_) => Err(no_records(format)),
+    }
+}
+
+fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Result<Format, String> {
+    if let Some(binary) = binary(head) {
+        if binary == "SQLite" {
+            return Err("contents are SQLite; write it as sqlite://PATH, and name a table with --db-table".to_owned());
+        }
+        return Err(match binary {
+            TAR | "a zip archive" => {
+                format!("contents are {binary}; unpack it, and load the folder with what is in it")
+            }
+            "encrypted Parquet" => format!("contents are {binary}; decrypt it first, or convert it to NDJSON or CSV"),
+            _ => format!("contents are {binary}, which cannot be read yet; convert the file to NDJSON or CSV"),
+        });
+    }
+    if options.parse.is_some() {
+        return Ok(Format::Text);
+    }
+    let text = head.trim_ascii_start();
+    let format = match (by_name(name), text.first()) {
+        (Some(Format::Bulk), _) => Format::Bulk,
+        (_, Some(b'{')) => {
+            let in_lines = matches!(extension(name).as_str(), "ndjson" | "jsonl");
+            if json_head::is_values(text, complete, in_lines) { Format::Json } else { Format::Ndjson }
+        }
+        (None | Some(Format::Ndjson), Some(b'[')) => Format::Json,
+        (Some(format), _) => format,
+        // An empty source is empty in every format.
+        (None, None) => Format::Ndjson,
+        (None, Some(_)) => {
+            return Err(
+                "cannot tell the format from name or contents; give --format ndjson, csv, or text with --field \
+                        NAME"
+                    .to_owned(),
+            );
+        }
+    };
+    if format.is_json() && options.records.is_none() {
+        if let Some(body) = json_head::bulk_body(text) {
+            let looks = "looks like the body of a bulk request, with an action line before each document";
+            return Err(match body.not_taken.as_slice() {
+                [] => format!(
+                    "{looks}; give --format bulk, where an `_index` of these lines wins over --index, or --format ndjson if \
+                     each line is a document"
+                ),
+                keys => format!(
+                    "{looks}, but with {} in it, which --format bulk does not take; take that out of these lines and give \
+                     --format bulk, or give --format ndjson if each line is a document",
+                    keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" and ")
+                ),
+            });
+        }
+        if json_head::is_hit(text) {
+            return Err(
+                "looks like search hits, or like what elasticdump writes: the documents are in `_source`; give --format hits, which takes their `_id` \
+                 along, or --format json to load them as they are"
+                    .to_owned(),
+            );
+        }
+    }
+    Ok(format)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, head: &str) -> Result<Format, String> {
+        decide(&FormatOptions::default(), name, head.as_bytes(), true)
+    }
+
+    #[test]
+    fn names_are_looked_at_before_a_compression_suffix() {
+        assert_eq!(check("a.NDJSON", "x"), Ok(Format::Ndjson));
+        assert_eq!(check("dir.csv/a.jsonl.gz", "x"), Ok(Format::Ndjson));
+        assert_eq!(check("a.log.zst", "x"), Ok(Format::Text));
+        assert_eq!(check("https://h/a.csv.gz?v=1.2", "x"), Ok(Format::Csv));
+    }
+
+    #[test]
+    fn separators_follow_the_name_and_the_format() {
+        assert_eq!(check("a.csv.gz", "x"), Ok(Format::Csv));
+        assert_eq!(separator(Format::Csv, "a.csv.gz"), b',');
+        assert_eq!(separator(Format::Csv, "a.tsv.gz"), b'\t');
+        assert_eq!(separator(Format::Csv, "a.PSV"), b'|');
+        assert_eq!(separator(Format::Tsv, "a.psv"), b'\t');
+    }
+
+    #[test]
+    fn contents_decide_where_the_name_does_not() {
+        assert_eq!(check("-", " \n{\"a\":1}"), Ok(Format::Ndjson));
+        assert_eq!(check("a.log", "{\"a\":1}"), Ok(Format::Ndjson));
+        assert_eq!(check("-", " \n"), Ok(Format::Ndjson));
+        assert!(check("apache_logs", "1.2.3.4 - -").unwrap_err().contains("--format"));
+    }
+
+    #[test]
+    fn a_bracket_begins_an_array_unless_the_name_says_otherwise() {
+        assert_eq!(check("a.json", " [\n{}"), Ok(Format::Json));
+        assert_eq!(check("-", "[]"), Ok(Format::Json));
+        assert_eq!(check("a.log", "[2024-01-01] started"), Ok(Format::Text));
+    }
+
+    #[test]
+    fn binary_formats_are_told_by_their_first_bytes_and_their_names() {
+        let check = |name: &str, head: &[u8]| decide_binary(&FormatOptions::default(), name, head);
+        assert_eq!(check("x", b"PAR1\x15\x04"), Some(Format::Parquet));
+        assert_eq!(check("x", b"ARROW1\0\0"), Some(Format::Arrow));
+        assert_eq!(check("x", b"\xFF\xFF\xFF\xFF\x10\x02\0\0"), Some(Format::Arrow));
+        assert_eq!(check("x", b"\xE4\x02\0\0\x10\0\0\0\0\0"), Some(Format::Arrow));
+        assert_eq!(check("x", b"a\0b\0c\0d\0"), None);
+        assert_eq!(check("x", b"Obj\x01\x04"), Some(Format::Avro));
+        assert_eq!(check("x", b":)\n\x01\xFA"), Some(Format::Smile));
+        assert_eq!(check("x.log", b":)\nhello"), None);
+        assert_eq!(check("x", b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1\0"), Some(Format::Excel));
+        assert_eq!(check("x.ods", b"PK\x03\x04"), Some(Format::Excel));
+        assert_eq!(check("x.zip", b"PK\x03\x04"), None);
+        assert_eq!(check("x.parquet", b""), Some(Format::Parquet));
+        assert_eq!(check("x.parquet", b" {}"), None);
+        assert_eq!(check("x.txt", b"PAR1 is a magic number"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        assert!(check("a.json", "{\"index\":{}}\n{\"a\":1}\n").unwrap_err().contains("--format bulk"));
+        assert!(check("a.jsonl", "{\"_id\":\"1\",\"_source\":{}}\n").unwrap_err().contains("--format hits"));
+        assert!(check("a", "ORC\x01").unwrap_err().contains("ORC"));
+        assert!(check("a.csv", "PK\x03\x04").unwrap_err().contains("zip"));
+        let tar = format!("{:\0<257}ustar\0", "a.csv");
+        assert!(check("a.csv", &tar).unwrap_err().contains("a tar archive; unpack it"));
+        assert!(check("a.csv", &format!("{:x<257}ustar", "")).is_ok());
+        let encrypted = "PARE\x01\x02";
+        assert_eq!(decide_binary(&FormatOptions::default(), "a.parquet", encrypted.as_bytes()), None);
+        assert!(check("a.parquet", encrypted).unwrap_err().contains("encrypted Parquet; decrypt it"));
+    }
+
+    #[test]
+    fn a_format_that_is_told_is_taken() {
+        let options = FormatOptions { format: Some(Format::Text), ..FormatOptions::default() };
+        assert_eq!(decide(&options, "a.json", b"[1]", true), Ok(Format::Text));
+        for (format, text) in
+            [(Format::Ndjson, "{\"index\":{}}\n{\"a\":1}\n"), (Format::Ndjson, "{\n}"), (Format::Hits, "{}")]
+        {
+            let options = FormatOptions { format: Some(format), ..FormatOptions::default() };
+            assert_eq!(decide(&options, "a.json", text.as_bytes(), true), Ok(format));
+        }
+    }
+
+    #[test]
+    fn values_over_several_lines_or_beside_each_other_are_json() {
+        for (name, head) in
+            [("a.json", "{\n \"a\": 1}"), ("-", "{\"a\":1}{\"a\":2}"), ("a.jsonl", "{\n}\n"), ("a", "{},\n{},\n")]
+        {
+            assert_eq!(check(name, head), Ok(Format::Json), "{head}");
+        }
+        assert_eq!(check("a.json", "{\"a\":1}\n{\"a\":2}"), Ok(Format::Ndjson));
+    }
+
+    #[test]
+    fn records_are_in_json() {
+        let check = |format, head: &str| {
+            let records = Some("a".parse().unwrap());
+            decide(&FormatOptions { format, records, ..FormatOptions::default() }, "a", head.as_bytes(), true)
+        };
+        assert_eq!(check(None, "{\"_id\":\"1\",\"_source\":{}}"), Ok(Format::Json));
+        assert_eq!(check(Some(Format::Ndjson), "{}"), Ok(Format::Json));
+        assert_eq!(check(Some(Format::Hits), "{}"), Ok(Format::Hits));
+        assert!(check(Some(Format::Csv), "{}").unwrap_err().contains("the format is csv"));
+    }
+}

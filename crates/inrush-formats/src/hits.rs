@@ -1,0 +1,50 @@
+//! Search hits as documents: what a search replies, and what elasticdump writes, a line each.
+
+use inrush_core::{DocBlock, DocMeta, Reject};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A hit, as far as it says what the document was. Its `_index` does not: the load says where it
+/// goes.
+#[derive(Deserialize)]
+struct Hit<'a> {
+    #[serde(rename = "_id")]
+    id: Option<String>,
+    #[serde(rename = "_routing", alias = "routing")]
+    routing: Option<String>,
+    #[serde(rename = "_source", borrow)]
+    source: Option<&'a RawValue>,
+}
+
+/// Makes each record its `_source`, with the id and the routing value beside it. A record that is
+/// no hit becomes a reject.
+pub fn take_sources(block: &mut DocBlock) {
+    block.meta = vec![DocMeta::default(); block.records.len()];
+    let mut rejects = Vec::new();
+    for at in block.accepted().collect::<Vec<_>>() {
+        match read(block.record(at as usize)) {
+            Ok((meta, within)) => {
+                block.meta[at as usize] = meta;
+                let record = &mut block.records[at as usize];
+                (record.start, record.end) = (record.start + within.start as u32, record.start + within.end as u32);
+            }
+            Err(reason) => rejects.push(Reject { record: at, kind: "bad_hit", reason }),
+        }
+    }
+    block.add_rejects(rejects);
+}
+
+fn read(text: &[u8]) -> Result<(DocMeta, std::ops::Range<usize>), String> {
+    let hit: Hit<'_> = serde_json::from_slice(text).map_err(|error| format!("the record is no search hit: {error}"))?;
+    let source = hit.source.filter(|source| source.get().starts_with('{'));
+    let (Some(id), Some(source)) = (hit.id, source) else {
+        return Err(
+            "the record is no search hit: expected an object with `_id`, and with `_source`, which is an object"
+                .to_owned(),
+        );
+    };
+    // It borrows from the text.
+    let start = source.get().as_ptr() as usize - text.as_ptr() as usize;
+    let meta = DocMeta::default().with_id(id).with_routing(hit.routing);
+    Ok((meta, start..start + source.get().len()))
+}

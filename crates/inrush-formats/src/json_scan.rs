@@ -1,0 +1,639 @@
+//! Where values begin and end in JSON text, found by a scan that knows strings and nesting and
+//! nothing else of JSON.
+//!
+//! The text is any number of values, one after another. The elements of an array at the top, and
+//! what is at the path that was asked for, are records; so is every other value at the top where no
+//! path was asked for.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use memchr::{memchr, memchr2, memchr3};
+
+use super::beginning;
+
+/// Bytes of a member's name that are kept.
+const NAME_KEPT: usize = 4096;
+
+/// Names of an object that are kept for an error.
+const NAMES_KEPT: usize = 10;
+
+/// Objects and arrays that may be open on the way to the records.
+const LEVELS_MAX: usize = 1000;
+
+/// Where the records are inside of each JSON value: names of members from the outermost to the
+/// innermost. An array on the way stands for each of its elements.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordsPath {
+    text: String,
+    names: Vec<String>,
+}
+
+impl FromStr for RecordsPath {
+    type Err = String;
+
+    /// Names separated by dots, as in `hits.hits`, or a JSON pointer (RFC 6901) such as
+    /// `/hits/hits`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names: Vec<String> = match text.strip_prefix('/') {
+            Some(pointer) => pointer.split('/').map(|name| name.replace("~1", "/").replace("~0", "~")).collect(),
+            None => text.split('.').map(str::to_owned).collect(),
+        };
+        if names.iter().any(String::is_empty) {
+            return Err(format!(
+                "the path {text:?} has an empty name; write it like `features`, `hits.hits` or `/a.b/c`"
+            ));
+        }
+        Ok(RecordsPath { text: text.to_owned(), names })
+    }
+}
+
+impl RecordsPath {
+    /// The first `count` names.
+    fn beginning(&self, count: usize) -> String {
+        self.names[..count].join(".")
+    }
+}
+
+/// A record in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// The first byte.
+    pub start: usize,
+    /// The byte behind the last one.
+    pub end: usize,
+    /// What of it is not in the buffer, because it is too large.
+    pub dropped: Dropped,
+    /// Why it is no JSON, if that was seen.
+    pub damage: Option<Damage>,
+}
+
+/// The middle of an element that is too large.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Bytes.
+    pub bytes: u64,
+    /// Line ends among them.
+    pub lines: u64,
+}
+
+/// Why the scan lost its way between the values at the top. It goes on at the next `{` that begins a
+/// line or comes after a `}`: inside of a value there is a comma between those two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// A string goes beyond the end of its line; how many bytes of the element are before that.
+    LineEnd(u64),
+    /// No value begins with this byte.
+    Unexpected(u8),
+}
+
+impl Damage {
+    /// Of a record of so many bytes on so many lines.
+    pub fn reason(self, bytes: u64, lines: u64) -> String {
+        let what = match self {
+            Damage::LineEnd(at) => {
+                format!("byte {at} is a line end inside of a string, which is written \\n or \\r there")
+            }
+            Damage::Unexpected(byte) => format!("no value begins with {:?}", char::from(byte)),
+        };
+        let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+        format!(
+            "the record is no JSON: {what}; everything up to the next `{{` at the beginning of a line or after a `}}` counts \
+             as a part of it, {bytes} bytes on {lines}"
+        )
+    }
+}
+
+/// Why there is no going on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// This byte of the buffer cannot be there.
+    Unexpected(usize),
+    /// What was asked for is not there, or too deep; the byte of the buffer where that was seen.
+    NoRecords(usize, String),
+}
+
+/// What may come next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// A value at the top.
+    #[default]
+    Before,
+    /// The same, or a comma.
+    Between,
+    /// An element, or the end of an array that is empty.
+    First,
+    /// An element.
+    Value,
+    /// A comma, or the end of an array.
+    After,
+    /// A name, or the end of an object that is empty.
+    FirstName,
+    /// The name of a member.
+    NextName,
+    /// More of that name.
+    Name,
+    /// The colon after it.
+    Colon,
+    /// The value of a member.
+    Member,
+    /// A comma, or the end of an object.
+    AfterMember,
+    /// More of a value that is an object or array.
+    Nested,
+    /// More of a value that is a string.
+    Text,
+    /// More of a number or a word.
+    Scalar,
+    /// More of what is no JSON.
+    Damaged,
+}
+
+impl State {
+    /// The characters that may follow, for a message.
+    pub fn expected(self) -> &'static str {
+        match self {
+            State::Before | State::Between | State::Member => "a value",
+            State::First => "an element or `]`",
+            State::Value | State::Nested | State::Text | State::Scalar | State::Damaged => "an element",
+            State::After => "`,` or `]`",
+            State::FirstName => "a name or `}`",
+            State::NextName | State::Name => "a name",
+            State::Colon => "`:`",
+            State::AfterMember => "`,` or `}`",
+        }
+    }
+}
+
+/// An object or array around what is looked at.
+#[derive(Debug)]
+struct Level {
+    is_array: bool,
+    /// How many names of the path lead to it.
+    names: usize,
+    /// Whether an object has had the next name.
+    met: bool,
+    /// Names that it has had instead.
+    others: Vec<String>,
+}
+
+/// Where the scan stands, between any two bytes.
+#[derive(Debug, Default)]
+pub struct Scan {
+    path: Arc<RecordsPath>,
+    /// Where the scan stands.
+    pub state: State,
+    levels: Vec<Level>,
+    /// How many names of the path lead to the member's value that comes next; `None` where it is on
+    /// another way.
+    wanted: Option<usize>,
+    /// Whether the value that is open is a record, and not passed over.
+    is_record: bool,
+    /// Objects and arrays that are open inside of that value.
+    depth: u64,
+    in_string: bool,
+    /// The next byte to look at. One beyond the end of the buffer after a backslash at its end.
+    pub at: usize,
+    /// Where the value that is open begins.
+    pub start: usize,
+    /// Bytes of it that are not in the buffer any more.
+    pub dropped: Dropped,
+    damage: Option<Damage>,
+    /// Of a damaged value, whether the last byte was a line end, and the last byte that was no space.
+    line_ended: bool,
+    last: u8,
+    /// The name that is open, as it is written, and up to where in the buffer it was taken.
+    name: Vec<u8>,
+    name_taken: usize,
+}
+
+impl Scan {
+    /// A scan from the first byte, for the records at `path`.
+    pub fn new(path: Option<&RecordsPath>) -> Self {
+        Scan { path: Arc::new(path.cloned().unwrap_or_default()), ..Scan::default() }
+    }
+
+    /// Whether a record is open, which the buffer has to keep.
+    pub fn in_record(&self) -> bool {
+        self.is_record && matches!(self.state, State::Nested | State::Text | State::Scalar | State::Damaged)
+    }
+
+    /// Whether what is open is a value at the top.
+    pub fn is_at_the_top(&self) -> bool {
+        self.levels.is_empty()
+    }
+
+    /// The first `bytes` of the buffer are gone.
+    pub fn moved(&mut self, bytes: usize) {
+        self.at -= bytes;
+        self.start = self.start.saturating_sub(bytes);
+        self.name_taken = self.name_taken.saturating_sub(bytes);
+    }
+
+    /// Goes on to the end of `data`, and adds the records that have ended.
+    pub fn run(&mut self, data: &[u8], elements: &mut Vec<Element>) -> Result<(), Trouble> {
+        while self.at < data.len() {
+            if self.in_string {
+                if !self.string(data) {
+                    return Ok(());
+                }
+                match self.state {
+                    State::Text => self.close(self.at, elements),
+                    State::Name => self.named(),
+                    _ => {}
+                }
+                continue;
+            }
+            match self.state {
+                State::Nested => self.nested(data, elements),
+                State::Damaged => self.damaged(data, elements),
+                _ => self.step(data[self.at], elements)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The text ends here: what needs no end of its own has one.
+    pub fn finish(&mut self, elements: &mut Vec<Element>) {
+        if self.levels.is_empty() && matches!(self.state, State::Scalar | State::Damaged) {
+            self.close(self.at, elements);
+        }
+    }
+
+    fn step(&mut self, byte: u8, elements: &mut Vec<Element>) -> Result<(), Trouble> {
+        match (self.state, byte) {
+            (State::Scalar, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r') => {
+                // Looked at once more, as what comes after the value.
+                self.close(self.at, elements);
+                return Ok(());
+            }
+            (State::Scalar, _) | (_, b' ' | b'\t' | b'\n' | b'\r') => {}
+            (
+                State::Before | State::Between | State::First | State::Value | State::Member,
+                b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z',
+            ) => self.begin(byte)?,
+            (State::Between, b',') => self.state = State::Before,
+            (State::First | State::After, b']') => self.leave()?,
+            (State::After, b',') => self.state = State::Value,
+            (State::FirstName | State::NextName, b'"') => {
+                self.state = State::Name;
+                self.in_string = true;
+                self.name.clear();
+                self.name_taken = self.at + 1;
+            }
+            (State::Colon, b':') => self.state = State::Member,
+            (State::FirstName | State::AfterMember, b'}') => self.leave()?,
+            (State::AfterMember, b',') => self.state = State::NextName,
+            (State::Before | State::Between, _) => {
+                self.open(State::Damaged, true);
+                self.damaged_by(Damage::Unexpected(byte));
+                // A comma too many is followed by what it would be followed by anyway.
+                self.last = if byte == b',' { b'}' } else { byte };
+            }
+            _ => return Err(Trouble::Unexpected(self.at)),
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// A value begins: one to look into, a record, or one that is passed over.
+    fn begin(&mut self, byte: u8) -> Result<(), Trouble> {
+        let in_array = matches!(self.state, State::First | State::Value);
+        let wanted = match self.levels.last() {
+            None => Some(0),
+            Some(level) if in_array => Some(level.names),
+            Some(_) => self.wanted,
+        };
+        let is_record = match wanted {
+            None => false,
+            Some(names) if names < self.path.names.len() => {
+                match byte {
+                    b'{' | b'[' => self.enter(byte == b'[', names)?,
+                    _ => return Err(Trouble::NoRecords(self.at, self.no_object(names))),
+                }
+                return Ok(());
+            }
+            Some(names) if byte == b'[' && !in_array => {
+                return self.enter(true, names);
+            }
+            // `null` at the path is no record, and none is missing.
+            Some(names) => names == 0 || in_array || byte != b'n',
+        };
+        match byte {
+            b'{' | b'[' => {
+                self.open(State::Nested, is_record);
+                self.depth = 1;
+            }
+            b'"' => {
+                self.open(State::Text, is_record);
+                self.in_string = true;
+            }
+            _ => self.open(State::Scalar, is_record),
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, is_array: bool, names: usize) -> Result<(), Trouble> {
+        if self.levels.len() == LEVELS_MAX {
+            let path = &self.path.text;
+            let why =
+                format!("more than {LEVELS_MAX} arrays and objects stand in each other, where --records {path} looks");
+            return Err(Trouble::NoRecords(self.at, why));
+        }
+        self.levels.push(Level { is_array, names, met: false, others: Vec::new() });
+        self.state = if is_array { State::First } else { State::FirstName };
+        Ok(())
+    }
+
+    fn leave(&mut self) -> Result<(), Trouble> {
+        if let Some(level) = self.levels.pop()
+            && !level.is_array
+            && !level.met
+        {
+            return Err(Trouble::NoRecords(self.at, self.no_member(&level)));
+        }
+        self.go_on();
+        Ok(())
+    }
+
+    /// After a value.
+    fn go_on(&mut self) {
+        self.state = match self.levels.last() {
+            None => State::Between,
+            Some(level) if level.is_array => State::After,
+            Some(_) => State::AfterMember,
+        };
+    }
+
+    fn open(&mut self, state: State, is_record: bool) {
+        self.state = state;
+        self.start = self.at;
+        self.is_record = is_record;
+        self.dropped = Dropped::default();
+        self.damage = None;
+    }
+
+    fn close(&mut self, end: usize, elements: &mut Vec<Element>) {
+        if self.is_record {
+            let (dropped, damage) = (std::mem::take(&mut self.dropped), self.damage.take());
+            elements.push(Element { start: self.start, end, dropped, damage });
+        }
+        self.go_on();
+    }
+
+    /// The name of a member has ended.
+    fn named(&mut self) {
+        let name = self.name.strip_suffix(b"\"").unwrap_or(&self.name);
+        self.state = State::Colon;
+        self.wanted = None;
+        // Names are only looked at inside of objects.
+        let Some(level) = self.levels.last_mut() else { return };
+        let wanted = self.path.names[level.names].as_bytes();
+        let escaped = || serde_json::from_slice::<String>(&[b"\"", name, b"\""].concat());
+        if name == wanted || memchr(b'\\', name).is_some() && escaped().is_ok_and(|name| name.as_bytes() == wanted) {
+            self.wanted = Some(level.names + 1);
+            level.met = true;
+        } else if !level.met && level.others.len() < NAMES_KEPT {
+            level.others.push(beginning(name));
+        }
+    }
+
+    fn no_member(&self, level: &Level) -> String {
+        let wanted = self.path.beginning(level.names + 1);
+        let others: Vec<String> = level.others.iter().map(|name| format!("`{name}`")).collect();
+        let others = if others.is_empty() { "nothing".to_owned() } else { others.join(", ") };
+        format!("an object that ends here has no `{wanted}`, where --records {} looks; it has {others}", self.path.text)
+    }
+
+    fn no_object(&self, names: usize) -> String {
+        let what = if names == 0 { "the value".to_owned() } else { format!("`{}`", self.path.beginning(names)) };
+        let (wanted, path) = (self.path.beginning(names + 1), &self.path.text);
+        format!("{what} is no object here, and --records {path} looks for `{wanted}`")
+    }
+
+    /// Passes over the rest of a string; false if it does not end in `data`.
+    #[inline]
+    fn string(&mut self, data: &[u8]) -> bool {
+        let ended = match self.levels.is_empty() {
+            true => self.string_at_the_top(data),
+            false => self.string_inside(data),
+        };
+        if self.state == State::Name {
+            let (from, to) = (self.name_taken.min(data.len()), self.at.min(data.len()));
+            if self.name.len() < NAME_KEPT {
+                self.name.extend_from_slice(&data[from..to]);
+            }
+            self.name_taken = to;
+        }
+        ended
+    }
+
+    #[inline]
+    fn string_inside(&mut self, data: &[u8]) -> bool {
+        while let Some(found) = data.get(self.at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+            self.at += found;
+            if data[self.at] == b'"' {
+                self.at += 1;
+                self.in_string = false;
+                return true;
+            }
+            self.at += 2;
+        }
+        self.at = self.at.max(data.len());
+        false
+    }
+
+    /// The same in a value at the top, behind which there is a place to go on if its string goes
+    /// beyond the line.
+    #[inline]
+    fn string_at_the_top(&mut self, data: &[u8]) -> bool {
+        while let Some(found) = data.get(self.at..).and_then(|rest| memchr3(b'"', b'\\', b'\n', rest)) {
+            self.at += found;
+            match data[self.at] {
+                b'"' => {
+                    self.at += 1;
+                    self.in_string = false;
+                    return true;
+                }
+                b'\\' => self.at += 2,
+                _ => {
+                    self.in_string = false;
+                    self.damaged_by(Damage::LineEnd((self.at - self.start) as u64 + self.dropped.bytes));
+                    return true;
+                }
+            }
+        }
+        self.at = self.at.max(data.len());
+        false
+    }
+
+    fn damaged_by(&mut self, damage: Damage) {
+        self.damage = Some(damage);
+        self.state = State::Damaged;
+        self.line_ended = false;
+        self.last = b' ';
+    }
+
+    /// Goes on to where the next value begins ([`Damage`]), or to the end of `data`.
+    fn damaged(&mut self, data: &[u8], elements: &mut Vec<Element>) {
+        for (i, &byte) in data[self.at..].iter().enumerate() {
+            if byte == b'{' && (self.line_ended || self.last == b'}') {
+                self.at += i;
+                self.close(self.at, elements);
+                return;
+            }
+            self.line_ended = byte == b'\n';
+            if !byte.is_ascii_whitespace() {
+                self.last = byte;
+            }
+        }
+        self.at = data.len();
+    }
+
+    /// Goes on inside of an object or array, to a string, the end of the value or of `data`.
+    #[inline]
+    fn nested(&mut self, data: &[u8], elements: &mut Vec<Element>) {
+        for (i, &byte) in data[self.at..].iter().enumerate() {
+            match byte {
+                b'"' => {
+                    self.at += i + 1;
+                    self.in_string = true;
+                    return;
+                }
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        self.at += i + 1;
+                        self.close(self.at, elements);
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.at = data.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn elements(text: &str, path: Option<&str>, cuts: &[usize]) -> Result<Vec<String>, Trouble> {
+        let path: Option<RecordsPath> = path.map(|path| path.parse().unwrap());
+        let (mut scan, mut found) = (Scan::new(path.as_ref()), Vec::new());
+        for &cut in cuts.iter().filter(|cut| **cut <= text.len()) {
+            scan.run(&text.as_bytes()[..cut], &mut found)?;
+        }
+        scan.run(text.as_bytes(), &mut found)?;
+        scan.finish(&mut found);
+        Ok(found.iter().map(|e| text[e.start..e.end].to_owned()).collect())
+    }
+
+    fn check_at(text: &str, path: Option<&str>, expected: &[&str]) {
+        // Cut at every place, and at every two neighbouring ones.
+        for cut in 0..=text.len() {
+            assert_eq!(elements(text, path, &[cut, cut + 1]).unwrap(), expected, "{text} cut at {cut}");
+        }
+    }
+
+    fn check(text: &str, expected: &[&str]) {
+        check_at(text, None, expected);
+    }
+
+    #[test]
+    fn elements_end_where_they_should() {
+        check(" [ ] ", &[]);
+        check(r#"[{"a":1},{"b":[{}]} , {}]"#, &[r#"{"a":1}"#, r#"{"b":[{}]}"#, "{}"]);
+        check(r#"[{"a":"}]\"{"},{"\\":"\u005d"}]"#, &[r#"{"a":"}]\"{"}"#, r#"{"\\":"\u005d"}"#]);
+    }
+
+    #[test]
+    fn values_stand_beside_each_other() {
+        check("", &[]);
+        check(" {}{\"a\":\"}\"}\n{} ", &["{}", "{\"a\":\"}\"}", "{}"]);
+        check("{\n  \"a\": [1]\n}\n{\n}\n", &["{\n  \"a\": [1]\n}", "{\n}"]);
+        check("{},\n{},\n[{},[1]] 12 \"x\"true", &["{}", "{}", "{}", "[1]", "12", "\"x\"", "true"]);
+        check("[{}]\n[{},{}]", &["{}", "{}", "{}"]);
+    }
+
+    #[test]
+    fn what_is_damaged_ends_where_the_next_object_begins() {
+        check("{\"a\":\"x}\n{\"a\":\"y\"}\n", &["{\"a\":\"x}\n", "{\"a\":\"y\"}"]);
+        check("{}\n}\n {}\n{} // x\n{\"b\":1}", &["{}", "}\n ", "{}", "{}", "// x\n", "{\"b\":1}"]);
+        check("{} * {},{} {} : [{}]", &["{}", "* {},{} ", "{}", ": [{}]"]);
+        check("{},,{},{}", &["{}", ",", "{}", "{}"]);
+        check("{\"a\":\"x\n y", &["{\"a\":\"x\n y"]);
+    }
+
+    #[test]
+    fn records_are_where_the_path_leads() {
+        let reply =
+            r#"{"took":3,"x":{"hits":[1]},"hits":{"total":{"value":2},"hits":[{"_id":"1"},{"_id":"2"}]},"y":[]}"#;
+        check_at(reply, Some("hits.hits"), &[r#"{"_id":"1"}"#, r#"{"_id":"2"}"#]);
+        check_at(reply, Some("/hits/hits"), &[r#"{"_id":"1"}"#, r#"{"_id":"2"}"#]);
+        check_at(reply, Some("hits"), &[r#"{"total":{"value":2},"hits":[{"_id":"1"},{"_id":"2"}]}"#]);
+        check_at(r#"{"a":[{"b":[1,[2]]},{"b":{}},{"b":null}]} {"a":[]}"#, Some("a.b"), &["1", "[2]", "{}"]);
+        check_at(r#"[{"d\u0061ta":[{}]},{"data":[]}]"#, Some("data"), &["{}"]);
+        check_at(r#"{"x.y":{"a/b":[{}]},"q\"":"\\"}"#, Some("/x.y/a~1b"), &["{}"]);
+        check_at(r#"{"a":"\\","b":{"a":3},"a":[{}]}"#, Some("b.a"), &["3"]);
+        for bad in ["", "/", "a..b", "/a//b"] {
+            assert!(bad.parse::<RecordsPath>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_where_it_was_looked_for_is_named() {
+        for (text, path, expected) in [
+            (
+                r#"{"type":1,"feature":[]}"#,
+                "features",
+                "has no `features`, where --records features looks; it has `type`, `feature`",
+            ),
+            (r#"{"hits":{"total":0}}"#, "hits.hits", "has no `hits.hits`"),
+            (r#"{"hits":7}"#, "hits.hits", "`hits` is no object here, and --records hits.hits looks for `hits.hits`"),
+            ("{}", "a", "it has nothing"),
+            ("[7]", "a", "the value is no object here"),
+        ] {
+            let Err(Trouble::NoRecords(_, why)) = elements(text, Some(path), &[]) else { panic!("{text} is taken") };
+            assert!(why.contains(expected), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_there_is_found() {
+        for (text, at) in [("[,", 1), ("[{},]", 4), ("[{} {}]", 4), ("[1 2]", 3), ("[}", 1), ("[] [}", 4)] {
+            assert_eq!(elements(text, None, &[]), Err(Trouble::Unexpected(at)), "{text}");
+        }
+        for (text, at) in [("{\"a\" 1}", 5), ("{a", 1), ("{\"a\":}", 5), ("{\"a\":1 2}", 7), ("{\"a\":1,}", 7)] {
+            assert_eq!(elements(text, Some("x"), &[]), Err(Trouble::Unexpected(at)), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_values_in_any_pieces(
+            values in prop::collection::vec(
+                r#"\{\}|\{"[]a{},]{0,4}(\\\\|\\")?":[0-9]{1,3}\}|"([^"\\\n]|\\["\\])*"|-?[0-9]{1,5}|true|\[(1,\[\])?\]"#,
+                0..8,
+            ),
+            space in "[ \n]{0,2}",
+            cuts in prop::collection::vec(0usize..200, 0..5),
+            at in 0..3,
+        ) {
+            let separator = format!("{space},{space}");
+            let text = format!("{space}[{space}{}{space}]{space}", values.join(&separator));
+            let (text, path) = match at {
+                0 => (text, None),
+                1 => (format!("{{\"b\":[{{}}],\"a\":{text}}}"), Some("a")),
+                _ => (format!("[{{\"a\":{{\"c\":\"\\\"\",\"b\":{text}}}}}]"), Some("a.b")),
+            };
+            let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| text.is_char_boundary(*cut)).collect();
+            cuts.sort_unstable();
+            prop_assert_eq!(elements(&text, path, &cuts).unwrap(), values);
+        }
+    }
+}

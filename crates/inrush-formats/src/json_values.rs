@@ -1,0 +1,342 @@
+//! JSON values, however many and however long: each becomes a document without being parsed.
+//!
+//! The text is cut under the source's lock ([`super::json_scan`]). No array is ever held as a
+//! whole: what is in memory is a chunk, and a record that does not end in it.
+
+use std::io::Read as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use inrush_core::block::{Origin, Record};
+use inrush_core::{DocBlock, Reject, SourceId};
+use memchr::{memchr_iter, memchr2};
+
+use super::buffer::BufferPool;
+use super::cut_file::ReadFile;
+use super::input::{Bytes as _, IDLE, Input};
+use super::json_scan::{Element, RecordsPath, Scan, State, Trouble};
+use super::one_line::one_line;
+use super::warnings::Warnings;
+use super::{Chunk, SourceError, hits, too_large, too_large_head};
+
+/// A source of JSON values.
+pub(crate) struct ValuesFile {
+    id: SourceId,
+    name: String,
+    input: Input,
+    pool: Arc<BufferPool>,
+    rules: Rules,
+    /// What is said where the whole source is one document.
+    hint: Option<Hint>,
+    /// Bytes used of the file, and how many of them chunks have reported.
+    consumed: Arc<AtomicU64>,
+    reported: u64,
+    /// Begins where the last chunk has ended; `filled` bytes of it are in use.
+    buffer: Vec<u8>,
+    filled: usize,
+    /// Of the buffer's first byte, in the text.
+    offset: u64,
+    scan: Scan,
+    /// Records that are whole in the buffer.
+    elements: Vec<Element>,
+    /// How many records have gone out.
+    count: u64,
+    ended: bool,
+    error: Option<std::io::Error>,
+    /// What ends the source after the records before it.
+    broken: Option<SourceError>,
+}
+
+/// What is asked of records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// The largest one, bytes.
+    pub(crate) record_bytes_max: usize,
+    /// They have to be JSON.
+    pub(crate) validate: bool,
+    /// They are search hits, which are JSON in any case: they are parsed.
+    pub(crate) hits: bool,
+}
+
+/// Where the records of a large document seem to be, and where that is said.
+pub(crate) struct Hint {
+    pub(crate) text: String,
+    pub(crate) warnings: Warnings,
+}
+
+impl ValuesFile {
+    /// `first_byte` is the offset of the input's first byte.
+    pub(crate) fn new(
+        id: SourceId,
+        name: &str,
+        input: Input,
+        first_byte: u64,
+        rules: Rules,
+        consumed: Arc<AtomicU64>,
+        pool: Arc<BufferPool>,
+    ) -> Self {
+        ValuesFile {
+            id,
+            name: name.to_owned(),
+            input,
+            pool,
+            rules,
+            hint: None,
+            consumed,
+            reported: 0,
+            buffer: Vec::new(),
+            filled: 0,
+            offset: first_byte,
+            scan: Scan::default(),
+            elements: Vec::new(),
+            count: 0,
+            ended: false,
+            error: None,
+            broken: None,
+        }
+    }
+
+    /// Takes the records from inside of each value.
+    pub(crate) fn with_records(mut self, path: Option<&RecordsPath>) -> Self {
+        self.scan = Scan::new(path);
+        self
+    }
+
+    /// Says what is hinted at if the whole source is one document.
+    pub(crate) fn with_hint(mut self, hint: Option<Hint>) -> Self {
+        self.hint = hint;
+        self
+    }
+
+    /// Reads and scans until `goal` bytes are there, the text ends, or it is silent and an element
+    /// is whole.
+    fn fill(&mut self, goal: usize) {
+        if self.buffer.len() < goal {
+            self.buffer.resize(goal, 0);
+        }
+        while self.filled < goal && !self.ended && self.broken.is_none() {
+            if !self.elements.is_empty() && !self.input.ready_within(Duration::ZERO) && !self.input.ready_within(IDLE) {
+                return;
+            }
+            match self.input.read(&mut self.buffer[self.filled..goal]) {
+                Ok(0) => {
+                    self.ended = true;
+                    self.scan.finish(&mut self.elements);
+                }
+                Ok(n) => self.filled += n,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.error = Some(error);
+                    self.ended = true;
+                }
+            }
+            if let Err(trouble) = self.scan.run(&self.buffer[..self.filled], &mut self.elements) {
+                self.broken = Some(self.explain(&trouble));
+            }
+        }
+    }
+
+    /// A record that has begun and is longer than allowed keeps its beginning only, so that memory
+    /// stays bounded.
+    fn drop_middle(&mut self) {
+        let start = self.scan.start;
+        if !self.scan.in_record() || self.filled - start <= self.rules.record_bytes_max.max(super::TOO_LARGE_KEPT) {
+            return;
+        }
+        let kept = start + super::TOO_LARGE_KEPT;
+        let dropped = self.filled - kept;
+        self.scan.dropped.bytes += dropped as u64;
+        self.scan.dropped.lines += memchr_iter(b'\n', &self.buffer[kept..self.filled]).count() as u64;
+        self.scan.at -= dropped;
+        self.filled = kept;
+    }
+
+    /// What is whole in the buffer, as a chunk.
+    fn cut(&mut self, bytes: usize) -> Chunk {
+        let bytes_read = self.bytes_read();
+        let elements = std::mem::take(&mut self.elements);
+        // Everything up to the record that has begun.
+        let end = if self.scan.in_record() { self.scan.start } else { self.scan.at.min(self.filled) };
+        let rest = self.filled - end;
+        let mut next = self.pool.take();
+        if next.len() < rest.max(bytes) {
+            next.resize(rest.max(bytes), 0);
+        }
+        next[..rest].copy_from_slice(&self.buffer[end..self.filled]);
+        let buffer = std::mem::replace(&mut self.buffer, next);
+        let origin = Origin { source: self.id, first_byte: self.offset, ..Origin::default() };
+        self.offset += end as u64 + elements.iter().map(|element| element.dropped.bytes).sum::<u64>();
+        self.filled = rest;
+        self.scan.moved(end);
+        let hint = self.hint.as_ref().filter(|_| self.count == 0).map(|hint| hint.text.clone()).unwrap_or_default();
+        self.count += elements.len() as u64;
+        let (pool, rules) = (Arc::clone(&self.pool), self.rules);
+        Chunk::Deferred(Box::new(move || {
+            let mut block = block(buffer, end, &elements, origin, bytes_read, rules.record_bytes_max, &pool);
+            // The only reject of the first record that is none of its contents.
+            if let Some(first) =
+                block.rejects.first_mut().filter(|reject| reject.record == 0 && reject.kind == "too_large")
+            {
+                first.reason.push_str(&hint);
+            }
+            if rules.hits {
+                hits::take_sources(&mut block);
+            } else if rules.validate {
+                validate(&mut block);
+            }
+            block
+        }))
+    }
+
+    fn bytes_read(&mut self) -> u64 {
+        let consumed = self.consumed.load(Ordering::Relaxed);
+        consumed - std::mem::replace(&mut self.reported, consumed)
+    }
+
+    /// The offset in the text of a place in the buffer.
+    fn place(&self, at: usize) -> u64 {
+        let dropped: u64 = self.elements.iter().map(|element| element.dropped.bytes).sum();
+        self.offset + at as u64 + dropped + self.scan.dropped.bytes
+    }
+
+    fn explain(&self, trouble: &Trouble) -> SourceError {
+        let count = self.count + self.elements.len() as u64;
+        let message = match trouble {
+            Trouble::Unexpected(at) => {
+                let found = char::from(self.buffer[*at]);
+                let (place, expected) = (self.place(*at), self.scan.state.expected());
+                format!(
+                    "the JSON is broken at byte {place}: found {found:?}, expected {expected}; the {count} records before it were read"
+                )
+            }
+            Trouble::NoRecords(at, why) => {
+                format!("at byte {}: {why}; the {count} records before it were read", self.place(*at))
+            }
+        };
+        SourceError::new(&self.name, message)
+    }
+
+    /// What is wrong with a text that ends here, if anything.
+    fn end(&mut self) -> Option<SourceError> {
+        let (place, count) = (self.place(self.filled), self.count);
+        if let Some(error) = self.error.take() {
+            let what = format!("reading failed at byte {place} of the text, after {count} records");
+            return Some(SourceError::io(&self.name, &what, error));
+        }
+        let begun = self.offset + self.scan.start as u64;
+        let what = match self.scan.state {
+            State::Before | State::Between => return None,
+            State::Nested | State::Text | State::Scalar | State::Damaged if self.scan.is_at_the_top() => {
+                format!(
+                    "inside the document that begins at byte {begun}; if each line is a document, give --format ndjson"
+                )
+            }
+            State::Nested | State::Text | State::Scalar | State::Damaged if self.scan.in_record() => {
+                format!("inside the element that begins at byte {begun}")
+            }
+            state => format!("where {} is expected", state.expected()),
+        };
+        let message = format!("the JSON is cut off at byte {place}, {what}; the {count} records before it were read");
+        Some(SourceError::new(&self.name, message))
+    }
+
+    /// At the end of the source.
+    fn hint(&mut self) {
+        if let Some(Hint { text, warnings }) = self.hint.take().filter(|_| self.count == 1) {
+            warnings.add(&self.name, "one_document", "", 1, || format!("all of it is one document{text}"));
+        }
+    }
+}
+
+impl ReadFile for ValuesFile {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        let bytes = bytes.max(1);
+        loop {
+            self.drop_middle();
+            let goal = if self.filled < bytes { bytes } else { self.filled + bytes };
+            self.fill(goal);
+            // What is passed over goes out as bytes without documents.
+            let passes = self.filled > 0 && !self.scan.in_record() && !self.ended && self.broken.is_none();
+            if !self.elements.is_empty() || passes {
+                return Ok(Some(self.cut(bytes)));
+            }
+            if let Some(error) = self.broken.take() {
+                return Err(error.of(self.id));
+            }
+            if self.ended {
+                if let Some(error) = self.end() {
+                    return Err(error.of(self.id));
+                }
+                self.hint();
+                let bytes_read = self.bytes_read();
+                let origin = Origin { source: self.id, first_byte: self.offset, ..Origin::default() };
+                return Ok(
+                    (bytes_read > 0).then(|| Chunk::Docs(DocBlock { origin, bytes_read, ..DocBlock::default() }))
+                );
+            }
+        }
+    }
+}
+
+/// The records of a chunk as documents, each on one line.
+fn block(
+    mut buffer: Vec<u8>,
+    len: usize,
+    elements: &[Element],
+    origin: Origin,
+    bytes_read: u64,
+    record_bytes_max: usize,
+    pool: &Arc<BufferPool>,
+) -> DocBlock {
+    let mut records = Vec::with_capacity(elements.len());
+    let mut rejects = Vec::new();
+    let (mut lines, mut counted) = (0, 0);
+    // Bytes that are in the text and not in the buffer.
+    let mut dropped = 0;
+    for element in elements {
+        lines += memchr_iter(b'\n', &buffer[counted..element.start]).count() as u64;
+        counted = element.start;
+        let record = records.len() as u32;
+        let (mut end, byte) = (element.end, element.start as u64 + dropped);
+        let contents = &mut buffer[element.start..element.end];
+        let length = contents.len() as u64 + element.dropped.bytes;
+        let line = lines;
+        dropped += element.dropped.bytes;
+        lines += element.dropped.lines;
+        let is_too_large = length > record_bytes_max as u64;
+        if let Some(damage) = element.damage {
+            lines += memchr_iter(b'\n', contents).count() as u64;
+            counted = element.end;
+            let spanned = lines - line + u64::from(contents.last() != Some(&b'\n'));
+            let kept = if is_too_large { too_large_head(contents) } else { contents.trim_ascii_end() };
+            end = element.start + kept.len();
+            rejects.push(Reject { record, kind: "invalid_json", reason: damage.reason(length, spanned) });
+        } else if is_too_large {
+            end = element.start + too_large_head(contents).len();
+            rejects.push(too_large(record, length, record_bytes_max));
+        } else if contents[0] != b'{' {
+            let reason = "the record is no object, and documents are objects".to_owned();
+            rejects.push(Reject { record, kind: "not_an_object", reason });
+        } else if memchr2(b'\n', b'\r', contents).is_some() {
+            lines += memchr_iter(b'\n', contents).count() as u64;
+            counted = element.end;
+            rejects.extend(one_line(record, contents));
+        }
+        records.push(Record { start: element.start as u32, end: end as u32, byte: narrow(byte), line: narrow(line) });
+    }
+    lines += memchr_iter(b'\n', &buffer[counted..len]).count() as u64;
+    DocBlock { origin, lines, data: pool.share(buffer, len), records, rejects, meta: Vec::new(), bytes_read }
+}
+
+/// Adds a reject for each record that is no JSON and was taken for an object.
+fn validate(block: &mut DocBlock) {
+    let invalid = |record: u32| super::validate::reject(record, block.record(record as usize));
+    let found: Vec<Reject> = block.accepted().filter_map(invalid).collect();
+    block.add_rejects(found);
+}
+
+/// A place in a block. Only behind an element of 4 GiB, which is a reject, there is none that fits.
+fn narrow(place: u64) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,50 @@
+//! Bytes to documents: recognises how a file is written, cuts it where a record ends, and makes JSON documents of its
+//! records.
+//!
+//! Reading is split in two, so that two cores are enough for a gigabyte a second: a file is read in order by one worker
+//! at a time, which only cuts its bytes at places where a record ends; parsing CSV, finding line ends and building JSON
+//! happen in [`Chunk::into_block`], in all workers side by side.
+//!
+//! Nothing here waits for a network, and nothing knows bulk requests.
+
+mod binary;
+pub mod buffer;
+mod bulk;
+#[cfg(any(feature = "columns", feature = "excel"))]
+mod catch_panic;
+pub mod charset;
+mod chunk;
+#[cfg(feature = "columns")]
+pub mod columns;
+mod compression;
+pub mod csv;
+mod cut;
+mod cut_file;
+pub mod dead_letters;
+mod error;
+pub mod format;
+pub mod hits;
+pub mod input;
+mod json_head;
+pub mod json_scan;
+pub mod json_string;
+mod json_values;
+pub mod lines;
+pub mod numbers;
+pub mod one_line;
+pub mod parse;
+pub mod raw;
+pub mod reading;
+#[cfg(feature = "excel")]
+mod sheet;
+mod smile;
+pub mod validate;
+mod warnings;
+mod with_fields;
+
+#[cfg(feature = "parquet")]
+pub use binary::ParquetOpen;
+pub use chunk::{Chunk, Decode, RawChunk, TOO_LARGE_KEPT, beginning, too_large, too_large_head};
+pub use cut_file::ReadFile;
+pub use error::{InputError, SourceError};
+pub use warnings::{Warning, Warnings};

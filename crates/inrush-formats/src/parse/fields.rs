@@ -1,0 +1,83 @@
+//! Fields with a name and a type.
+
+use std::sync::Arc;
+
+use crate::csv::{ColumnType, push_value};
+use crate::json_string::push_escaped;
+use crate::lines::NoDocument;
+
+/// A field of a document.
+pub(super) struct Field {
+    name: String,
+    /// `"name":`
+    prefix: Vec<u8>,
+    column_type: ColumnType,
+    /// The name, where the value's own text is kept.
+    kept: Option<Arc<str>>,
+}
+
+impl Field {
+    /// Appends the field and a comma, and to `texts` the value where it is kept; nothing where `value` is empty.
+    pub(super) fn push(
+        &self,
+        value: &str,
+        out: &mut Vec<u8>,
+        texts: &mut Vec<(Arc<str>, String)>,
+    ) -> Result<(), NoDocument> {
+        if value.is_empty() {
+            return Ok(());
+        }
+        out.extend_from_slice(&self.prefix);
+        if !push_value(out, self.column_type, true, value.as_bytes()) {
+            let (name, column_type) = (&self.name, self.column_type);
+            let shown: String = value.chars().take(100).collect();
+            let reason = format!(
+                "field {name:?} holds {shown:?}, expected {column_type}; correct the value or the type in --schema"
+            );
+            return Err(NoDocument { kind: "bad_value", reason });
+        }
+        out.push(b',');
+        if let Some(name) = &self.kept {
+            texts.push((Arc::clone(name), value.to_owned()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn keeps_text(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    pub(super) fn prefix_len(&self) -> usize {
+        self.prefix.len()
+    }
+}
+
+/// Fields with these names, of the types that `schema` says; the rest are strings. The text of those in `texts` is kept
+/// where their type may write it otherwise.
+pub(super) fn fields(names: &[&str], schema: &[(String, ColumnType)], texts: &[String]) -> Result<Vec<Field>, String> {
+    if let Some((missing, _)) = schema.iter().find(|(name, _)| !names.contains(&name.as_str())) {
+        return Err(format!("the schema names field {missing:?}, which is not there; fields are {}", names.join(", ")));
+    }
+    let field = |name: &&str| {
+        let mut prefix = vec![b'"'];
+        push_escaped(&mut prefix, name.as_bytes());
+        prefix.extend_from_slice(b"\":");
+        let declared = schema.iter().rev().find(|(column, _)| column == name);
+        let column_type = declared.map_or(ColumnType::String, |(_, column_type)| *column_type);
+        let kept = column_type.writes_otherwise() && texts.iter().any(|field| field == name);
+        Field { name: (*name).to_owned(), prefix, column_type, kept: kept.then(|| Arc::from(*name)) }
+    };
+    Ok(names.iter().map(field).collect())
+}
+
+/// Ends an object whose members each have a comma behind them.
+pub(super) fn close(out: &mut Vec<u8>) {
+    match out.last_mut() {
+        Some(last @ b',') => *last = b'}',
+        _ => out.push(b'}'),
+    }
+}

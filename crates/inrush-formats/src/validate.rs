@@ -1,0 +1,91 @@
+//! Checks that a record is a JSON object, for those who want to know before the servers do.
+
+use inrush_core::Reject;
+use serde::de::IgnoredAny;
+
+/// The reject of a record that is no JSON (RFC 8259), or JSON but no object.
+///
+/// Where the RFC leaves the choice to the reader: numbers of any size, any nesting, names that are there twice and a `\u` surrogate
+/// without its other half are taken, because they are passed on as text; bytes that are no UTF-8 and a byte order mark are refused.
+pub fn reject(record: u32, text: &[u8]) -> Option<Reject> {
+    let (kind, reason) = match json(text) {
+        Err(problem) => ("invalid_json", format!("the record is no JSON: {problem}")),
+        Ok(()) if text.trim_ascii_start().first() != Some(&b'{') => {
+            ("not_an_object", "the record is JSON but no object, and documents are objects".to_owned())
+        }
+        Ok(()) => return None,
+    };
+    Some(Reject { record, kind, reason })
+}
+
+/// The reject of a line that does not end as an object does, which is told without reading it.
+/// Servers overlook a comment after a document and keep it, and are no JSON from then on whenever
+/// they return it.
+#[cold]
+pub fn no_end(record: u32, line: &[u8]) -> Option<Reject> {
+    let line = line.trim_ascii_end();
+    if line.last() == Some(&b'}') {
+        return None;
+    }
+    let reason = "the line does not end with the `}` of a JSON object; if documents go over several \
+                  lines, or have commas between them, give --format json"
+        .to_owned();
+    Some(Reject { record, kind: "invalid_json", reason })
+}
+
+fn json(text: &[u8]) -> Result<(), String> {
+    let text = std::str::from_utf8(text).map_err(|e| format!("byte {} is no UTF-8", e.valid_up_to()))?;
+    serde_json::from_str::<IgnoredAny>(text).map(drop).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn objects_are_taken_and_everything_else_is_named() {
+        assert_eq!(reject(0, br#" {"a":[1,{"b":null}]} "#), None);
+        assert_eq!(reject(7, b"[1]").map(|r| (r.record, r.kind)), Some((7, "not_an_object")));
+        let invalid = reject(0, b"{\"a\":1,}").unwrap();
+        assert!(invalid.kind == "invalid_json" && invalid.reason.contains("column 8"), "{}", invalid.reason);
+        assert!(reject(0, b"{\"a\":\"\xFF\"}").unwrap().reason.contains("byte 6 is no UTF-8"));
+    }
+
+    #[test]
+    fn what_the_rfc_leaves_open() {
+        for (text, taken) in [
+            (&b"[1e400, -1e400, 123456789012345678901234567890]"[..], true),
+            (b"\"\\uD800\"", true),
+            (b"\"\\uD800\\u0041\"", true),
+            (b"\xEF\xBB\xBF{}", false),
+            (&[[b'['; 10_000], [b']'; 10_000]].concat(), true),
+            (b"{\"a\":1,\"a\":2}", true),
+        ] {
+            assert_eq!(json(text).is_ok(), taken, "{}: {:?}", String::from_utf8_lossy(text), json(text));
+        }
+    }
+
+    /// github.com/nst/JSONTestSuite: every `y_` is JSON, no `n_` is.
+    #[test]
+    fn the_json_test_suite() {
+        let folder =
+            std::env::var_os("INRUSH_SHARED_DATA").map_or_else(|| PathBuf::from("../../../shared/data"), Into::into);
+        let Ok(files) = std::fs::read_dir(folder.join("json/JSONTestSuite")) else { return };
+        let mut seen = [0, 0];
+        for file in files {
+            let path = file.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let expected = match name.as_bytes() {
+                [b'y', b'_', ..] => true,
+                [b'n', b'_', ..] => false,
+                _ => continue,
+            };
+            seen[usize::from(expected)] += 1;
+            let result = json(&std::fs::read(&path).unwrap());
+            assert_eq!(result.is_ok(), expected, "{name}: {result:?}");
+        }
+        assert!(seen[0] > 100 && seen[1] > 50, "{seen:?}");
+    }
+}

@@ -1,0 +1,181 @@
+//! Documents of a text file with the fields that its folders stand for ([`super::partitions`]).
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use inrush_core::DocBlock;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+
+use super::cut_file::ReadFile;
+use super::json_string::push_escaped;
+use super::{Chunk, Decode, RawChunk, SourceError};
+
+/// A file whose documents get members that they do not have.
+pub(crate) struct WithFields {
+    file: Box<dyn ReadFile>,
+    fields: Arc<Fields>,
+}
+
+/// Names, and what is written for each: `"name":value`.
+struct Fields(Vec<(String, Vec<u8>)>);
+
+impl WithFields {
+    /// `fields` as names and JSON values.
+    pub(crate) fn new(file: Box<dyn ReadFile>, fields: &[(String, String)]) -> Self {
+        let member = |(name, value): &(String, String)| {
+            let mut text = vec![b'"'];
+            push_escaped(&mut text, name.as_bytes());
+            text.extend_from_slice(b"\":");
+            text.extend_from_slice(value.as_bytes());
+            (name.clone(), text)
+        };
+        WithFields { file, fields: Arc::new(Fields(fields.iter().map(member).collect())) }
+    }
+}
+
+impl ReadFile for WithFields {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        let fields = Arc::clone(&self.fields);
+        Ok(self.file.next_chunk(bytes)?.map(|chunk| match chunk {
+            Chunk::Raw(raw) => {
+                let inner = Arc::clone(&raw.decoder);
+                Chunk::Raw(RawChunk { decoder: Arc::new(Decoder { inner, fields }), ..raw })
+            }
+            other => Chunk::Deferred(Box::new(move || fields.add(other.into_block()))),
+        }))
+    }
+}
+
+struct Decoder {
+    inner: Arc<dyn Decode>,
+    fields: Arc<Fields>,
+}
+
+impl Decode for Decoder {
+    fn columns(&self) -> Vec<String> {
+        self.inner.columns().into_iter().chain(self.fields.0.iter().map(|(name, _)| name.clone())).collect()
+    }
+
+    fn decode(&self, chunk: RawChunk) -> DocBlock {
+        self.fields.add(self.inner.decode(chunk))
+    }
+}
+
+impl Fields {
+    /// Writes the members behind those that each document has; its own win. What is no JSON object stays as it is.
+    fn add(&self, mut block: DocBlock) -> DocBlock {
+        let longest: usize = self.0.iter().map(|(_, member)| member.len() + 1).sum();
+        let mut out = Vec::with_capacity(block.data.len() + block.records.len() * longest);
+        let mut rejects = block.rejects.iter().peekable();
+        for (at, record) in block.records.iter_mut().enumerate() {
+            let document = &block.data[record.start as usize..record.end as usize];
+            let start = out.len();
+            let rejected = rejects.next_if(|reject| reject.record as usize == at).is_some();
+            if rejected || !self.add_to(document, &mut out) {
+                out.extend_from_slice(document);
+            }
+            (record.start, record.end) = (start as u32, out.len() as u32);
+        }
+        block.data = Bytes::from(out);
+        block
+    }
+
+    /// Whether the document is an object; only then something was written.
+    fn add_to(&self, document: &[u8], out: &mut Vec<u8>) -> bool {
+        let mut json = serde_json::Deserializer::from_slice(document);
+        let mut there = vec![false; self.0.len()];
+        let names = Names { fields: &self.0, there: &mut there };
+        let members = match names.deserialize(&mut json) {
+            Ok(members) if json.end().is_ok() => members,
+            _ => return false,
+        };
+        // It is an object, so it ends with a brace, with white space behind it at most.
+        let Some(end) = memchr::memrchr(b'}', document) else { return false };
+        out.extend_from_slice(&document[..end]);
+        let mut comma = members > 0;
+        for ((_, member), _) in self.0.iter().zip(&there).filter(|(_, there)| !**there) {
+            if comma {
+                out.push(b',');
+            }
+            out.extend_from_slice(member);
+            comma = true;
+        }
+        out.push(b'}');
+        true
+    }
+}
+
+/// Which of the fields an object has, and how many members.
+struct Names<'a> {
+    fields: &'a [(String, Vec<u8>)],
+    there: &'a mut [bool],
+}
+
+impl<'de> DeserializeSeed<'de> for Names<'_> {
+    type Value = usize;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Names<'_> {
+    type Value = usize;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<usize, A::Error> {
+        let mut members = 0;
+        while let Some(name) = map.next_key::<std::borrow::Cow<'_, str>>()? {
+            map.next_value::<IgnoredAny>()?;
+            members += 1;
+            for ((field, _), there) in self.fields.iter().zip(self.there.iter_mut()) {
+                *there |= *field == name;
+            }
+        }
+        Ok(members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_core::Reject;
+    use inrush_core::block::Record;
+
+    use super::*;
+
+    #[test]
+    fn fields_come_last_and_a_documents_own_win() {
+        struct Nothing;
+        impl ReadFile for Nothing {
+            fn next_chunk(&mut self, _: usize) -> Result<Option<Chunk>, SourceError> {
+                Ok(None)
+            }
+        }
+        let fields = [("year".to_owned(), "2024".to_owned()), ("a\"b".to_owned(), "\"x\"".to_owned())];
+        let fields = WithFields::new(Box::new(Nothing), &fields).fields;
+        let documents = [r#"{"n":1.50 } "#, "{}", r#"{"year":1,"s":"}"}"#, "[1]", r#"{"n":"#, "not json"];
+        let mut data = Vec::new();
+        let mut records = Vec::new();
+        for (line, document) in (0..).zip(documents) {
+            let start = data.len() as u32;
+            data.extend_from_slice(document.as_bytes());
+            records.push(Record { start, end: data.len() as u32, byte: 0, line });
+        }
+        let rejects = vec![Reject { record: 5, kind: "k", reason: String::new() }];
+        let block = fields.add(DocBlock { data: data.into(), records, rejects, ..DocBlock::default() });
+        let found: Vec<_> = (0..6).map(|at| String::from_utf8(block.record(at).to_vec()).unwrap()).collect();
+        let expected = [
+            r#"{"n":1.50 ,"year":2024,"a\"b":"x"}"#,
+            r#"{"year":2024,"a\"b":"x"}"#,
+            r#"{"year":1,"s":"}","a\"b":"x"}"#,
+            "[1]",
+            r#"{"n":"#,
+            "not json",
+        ];
+        assert_eq!(found, expected);
+    }
+}

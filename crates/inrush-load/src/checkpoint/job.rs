@@ -1,0 +1,117 @@
+//! Which load a checkpoint belongs to, and what has to be the same for going on with it.
+
+use std::collections::BTreeMap;
+
+use inrush_cluster::transport::NodeUrl;
+use inrush_core::Action;
+use inrush_sources::{Fingerprint, Source, SourceError};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::config::{IdFrom, LoadConfig};
+
+/// What a load is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Nodes of the cluster, sorted, without credentials.
+    cluster: Vec<String>,
+    index: String,
+    action: Action,
+    /// Where ids come from.
+    id: String,
+    pub(crate) sources: Vec<Fingerprint>,
+    /// What must not change besides, by the name of its option.
+    options: BTreeMap<String, String>,
+}
+
+impl Job {
+    /// The load that `config` describes. Reads the beginnings of the sources.
+    pub fn new(config: &LoadConfig, source: &dyn Source) -> Result<Self, SourceError> {
+        // The address was checked when the transport was made; one that cannot be read stands for itself.
+        let mut cluster: Vec<String> = config
+            .to
+            .iter()
+            .map(|url| NodeUrl::parse(url).map_or_else(|_| url.clone(), |(url, _)| url.to_string()))
+            .collect();
+        cluster.sort();
+        let path = |path: &Option<inrush_core::FieldPath>| path.as_ref().map(ToString::to_string).unwrap_or_default();
+        let id = match (&config.id, config.id_from) {
+            (Some(field), _) => format!("field {field}"),
+            (None, Some(from)) => format!("from {}", from.name()),
+            (None, None) => "made by the cluster".to_owned(),
+        };
+        let mut options = BTreeMap::from([
+            ("routing".to_owned(), path(&config.routing)),
+            ("version".to_owned(), path(&config.version)),
+            ("pipeline".to_owned(), config.pipeline.clone().unwrap_or_default()),
+            ("drop".to_owned(), config.drop.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")),
+            ("format and its options".to_owned(), source.reading()),
+        ]);
+        if config.id_from == Some(IdFrom::Position) {
+            // The ids hold the names as they were given.
+            options.insert("sources, as they are written".to_owned(), source.names().join("\n"));
+        }
+        Ok(Job {
+            cluster,
+            index: match &config.finish.swap {
+                // Not the name of the new index where that is made of the time.
+                Some(swap) => format!("{} for the alias {}", config.index.as_str(), swap.alias),
+                None => config.index.as_str().to_owned(),
+            },
+            action: config.action,
+            id,
+            sources: source.fingerprints()?,
+            options,
+        })
+    }
+
+    /// The same with one option more: nothing that lacks it goes on with what this one leaves.
+    pub fn with(mut self, option: &str) -> Self {
+        self.options.insert(option.to_owned(), String::new());
+        self
+    }
+
+    /// Whether it has an option that was given by [`Job::with`].
+    pub fn has(&self, option: &str) -> bool {
+        self.options.contains_key(option)
+    }
+
+    /// Names the checkpoint: the same for every start of the same load.
+    pub fn key(&self) -> String {
+        let paths: Vec<_> = self.sources.iter().map(|source| &source.path).collect();
+        let identity = (&self.cluster, &self.index, self.action, &self.id, paths);
+        // A path that is no UTF-8 has no JSON; its debug form is as good, because nobody reads it back.
+        let digest = Sha256::digest(format!("{identity:?}"));
+        digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What keeps a load from going on, in words.
+    pub fn differences(&self, now: &Job) -> Vec<String> {
+        let mut differences: Vec<String> =
+            self.sources.iter().zip(&now.sources).filter_map(|(before, now)| before.difference(now)).collect();
+        if self.sources.len() != now.sources.len() {
+            differences.push(format!("there were {} sources, and now {}", self.sources.len(), now.sources.len()));
+        }
+        for (name, before) in &self.options {
+            if now.options.get(name) != Some(before) {
+                differences.push(format!("option changed: {name}"));
+            }
+        }
+        differences
+    }
+
+    /// For a list of what can be resumed.
+    pub fn title(&self) -> String {
+        let first = self.sources.first().map(|source| source.path.display().to_string()).unwrap_or_default();
+        let more = match self.sources.len() {
+            0 | 1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        let Job { index, action, id, cluster, .. } = self;
+        format!(
+            "{first}{more} into {index} at {}, action {}, ids {id}",
+            cluster.join(","),
+            format!("{action:?}").to_lowercase()
+        )
+    }
+}

@@ -1,0 +1,240 @@
+//! Checkpoints on disk: one file a job, replaced as a whole, and a lock that keeps a second loader of the job out.
+
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use inrush_cluster::api::stats::IndexStats;
+use inrush_core::Checkpoint;
+use inrush_node::lock_file;
+use serde::{Deserialize, Serialize};
+
+use super::job::Job;
+use crate::cutover::Noted;
+use crate::dead_letter::SavedLetters;
+
+/// The form of the file. Another number: another version of this program, which may count documents otherwise.
+const FORMAT: u32 = 1;
+
+/// All that is known about a load that was cut off.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Saved {
+    pub(crate) job: Job,
+    /// The runs so far, the first one first.
+    pub(crate) runs: Vec<String>,
+    /// How long they took until the checkpoint, s.
+    pub(crate) seconds: f64,
+    /// Documents that a fixed index held before the first run, where that could be counted.
+    pub(crate) before: Option<u64>,
+    /// The same for each index that a placeholder named.
+    pub(crate) before_each: BTreeMap<String, Option<u64>>,
+    /// What indices were like before the first run, where that could be seen.
+    #[serde(default)]
+    pub(crate) sizes_before: BTreeMap<String, IndexStats>,
+    /// The indices that took documents, with what tells them from later ones of the same name, where that may be seen.
+    pub(crate) indices: BTreeMap<String, Option<String>>,
+    pub(crate) dead_letters: SavedLetters,
+    /// Of a load that swaps an alias.
+    #[serde(default)]
+    pub(crate) swap: Option<Noted>,
+    pub(crate) progress: Checkpoint,
+}
+
+#[derive(Serialize)]
+struct FileOut<'a> {
+    format: u32,
+    #[serde(flatten)]
+    saved: &'a Saved,
+}
+
+#[derive(Deserialize)]
+struct Form {
+    format: u32,
+}
+
+/// Why a state folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// The folder cannot be read or written.
+    #[error("state folder {folder}: {what}: {cause}", folder = folder.display())]
+    Io {
+        /// The folder.
+        folder: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// Another process works with it.
+    #[error(
+        "another load of the same sources into the same index is running{process}; start this one again after its end"
+    )]
+    Locked {
+        /// Which process holds it, as the end of a sentence.
+        process: String,
+    },
+}
+
+/// The checkpoint of one job, locked for this process.
+#[derive(Debug)]
+pub struct State {
+    folder: PathBuf,
+    path: PathBuf,
+    lock_path: PathBuf,
+    _lock: File,
+}
+
+impl State {
+    /// Makes the folder if it has to, and takes the job's lock.
+    pub fn open(folder: &Path, key: &str) -> Result<Self, StateError> {
+        let io = |what| move |cause| StateError::Io { folder: folder.to_owned(), what, cause };
+        std::fs::create_dir_all(folder).map_err(io("cannot be made"))?;
+        let lock_path = folder.join(format!("{key}.lock"));
+        loop {
+            let mut lock = lock_file::open(&lock_path).map_err(io("cannot be written to"))?;
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => {
+                    let mut process = String::new();
+                    // Only for the message.
+                    let _ = lock.read_to_string(&mut process);
+                    let process = process.trim();
+                    let process = if process.is_empty() { String::new() } else { format!(" (process {process})") };
+                    return Err(StateError::Locked { process });
+                }
+                Err(TryLockError::Error(cause)) => return Err(io("cannot be locked")(cause)),
+            }
+            // Whoever had it before may have removed the file between our opening and our locking.
+            let ours = lock.metadata().map_err(io("cannot be read"))?.ino();
+            if std::fs::metadata(&lock_path).is_ok_and(|there| there.ino() == ours) {
+                let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
+                let path = folder.join(format!("{key}.json"));
+                return Ok(State { folder: folder.to_owned(), path, lock_path, _lock: lock });
+            }
+        }
+    }
+
+    /// The checkpoint's file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The checkpoint that an earlier run left, if there is one.
+    ///
+    /// # Errors
+    /// It is there and cannot be used, and why.
+    pub(crate) fn read(&self) -> Result<Option<Saved>, String> {
+        read(&self.path)
+    }
+
+    /// What else could be resumed from this folder.
+    pub fn others(&self) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
+        let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+        let mut titles: Vec<String> = paths
+            .filter(|path| path.extension().is_some_and(|e| e == "json") && *path != self.path)
+            .filter_map(|path| Some(read(&path).ok()??.job.title()))
+            .collect();
+        titles.sort();
+        titles
+    }
+
+    /// Puts a new checkpoint in the place of the last one. After this it survives whatever happens.
+    pub(crate) fn write(&self, saved: &Saved) -> io::Result<()> {
+        self.replace(&serde_json::to_vec(&FileOut { format: FORMAT, saved })?)
+    }
+
+    /// Puts this text in the place of what the file held. After this it survives whatever happens.
+    pub fn replace(&self, text: &[u8]) -> io::Result<()> {
+        self.replace_file(&self.path, text)
+    }
+
+    /// The same for another file of this job.
+    pub fn replace_file(&self, path: &Path, text: &[u8]) -> io::Result<()> {
+        let tmp = self.path.with_extension("tmp");
+        // What a run that was killed has left. Nothing that stands there is written to: it may be a
+        // link to another file.
+        match std::fs::remove_file(&tmp) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        // Reasons of errors quote documents, so it is nobody else's.
+        let file = File::options().write(true).create_new(true).mode(0o600).open(&tmp);
+        let written = file.and_then(|mut file| {
+            file.write_all(text)?;
+            file.sync_all()
+        });
+        if let Err(e) = written.and_then(|()| std::fs::rename(&tmp, path)) {
+            // Half a file is of no use, and its room may be what is missing.
+            let _ = std::fs::remove_file(&tmp);
+            return Err(e);
+        }
+        File::open(&self.folder)?.sync_all()
+    }
+
+    /// Where it is written down that the load ended.
+    pub fn ended_path(&self) -> PathBuf {
+        self.path.with_extension("ended")
+    }
+
+    /// There is nothing to resume any more.
+    pub fn remove(&self) -> io::Result<()> {
+        match std::fs::remove_file(&self.path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for State {
+    /// Only tidies up: a lock file that is left behind keeps nobody out.
+    fn drop(&mut self) {
+        if !self.path.exists() {
+            let _ = std::fs::remove_file(&self.lock_path);
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Saved>, String> {
+    let damaged = |what: String| format!("the checkpoint {} cannot be used: {what}", path.display());
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(damaged(e.to_string())),
+    };
+    let form: Form = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+    if form.format != FORMAT {
+        return Err(damaged(format!(
+            "another version of inrush wrote it (format {}, this one knows {FORMAT})",
+            form.format
+        )));
+    }
+    let saved: Saved = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+    saved.progress.check().map_err(|e| damaged(e.to_string()))?;
+    Ok(Some(saved))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_in_the_folder_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        std::fs::write(&victim, "precious").unwrap();
+        let state = folder.path().join("state");
+        std::fs::create_dir(&state).unwrap();
+        symlink(&victim, state.join("k.tmp")).unwrap();
+        State::open(&state, "k").unwrap().replace(b"{}").unwrap();
+        assert_eq!(std::fs::read(state.join("k.json")).unwrap(), b"{}");
+        symlink(&victim, state.join("l.lock")).unwrap();
+        let error = State::open(&state, "l").unwrap_err().to_string();
+        assert!(error.contains("cannot be written to"), "{error}");
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+    }
+}

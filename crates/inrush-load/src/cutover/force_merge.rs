@@ -1,0 +1,38 @@
+//! Force-merging the index that was loaded.
+
+use inrush_cluster::api::merge::{self, Segments};
+use inrush_cluster::api::stats;
+
+use super::waiting::{Waiting, is_passing};
+use crate::progress::Step;
+
+/// Merges each of the indices, one after the other.
+pub(super) async fn force_merge(waiting: &Waiting, names: &[String], segments: u32) -> Result<String, String> {
+    let transport = &waiting.transport;
+    let mut sum = 0;
+    for name in names {
+        waiting.show(Step::ForceMerge, format!("{name}: to {segments} a shard"));
+        let merge = merge::start(transport, name, segments).await.map_err(|e| e.to_string())?;
+        let mut poll = waiting.poll();
+        loop {
+            let state = match merge::is_done(transport, name, &merge).await {
+                Ok(true) => break,
+                // Only for whoever watches.
+                Ok(false) => match merge::segments(transport, name).await {
+                    Ok(Segments { count, merging_bytes }) => {
+                        format!("{name}: {count} segments, {} MiB are being merged", merging_bytes >> 20)
+                    }
+                    Err(_) => format!("{name} is being merged"),
+                },
+                Err(error) if is_passing(&error) => error.to_string(),
+                Err(error) => return Err(error.to_string()),
+            };
+            waiting.show(Step::ForceMerge, &state);
+            poll.pause(&state).await.map_err(|why| format!("{why}; the cluster goes on with it"))?;
+        }
+        // The segments that were merged are let go by the next refresh.
+        stats::refresh(transport, name).await.map_err(|e| e.to_string())?;
+        sum += merge::segments(transport, name).await.map_err(|e| e.to_string())?.count;
+    }
+    Ok(format!("{sum} segments in all shard copies"))
+}

@@ -1,0 +1,92 @@
+//! Whether the new index holds enough documents to take the place of the old one.
+
+use inrush_cluster::api::stats;
+use inrush_cluster::transport::Transport;
+
+use super::swapping::Swapping;
+
+/// Counts both.
+///
+/// # Errors
+/// The new index is empty, or holds clearly fewer documents than the old one, in words with both
+/// numbers and what to do.
+pub(super) async fn check(transport: &Transport, swapping: &Swapping) -> Result<(), Refused> {
+    let new = &swapping.noted.index;
+    let docs = match stats::count_now(transport, new).await {
+        Ok(docs) => docs,
+        Err(error) if error.status() == Some(403) => {
+            tracing::warn!("whether {new} holds as many documents as it should was not compared: {error}");
+            return Ok(());
+        }
+        Err(error) => return Err(Refused { why: error.to_string(), flag: None }),
+    };
+    let before = match &swapping.noted.old {
+        None => None,
+        Some(old) => match stats::count(transport, &old.name).await {
+            Ok(before) => Some((old.name.as_str(), before)),
+            Err(error) => {
+                tracing::warn!("{new} is not compared with {}: {error}", old.name);
+                None
+            }
+        },
+    };
+    compare(new, docs, before, swapping.options.shrink_max, swapping.allow_empty)
+}
+
+/// Why the alias is not moved.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Refused {
+    pub(super) why: String,
+    /// What would allow it.
+    pub(super) flag: Option<&'static str>,
+}
+
+fn compare(
+    new: &str,
+    docs: u64,
+    before: Option<(&str, u64)>,
+    shrink_max: f64,
+    allow_empty: bool,
+) -> Result<(), Refused> {
+    let old = before.map(|(old, before)| format!(", and {old}, which it would replace, holds {before}"));
+    let holds = format!("{new} holds {docs} documents{}", old.unwrap_or_default());
+    if docs == 0 && !allow_empty {
+        let why = format!("{holds}; give --allow-empty if that is meant");
+        return Err(Refused { why, flag: Some("--allow-empty") });
+    }
+    let before = before.map_or(0, |(_, before)| before);
+    let lost = before.saturating_sub(docs);
+    if docs > 0 && lost as f64 * 100.0 > shrink_max * before as f64 {
+        let lost = lost as f64 * 100.0 / before as f64;
+        let why = format!(
+            "{holds}: {lost:.1}% fewer, and --allow-shrink allows {shrink_max}% fewer; give --allow-shrink any if that is meant"
+        );
+        return Err(Refused { why, flag: Some("--allow-shrink any") });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_or_much_smaller_index_is_refused() {
+        let check = |docs, before: Option<u64>, shrink, empty| {
+            compare("n", docs, before.map(|before| ("o", before)), shrink, empty).map_err(|refused| refused.why)
+        };
+        assert_eq!(check(50, Some(100), 50.0, false), Ok(()));
+        assert_eq!(
+            check(49, Some(100), 50.0, false),
+            Err("n holds 49 documents, and o, which it would replace, holds 100: 51.0% fewer, and --allow-shrink allows 50% fewer; give --allow-shrink any if that is meant".to_owned())
+        );
+        assert_eq!(check(49, Some(100), 100.0, false), Ok(()));
+        assert!(check(99, Some(100), 0.0, false).is_err());
+        assert_eq!(check(200, Some(100), 0.0, false), Ok(()));
+        for before in [None, Some(0), Some(7)] {
+            assert!(check(0, before, 100.0, false).unwrap_err().contains("--allow-empty"), "{before:?}");
+            assert_eq!(check(0, before, 50.0, true), Ok(()), "an empty one that is meant is no shrinking");
+        }
+        assert_eq!(check(1, None, 50.0, false), Ok(()));
+    }
+}

@@ -1,0 +1,484 @@
+//! Dead letters: documents that are not in, each with its error and its place in the source, in a file that can be loaded
+//! again (`inrush load --from-dead-letters FILE`, [`inrush_sources::Format::DeadLetters`]).
+//!
+//! One JSON object a line: `error` (`status`, `type`, `reason`), `position` (`source`, `partition`, `doc`, `line`, `byte`), `action` (the
+//! action line, absent where the record never became an item; then `sent_with` has the fields that
+//! its id, routing value and version were to come from, and the action), and the document as
+//! `document` (JSON), `text` (no JSON) or
+//! `base64` (no UTF-8). An upsert has `doc_as_upsert: true`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use inrush_core::{Action, DeadLetter, FieldPath};
+use inrush_formats::dead_letters::SentWith;
+use rustix::fs::{Access, access};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use crate::config::{DeadLetters, LoadConfig};
+use crate::error::LoadError;
+use crate::private::private_file;
+
+/// A dead letter as a program receives it ([`crate::RunningLoad::failures`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// What people call the source.
+    pub source: String,
+    /// Error, position and document.
+    pub letter: DeadLetter,
+}
+
+/// Where dead letters are written.
+pub(crate) struct DeadLetterWriter {
+    path: PathBuf,
+    file: Option<BufWriter<File>>,
+    channel: Option<mpsc::UnboundedSender<Failure>>,
+    sources: Vec<String>,
+    /// What a record that never became an item was to be sent with.
+    sent_with: SentWith,
+    /// A letter could not be written: what was counted is not in the file.
+    broken: bool,
+    /// Letters were written that were not synced.
+    unsynced: bool,
+}
+
+/// How far the dead-letter file belongs to the checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SavedLetters {
+    /// Absolute.
+    #[serde(with = "inrush_sources::path_json")]
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+}
+
+/// How a load makes items of its records.
+pub(crate) fn sent_with(config: &LoadConfig) -> SentWith {
+    let field = |path: &Option<FieldPath>| path.as_ref().map(ToString::to_string);
+    SentWith {
+        action: (config.action != Action::default()).then_some(config.action),
+        id: field(&config.id),
+        routing: field(&config.routing),
+        version: field(&config.version),
+    }
+}
+
+/// The dead letters at one moment.
+#[derive(Debug)]
+pub(crate) struct SyncPoint {
+    /// How far the file goes.
+    pub(crate) saved: SavedLetters,
+    /// What has to be synced before a checkpoint says so.
+    pub(crate) file: Option<File>,
+}
+
+impl DeadLetterWriter {
+    /// Nothing is made before the first dead letter, but what can be told now is checked: a run that cannot write its first one stops.
+    pub(crate) fn new(
+        config: &DeadLetters,
+        run_id: &str,
+        sources: Vec<String>,
+        channel: Option<mpsc::UnboundedSender<Failure>>,
+    ) -> Result<Self, LoadError> {
+        let name = format!("inrush-dead-letters-{run_id}.ndjson");
+        let path = match config {
+            DeadLetters::DefaultFile => PathBuf::from(name),
+            DeadLetters::Folder(folder) => folder.join(name),
+            DeadLetters::File(path) => path.clone(),
+        };
+        match check(&path) {
+            Ok(()) => Ok(DeadLetterWriter {
+                path,
+                file: None,
+                channel,
+                sources,
+                sent_with: SentWith::default(),
+                broken: false,
+                unsynced: false,
+            }),
+            Err(reason) => Err(LoadError::DeadLetters { path, reason }),
+        }
+    }
+
+    /// Goes on with the file of a run that was cut off, unless the user names another one. What that run wrote after its last checkpoint is
+    /// cut off: those documents are sent again.
+    pub(crate) fn go_on(
+        config: &DeadLetters,
+        run_id: &str,
+        sources: Vec<String>,
+        channel: Option<mpsc::UnboundedSender<Failure>>,
+        saved: &SavedLetters,
+    ) -> Result<Self, LoadError> {
+        let path = saved.path.clone();
+        let other = match config {
+            DeadLetters::File(named) => std::path::absolute(named).is_ok_and(|named| named != path),
+            DeadLetters::DefaultFile | DeadLetters::Folder(_) => false,
+        };
+        if other {
+            return Self::new(config, run_id, sources, channel);
+        }
+        let refuse = |reason: String| LoadError::DeadLetters { path: path.clone(), reason };
+        let file = match File::options().append(true).open(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && saved.bytes == 0 => None,
+            Err(e) => {
+                return Err(refuse(format!(
+                    "it holds the dead letters of the load that was cut off, and cannot be opened ({e}); put it back, or name another file"
+                )));
+            }
+            Ok(file) => Some(file),
+        };
+        if let Some(file) = &file {
+            let meta = file.metadata().map_err(|e| refuse(e.to_string()))?;
+            if meta.is_file() && meta.len() < saved.bytes {
+                return Err(refuse(format!(
+                    "the load that was cut off had written {} bytes of dead letters, and it has {}; put it back, or name another file",
+                    saved.bytes,
+                    meta.len()
+                )));
+            }
+            if meta.is_file() {
+                file.set_len(saved.bytes).map_err(|e| refuse(e.to_string()))?;
+            }
+        }
+        let file = file.filter(|_| saved.bytes > 0).map(BufWriter::new);
+        Ok(DeadLetterWriter {
+            path,
+            file,
+            channel,
+            sources,
+            sent_with: SentWith::default(),
+            broken: false,
+            unsynced: false,
+        })
+    }
+
+    /// Says what records that never become items were to be sent with.
+    pub(crate) fn sent_with(mut self, sent_with: SentWith) -> Self {
+        self.sent_with = sent_with;
+        self
+    }
+
+    /// Where the file ends now, with all letters in it.
+    pub(crate) fn sync_point(&mut self) -> io::Result<SyncPoint> {
+        self.flush()?;
+        if self.broken {
+            return Err(io::Error::other("dead letters are missing"));
+        }
+        let path = std::path::absolute(&self.path)?;
+        let Some(file) = self.file.as_ref().map(BufWriter::get_ref) else {
+            return Ok(SyncPoint { saved: SavedLetters { path, bytes: 0 }, file: None });
+        };
+        let meta = file.metadata()?;
+        // Pipes and devices have neither an end nor anything to sync.
+        let bytes = if meta.is_file() { meta.len() } else { 0 };
+        let file = if meta.is_file() && self.unsynced { Some(file.try_clone()?) } else { None };
+        self.unsynced = false;
+        Ok(SyncPoint { saved: SavedLetters { path, bytes }, file })
+    }
+
+    /// Writes one down.
+    pub(crate) fn write(&mut self, letter: &DeadLetter) -> io::Result<()> {
+        self.unsynced = true;
+        let written = self.append(letter);
+        self.broken |= written.is_err();
+        written
+    }
+
+    fn append(&mut self, letter: &DeadLetter) -> io::Result<()> {
+        let source = self.sources.get(letter.position.source.0 as usize).map_or("?", String::as_str).to_owned();
+        if let Some(channel) = &self.channel {
+            // Whoever stopped listening has the file.
+            let _ = channel.send(Failure { source: source.clone(), letter: letter.clone() });
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(BufWriter::new(private_file(&self.path)?)),
+        };
+        serde_json::to_writer(&mut *file, &Line::new(&source, letter, &self.sent_with))?;
+        file.write_all(b"\n")
+    }
+
+    /// What was written is in the file.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
+        self.broken |= flushed.is_err();
+        flushed
+    }
+
+    /// The file, if there was a dead letter.
+    pub(crate) fn finish(mut self) -> io::Result<Option<PathBuf>> {
+        self.flush()?;
+        match self.file {
+            Some(file) => {
+                let file = file.get_ref();
+                // Pipes and devices cannot be synced.
+                if file.metadata()?.is_file() {
+                    file.sync_all()?;
+                }
+                Ok(Some(self.path))
+            }
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Whether dead letters can be written to a file, as far as can be told without making it.
+fn check(path: &Path) -> Result<(), String> {
+    let writable = |what: &Path| access(what, Access::WRITE_OK).map_err(|e| io::Error::from(e).to_string());
+    match path.metadata() {
+        Ok(found) if found.is_dir() => Err("it is a folder; name a file in it".to_owned()),
+        Ok(found) if found.is_file() && found.len() > 0 => {
+            Err("it exists and is not empty; load it again with --from-dead-letters, or name another file".to_owned())
+        }
+        Ok(_) => writable(path).map_err(|e| format!("it cannot be written to ({e}); name another file")),
+        Err(_) => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            if !folder.is_dir() {
+                return Err(format!("its folder {} does not exist", folder.display()));
+            }
+            let other = "name a file elsewhere with --dead-letters";
+            writable(folder).map_err(|e| format!("its folder {} cannot be written to ({e}); {other}", folder.display()))
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    error: ErrorPart<'a>,
+    position: PositionPart<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_with: Option<&'a SentWith>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    doc_as_upsert: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ErrorPart<'a> {
+    status: u16,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct PositionPart<'a> {
+    source: &'a str,
+    partition: u32,
+    doc: u64,
+    line: u64,
+    byte: u64,
+}
+
+impl<'a> Line<'a> {
+    fn new(source: &'a str, letter: &'a DeadLetter, sent_with: &'a SentWith) -> Self {
+        let action = letter.action.as_deref().and_then(|line| serde_json::from_slice::<&RawValue>(line).ok());
+        let (document, doc_as_upsert) = unwrap_update(letter);
+        let mut line = Line {
+            error: ErrorPart { status: letter.status, kind: &letter.kind, reason: &letter.reason },
+            position: PositionPart {
+                source,
+                partition: letter.position.partition,
+                doc: letter.position.doc,
+                line: letter.position.line,
+                byte: letter.position.byte,
+            },
+            sent_with: Some(sent_with).filter(|with| letter.action.is_none() && **with != SentWith::default()),
+            action,
+            doc_as_upsert,
+            document: None,
+            text: None,
+            base64: None,
+        };
+        if letter.action.is_some() && document.is_empty() {
+            return line; // a delete has no document
+        }
+        // A raw value is written as it stands, so it must not hold a line end of its own.
+        let one_line = memchr::memchr2(b'\n', b'\r', document).is_none();
+        match serde_json::from_slice::<&RawValue>(document) {
+            Ok(json) if one_line && letter.action.is_some() => line.document = Some(json),
+            _ => match std::str::from_utf8(document) {
+                Ok(text) => line.text = Some(text),
+                Err(_) => line.base64 = Some(base64::engine::general_purpose::STANDARD.encode(document)),
+            },
+        }
+        line
+    }
+}
+
+/// The document inside of an update's `{"doc":…}`, and whether it was an upsert.
+fn unwrap_update(letter: &DeadLetter) -> (&[u8], bool) {
+    let document = &letter.document[..];
+    if !letter.action.as_deref().is_some_and(|line| line.starts_with(b"{\"update\"")) {
+        return (document, false);
+    }
+    let Some(inner) = document.strip_prefix(b"{\"doc\":") else { return (document, false) };
+    match inner.strip_suffix(b",\"doc_as_upsert\":true}") {
+        Some(inner) => (inner, true),
+        None => (inner.strip_suffix(b"}").unwrap_or(inner), false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_core::{Position, SourceId};
+
+    use super::*;
+
+    fn check(action: Option<&str>, document: &[u8], expected: &str) {
+        let letter = DeadLetter::new(Position::new(SourceId(0), 0, 5, 7, 60), "k", "r", document.to_vec().into())
+            .with_status(400)
+            .with_action(action.map(|a| a.to_owned().into()));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("d");
+        let mut writer =
+            DeadLetterWriter::new(&DeadLetters::File(path.clone()), "x", vec!["a.ndjson".into()], None).unwrap();
+        writer.write(&letter).unwrap();
+        assert_eq!(writer.finish().unwrap(), Some(path.clone()));
+        let start = r#"{"error":{"status":400,"type":"k","reason":"r"},"position":{"source":"a.ndjson","partition":0,"doc":5,"line":7,"byte":60},"#;
+        assert_eq!(std::fs::read_to_string(path).unwrap(), format!("{start}{expected}}}\n"));
+    }
+
+    #[test]
+    fn every_document_is_kept_as_it_was() {
+        let index = Some(r#"{"index":{"_id":"1"}}"#);
+        check(index, br#"{"a":1.50}"#, r#""action":{"index":{"_id":"1"}},"document":{"a":1.50}"#);
+        check(index, b"{\"a\":", r#""action":{"index":{"_id":"1"}},"text":"{\"a\":""#);
+        check(index, b"\xff\xfe", r#""action":{"index":{"_id":"1"}},"base64":"//4=""#);
+        check(None, b"1;2;3", r#""text":"1;2;3""#);
+        check(Some(r#"{"delete":{"_id":"1"}}"#), b"", r#""action":{"delete":{"_id":"1"}}"#);
+        let update = Some(r#"{"update":{"_id":"1"}}"#);
+        check(update, br#"{"doc":{"a":1}}"#, r#""action":{"update":{"_id":"1"}},"document":{"a":1}"#);
+        check(
+            update,
+            br#"{"doc":{"a":1},"doc_as_upsert":true}"#,
+            r#""action":{"update":{"_id":"1"}},"doc_as_upsert":true,"document":{"a":1}"#,
+        );
+    }
+
+    fn refusal(path: &Path) -> Option<String> {
+        let writer = DeadLetterWriter::new(&DeadLetters::File(path.to_owned()), "x", vec![], None);
+        writer.err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused_before_anything_is_sent() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(refusal(file.path()), None);
+        std::fs::write(file.path(), "x").unwrap();
+        assert!(refusal(file.path()).unwrap().contains("not empty"));
+        let folder = tempfile::tempdir().unwrap();
+        assert!(refusal(folder.path()).unwrap().contains("it is a folder"));
+        assert!(refusal(&folder.path().join("none/d")).unwrap().contains("does not exist"));
+        // Not even root can make a file here.
+        assert!(refusal(Path::new("/proc/sys/d")).unwrap().contains("cannot be written to"));
+    }
+
+    #[test]
+    fn a_device_takes_dead_letters_too() {
+        let letter = DeadLetter::new(Position::default(), "k", "r", "x".into()).with_status(400);
+        let device = PathBuf::from("/dev/null");
+        let mut writer =
+            DeadLetterWriter::new(&DeadLetters::File(device.clone()), "x", vec!["a".into()], None).unwrap();
+        writer.write(&letter).unwrap();
+        assert_eq!(writer.finish().unwrap(), Some(device));
+    }
+}
+
+/// The file of dead letters is read back as it was written.
+#[cfg(test)]
+mod round_trip {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use inrush_core::block::Origin;
+    use inrush_core::{DocBlock, DocMeta, Position};
+    use inrush_formats::dead_letters::DeadLetterDecode;
+    use inrush_sources::{Decode, RawChunk};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn decode(text: &str) -> DocBlock {
+        let decoder = Arc::new(DeadLetterDecode { record_bytes_max: 10_000 });
+        let data = Bytes::copy_from_slice(text.as_bytes());
+        decoder.decode(RawChunk { origin: Origin::default(), data, bytes_read: 0, decoder: decoder.clone() })
+    }
+
+    /// A document as it stands in a source: JSON, nearly JSON, or any bytes, in one line.
+    fn document() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            any::<(String, i64)>().prop_map(|(text, n)| json!({ "text": text, "n": n }).to_string().into_bytes()),
+            proptest::collection::vec(proptest::sample::select(&b"{}\"a:,1 \r\xC3\xA9\\"[..]), 1..20),
+            proptest::collection::vec(any::<u8>().prop_filter("one line", |b| *b != b'\n'), 1..20),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_written_as_a_letter_comes_back(
+            document in document(),
+            action in proptest::option::of(proptest::sample::select(
+                &[Action::Index, Action::Create, Action::Update, Action::Upsert][..],
+            )),
+            id in any::<String>(),
+            routing in proptest::option::of(any::<String>()),
+        ) {
+            let is_json = serde_json::from_slice::<&RawValue>(&document).is_ok();
+            // What is no JSON never becomes an update: it would spoil the whole request.
+            let action = action.filter(|a| is_json || !matches!(a, Action::Update | Action::Upsert));
+            let sent = match action {
+                Some(Action::Update) => [b"{\"doc\":", &document[..], b"}"].concat(),
+                Some(Action::Upsert) => [b"{\"doc\":", &document[..], b",\"doc_as_upsert\":true}"].concat(),
+                _ => document.clone(),
+            };
+            let line = |action: Action| {
+                let mut sent = json!({ "_index": "x", "_id": id });
+                if let Some(routing) = &routing {
+                    sent["routing"] = json!(routing);
+                }
+                json!({ action.bulk_key(): sent }).to_string()
+            };
+            let letter = DeadLetter::new(Position::default(), "k", "r", sent.into())
+                .with_status(400)
+                .with_action(action.map(|action| line(action).into()));
+            let folder = tempfile::tempdir().unwrap();
+            let config = DeadLetters::File(folder.path().join("letters"));
+            let mut writer = DeadLetterWriter::new(&config, "run", vec!["a.ndjson".to_owned()], None).unwrap();
+            writer.write(&letter).unwrap();
+            let block = decode(&std::fs::read_to_string(writer.finish().unwrap().unwrap()).unwrap());
+            prop_assert_eq!(block.records.len(), 1);
+            // White space around JSON is no part of it, and a line end within it, which can only be white space, becomes a space.
+            let expected: Vec<u8> = match is_json {
+                true => document.iter().map(|&byte| if byte == b'\r' { b' ' } else { byte }).collect(),
+                false => document.clone(),
+            };
+            prop_assert_eq!(block.record(0).trim_ascii(), expected.trim_ascii());
+            prop_assert_eq!(block.rejects.first().map(|r| r.kind), (!is_json).then_some("not_json"));
+            let meta = match action {
+                None => DocMeta::default(),
+                Some(action) => {
+                    DocMeta::default().with_action(action).with_index("x".to_owned()).with_id(id).with_routing(routing)
+                }
+            };
+            prop_assert_eq!(&block.meta[0], &meta);
+        }
+    }
+}

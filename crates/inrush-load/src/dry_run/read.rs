@@ -1,0 +1,134 @@
+//! The first documents of a source, as they would be sent, and what is wrong with them.
+
+use inrush_core::encode::Encoder;
+use inrush_core::mapping::{RowPosition, Schema};
+use inrush_core::{DocBlock, SourceId};
+use inrush_sources::{CHUNK_BYTES, Source, SourceError};
+
+use super::fit::Mapping;
+use super::{Failure, Shown};
+use crate::ids::Ids;
+use crate::reader::Sequencer;
+
+/// Bytes of documents that are looked at.
+const BYTES_MAX: usize = 64 << 20;
+/// So many failures are shown.
+const FAILURES_MAX: usize = 10;
+/// Characters of a document that are shown.
+const SHOWN_CHARS: usize = 2000;
+
+/// How much is looked at.
+pub(super) struct Limits {
+    /// Records that are looked at.
+    pub(super) docs: u64,
+    /// Documents that are shown.
+    pub(super) shown: usize,
+}
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct Looked {
+    pub(super) docs: u64,
+    /// Whether the source was read to its end.
+    pub(super) complete: bool,
+    pub(super) shown: Vec<Shown>,
+    pub(super) failures: Vec<Failure>,
+    pub(super) failing: u64,
+    pub(super) schema: Schema,
+    /// Bytes of documents as they are sent, and of the source that they were made of.
+    pub(super) bytes: (u64, u64),
+    /// Why it cannot be read any further.
+    pub(super) broken: Option<SourceError>,
+}
+
+/// Reads in the calling thread.
+pub(super) fn look(
+    source: &mut dyn Source,
+    encoder: &Encoder,
+    ids: Option<&Ids>,
+    mapping: Option<&Mapping>,
+    limits: &Limits,
+) -> Looked {
+    let names = source.names();
+    let mut looked = Looked::default();
+    let mut order = Sequencer::default();
+    let mut bytes = 0;
+    while looked.docs < limits.docs && bytes < BYTES_MAX {
+        let block = match source.next_chunk(CHUNK_BYTES) {
+            Ok(Some(chunk)) => chunk.into_block(),
+            Ok(None) => {
+                looked.complete = true;
+                break;
+            }
+            Err(error) => {
+                looked.broken = Some(error);
+                break;
+            }
+        };
+        let number = order.count();
+        let Some(block) = (match ids {
+            Some(ids) => ids.assign(number, block),
+            None => Some(block),
+        }) else {
+            break;
+        };
+        bytes += block.data.len();
+        looked.bytes.1 += block.bytes_read;
+        let documents = block.clone();
+        order.push(number, encoder.encode(block));
+        let Some(items) = order.next() else { break };
+        let mut rejects = items.rejects.iter().peekable();
+        for at in 0..items.len() {
+            if looked.docs == limits.docs {
+                break;
+            }
+            looked.docs += 1;
+            let position = items.position(at);
+            let SourceId(source) = position.source;
+            let rejected = rejects.next_if(|reject| reject.record == at);
+            let why = match rejected {
+                Some(reject) => Some((reject.kind.to_owned(), reject.reason.clone())),
+                None => judge(&mut looked.schema, mapping, &documents, at, RowPosition { source, row: position.line }),
+            };
+            let (action, document) = items.action_and_document(at);
+            looked.bytes.0 += document.len() as u64;
+            if let Some((kind, reason)) = why {
+                looked.failing += 1;
+                if looked.failures.len() < FAILURES_MAX {
+                    let source = names.get(source as usize).cloned().unwrap_or_default();
+                    looked.failures.push(Failure { source, line: position.line, kind, reason });
+                }
+            } else if looked.shown.len() < limits.shown {
+                looked.shown.push(Shown { action: text(&action), document: text(&document) });
+            }
+        }
+    }
+    looked
+}
+
+/// Why the server would refuse a document.
+fn judge(
+    schema: &mut Schema,
+    mapping: Option<&Mapping>,
+    documents: &DocBlock,
+    at: u32,
+    place: RowPosition,
+) -> Option<(String, String)> {
+    let document = documents.record(at as usize);
+    // One that is deleted has no content.
+    if document.is_empty() {
+        return None;
+    }
+    if let Err(error) = schema.add(document, place) {
+        return Some(("invalid_json".to_owned(), format!("the document is no JSON object: {error}")));
+    }
+    Some(("mapping".to_owned(), mapping?.misfit(document)?))
+}
+
+fn text(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], bytes.len()),
+        None => text.into_owned(),
+    }
+}

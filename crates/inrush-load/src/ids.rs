@@ -1,0 +1,92 @@
+//! Ids of position or content, in the reading threads. Counting has to follow the order of the source, so a thread waits for its turn
+//! there; hashing before it and writing the ids after it go on side by side. Threads take chunks in the order of the turns, so
+//! the one whose turn it is never waits for another.
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use inrush_core::DocBlock;
+use inrush_core::ids::{self, Occurrences};
+use inrush_core::ledger::Partition;
+
+use crate::config::IdFrom;
+
+/// Makes ids.
+pub struct Ids {
+    from: IdFrom,
+    names: Vec<String>,
+    turn: Mutex<Turn>,
+    next: Condvar,
+}
+
+#[derive(Default)]
+struct Turn {
+    /// The number of the chunk whose turn it is.
+    number: u64,
+    docs: BTreeMap<Partition, u64>,
+    occurrences: Occurrences,
+    /// A turn will not come.
+    ended: bool,
+}
+
+impl Ids {
+    /// For the sources of these names.
+    pub fn new(from: IdFrom, names: Vec<String>) -> Self {
+        Ids { from, names, turn: Mutex::default(), next: Condvar::new() }
+    }
+
+    /// Gives the documents of chunk `number` their ids. `None` where an earlier chunk was lost, so that nobody knows what comes next.
+    pub fn assign(&self, number: u64, mut block: DocBlock) -> Option<DocBlock> {
+        let partition = (block.origin.source, block.origin.partition);
+        match self.from {
+            IdFrom::Position => {
+                let first_doc = self.in_turn(number, |turn| {
+                    let docs = turn.docs.entry(partition).or_default();
+                    let first_doc = *docs;
+                    *docs += block.records.len() as u64;
+                    first_doc
+                })?;
+                ids::from_position(&mut block, &self.prefix(partition), first_doc);
+            }
+            IdFrom::Content => {
+                let hashes = ids::content_hashes(&block);
+                let occurrences = self.in_turn(number, |turn| turn.occurrences.count(&hashes))?;
+                ids::from_content(&mut block, &hashes, &occurrences);
+            }
+        }
+        Some(block)
+    }
+
+    /// Some chunk will never have its turn: nobody waits for it any more.
+    pub fn end(&self) {
+        self.lock().ended = true;
+        self.next.notify_all();
+    }
+
+    fn in_turn<T>(&self, number: u64, then: impl FnOnce(&mut Turn) -> T) -> Option<T> {
+        let mut turn = self.lock();
+        while turn.number != number && !turn.ended {
+            turn = self.next.wait(turn).unwrap_or_else(PoisonError::into_inner);
+        }
+        if turn.ended {
+            return None;
+        }
+        let result = then(&mut turn);
+        turn.number += 1;
+        drop(turn);
+        self.next.notify_all();
+        Some(result)
+    }
+
+    fn prefix(&self, (source, partition): Partition) -> String {
+        let at = source.0 as usize;
+        let name = self.names.get(at).map_or("", String::as_str);
+        let before = self.names.iter().take(at).filter(|other| *other == name).count();
+        ids::position_prefix(name, before as u32, partition)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Turn> {
+        // A thread that panicked ends all turns, whatever it left.
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,41 @@
+//! The engine of `inrush`: one load, from a source to a report that accounts for every document.
+//!
+//! Programs use the crate `inrush`, which has the stable names. Here are the parts behind them.
+
+pub mod checkpoint;
+mod compare;
+mod compress;
+pub mod config;
+mod count_check;
+pub mod cutover;
+mod dead_letter;
+pub mod dry_run;
+mod error;
+mod event;
+pub mod ids;
+pub mod loader;
+mod primaries;
+mod private;
+mod progress;
+pub mod reader;
+mod report;
+mod run;
+pub mod run_id;
+mod send;
+mod settings_guard;
+mod targets;
+mod tolerance;
+mod trace;
+
+pub use checkpoint::LOADS_INDEX;
+pub use dead_letter::Failure;
+pub use error::LoadError;
+pub use event::StopSignal;
+pub use loader::{Loader, LoaderBuilder, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
+pub use progress::{Phase, Progress, Step};
+pub use report::{
+    FinishReport, IndexSizes, OldIndex, OldWritesReport, PlanReport, Report, SettingChange, SettingsReport,
+    SettingsRestored, SourceReport, Status, StepReport, SwapReport, ThisRun, Verified, VerifiedState,
+};
+pub use settings_guard::{GUARD_INDEX, RecoverOptions, Recovered, RecoveredState, recover};
+pub use tolerance::ToleranceReport;

@@ -1,0 +1,236 @@
+//! The threads that read and encode. Each takes the next chunk of the source under a lock, and decodes and encodes it outside
+//! of it, so that a chunk stays in one core's cache from the read to the woven body. Back-pressure is a closed
+//! [`Gate`]: nobody pushes, the loop opens it as far as memory allows.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use inrush_core::ItemBlock;
+use inrush_core::encode::{Encoder, SmileItemEncoder};
+use inrush_core::ledger::Partition;
+use inrush_formats::buffer::BufferPool;
+use inrush_sources::{CHUNK_BYTES, Source, SourceError};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::event::Event;
+use crate::ids::Ids;
+
+/// How much may be read. The loop sets it, the readers wait for it.
+#[derive(Default)]
+pub(crate) struct Gate {
+    state: Mutex<GateState>,
+    opened: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    room: u64,
+    under_way: u64,
+    closed: bool,
+    /// Readers that wait; a notification that nobody waits for is a system call all the same.
+    waiting: u32,
+}
+
+impl Gate {
+    /// Lets the readers take `room` bytes, counting what they have in hand.
+    pub(crate) fn set_room(&self, room: u64) {
+        let mut state = self.lock();
+        state.room = room;
+        if state.waiting > 0 && state.room > state.under_way {
+            drop(state);
+            self.opened.notify_all();
+        }
+    }
+
+    /// Nothing more is read.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.opened.notify_all();
+    }
+
+    /// A chunk has reached the loop, which counts it from now on, and says with [`Gate::set_room`] what room is left.
+    pub(crate) fn arrived(&self) {
+        let mut state = self.lock();
+        state.under_way = state.under_way.saturating_sub(CHUNK_BYTES as u64);
+    }
+
+    /// Waits for room for a chunk; false when nothing more is read.
+    fn enter(&self) -> bool {
+        let mut state = self.lock();
+        while !state.closed && state.room <= state.under_way {
+            state.waiting += 1;
+            state = self.opened.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
+        state.under_way += CHUNK_BYTES as u64;
+        !state.closed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, GateState> {
+        // The state is a few numbers, valid at every moment, so a thread that panicked leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What makes items of documents.
+pub(crate) struct Encode {
+    pub(crate) encoder: Encoder,
+    pub(crate) ids: Option<Ids>,
+    /// Whether items are wanted as SMILE, too. The loop says so, and may change its mind.
+    pub(crate) smile: Arc<AtomicBool>,
+}
+
+/// Starts `workers` threads that read `source` to its end and send what they make of it. They end when the gate is
+/// closed, at the latest after the read they are in.
+pub(crate) fn start(
+    mut source: Box<dyn Source>,
+    encode: Encode,
+    gate: Arc<Gate>,
+    workers: usize,
+    chunk_bytes: usize,
+    events: UnboundedSender<Event>,
+) -> std::io::Result<()> {
+    source.keep_texts(&encode.encoder.fields());
+    let reading = Arc::new(Mutex::new(Reading { source: Some(source), next: 0 }));
+    let encode = Arc::new(encode);
+    let bodies = BufferPool::new();
+    for worker in 0..workers {
+        let shared =
+            (Arc::clone(&reading), Arc::clone(&encode), Arc::clone(&gate), Arc::clone(&bodies), events.clone());
+        std::thread::Builder::new().name(format!("read-{worker}")).spawn(move || {
+            let (reading, encode, gate, bodies, events) = shared;
+            let mut watch = Watch { events: &events, ids: encode.ids.as_ref(), done: false };
+            work(&reading, &encode, &gate, &bodies, chunk_bytes, &events);
+            watch.done = true;
+        })?;
+    }
+    Ok(())
+}
+
+struct Reading {
+    /// `None` after the end.
+    source: Option<Box<dyn Source>>,
+    next: u64,
+}
+
+/// Tells the loop if a reader panics: then documents are missing that nobody will send.
+struct Watch<'a> {
+    events: &'a UnboundedSender<Event>,
+    ids: Option<&'a Ids>,
+    done: bool,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            if let Some(ids) = self.ids {
+                ids.end();
+            }
+            let _ = self.events.send(Event::ReaderDied);
+        }
+    }
+}
+
+fn work(
+    reading: &Mutex<Reading>,
+    encode: &Encode,
+    gate: &Gate,
+    bodies: &Arc<BufferPool>,
+    chunk_bytes: usize,
+    events: &UnboundedSender<Event>,
+) {
+    let mut smile_encoder = SmileItemEncoder::default();
+    while gate.enter() {
+        let (number, chunk) = {
+            // A reader that panicked inside the source leaves it in an unknown state; the loop has been told.
+            let Ok(mut reading) = reading.lock() else { return };
+            let Some(source) = &mut reading.source else { return };
+            let chunk = match source.next_chunk(chunk_bytes) {
+                Ok(Some(chunk)) => chunk,
+                end => {
+                    let end: Result<(), SourceError> = end.map(|_| ());
+                    reading.source = None;
+                    let _ = events.send(Event::SourceEnd { blocks: reading.next, result: end });
+                    return;
+                }
+            };
+            let number = reading.next;
+            reading.next += 1;
+            (number, chunk)
+        };
+        let block = chunk.into_block();
+        let block = match &encode.ids {
+            None => block,
+            Some(ids) => match ids.assign(number, block) {
+                Some(block) => block,
+                None => return,
+            },
+        };
+        let share = |body: Vec<u8>| {
+            let len = body.len();
+            bodies.share(body, len)
+        };
+        let mut block = encode.encoder.encode_into(block, bodies.take(), share);
+        if encode.smile.load(Ordering::Relaxed) {
+            smile_encoder.encode(&mut block, bodies.take(), share);
+        }
+        if events.send(Event::Block { number, block }).is_err() {
+            return;
+        }
+    }
+}
+
+/// Puts blocks back into the order in which they were read, and fills in what only the order tells.
+#[derive(Default)]
+pub struct Sequencer {
+    next: u64,
+    early: BTreeMap<u64, ItemBlock>,
+    partitions: BTreeMap<Partition, (u64, u64)>,
+}
+
+impl Sequencer {
+    /// Takes the block with this number.
+    pub fn push(&mut self, number: u64, block: ItemBlock) {
+        self.early.insert(number, block);
+    }
+
+    /// The next block in order, if it is there.
+    pub fn next(&mut self) -> Option<ItemBlock> {
+        let mut block = self.early.remove(&self.next)?;
+        self.next += 1;
+        if block.origin.own_numbers {
+            return Some(block);
+        }
+        let (docs, lines) = self.partitions.entry((block.origin.source, block.origin.partition)).or_insert((0, 1));
+        block.origin.first_doc = *docs;
+        block.origin.first_line = *lines;
+        *docs += u64::from(block.len());
+        *lines += block.lines;
+        Some(block)
+    }
+
+    /// How many blocks have come out.
+    pub fn count(&self) -> u64 {
+        self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_come_out_in_order_with_their_places() {
+        let block = |docs: usize, lines| ItemBlock { ends: vec![0; docs], lines, ..ItemBlock::default() };
+        let mut sequencer = Sequencer::default();
+        sequencer.push(1, block(5, 7));
+        assert!(sequencer.next().is_none());
+        sequencer.push(0, block(2, 3));
+        let first = sequencer.next().unwrap().origin;
+        let second = sequencer.next().unwrap().origin;
+        assert_eq!((first.first_doc, first.first_line), (0, 1));
+        assert_eq!((second.first_doc, second.first_line), (2, 4));
+        assert_eq!(sequencer.count(), 2);
+    }
+}

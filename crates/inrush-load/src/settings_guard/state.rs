@@ -1,0 +1,155 @@
+//! What this machine knows of the loads that ran on it: for each a lock, held as long as its process lives, and a record of
+//! what it changed, which is used where the lease in the cluster was lost.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use inrush_core::settings_guard::Changes;
+use inrush_node::lock_file;
+use serde::{Deserialize, Serialize};
+
+/// What a load changed on an index. Written with fsync and rename before it is changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) index: String,
+    pub(super) uuid: String,
+    pub(super) changes: Changes,
+}
+
+/// The record of a load that runs here.
+#[derive(Debug)]
+pub(crate) struct LocalState {
+    folder: PathBuf,
+    holder: String,
+    /// The system gives the lock back when the process ends, however it ends.
+    _lock: File,
+}
+
+/// Where records are kept unless something else was said: `inrush` in the XDG state folder.
+pub(crate) fn default_folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")))?;
+    Some(base.join("inrush"))
+}
+
+impl LocalState {
+    pub(crate) fn new(folder: &Path, holder: &str) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let mut lock = lock_file::open(&lock_path(folder, holder))?;
+        lock.lock()?;
+        lock.set_len(0)?;
+        lock.write_all(boot_id().unwrap_or_default().as_bytes())?;
+        Ok(LocalState { folder: folder.to_owned(), holder: holder.to_owned(), _lock: lock })
+    }
+
+    pub(super) fn save(&self, record: &Record) -> io::Result<()> {
+        let path = record_path(&self.folder, &self.holder);
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        serde_json::to_writer(&mut file, record)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        File::open(&self.folder)?.sync_all()
+    }
+
+    /// Nothing is left to be put back.
+    pub(crate) fn remove(self) {
+        remove(&self.folder, &self.holder);
+    }
+}
+
+/// Whether the load `holder` lives, where this machine can tell: it ran here, since the machine was started, with this
+/// state folder.
+pub(crate) fn lives(folder: &Path, holder: &str) -> Option<bool> {
+    if holder.is_empty() || !holder.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        return None;
+    }
+    let path = lock_path(folder, holder);
+    // On a folder that machines share, a lock of another one may not be seen.
+    if fs::read_to_string(&path).ok()? != boot_id()? {
+        return None;
+    }
+    match File::open(&path).ok()?.try_lock() {
+        Ok(()) => Some(false),
+        Err(TryLockError::WouldBlock) => Some(true),
+        Err(TryLockError::Error(_)) => None,
+    }
+}
+
+/// Records of loads that are surely dead, with their ids. Locks of loads that left no record are removed.
+pub(super) fn left_behind(folder: &Path) -> Vec<(String, Record)> {
+    let names: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+    for name in &names {
+        let holder = name.to_str().and_then(|name| name.strip_prefix("guard-")?.strip_suffix(".lock"));
+        if let Some(holder) = holder
+            && lives(folder, holder) == Some(false)
+            && !record_path(folder, holder).exists()
+        {
+            remove(folder, holder);
+        }
+    }
+    let holders = names
+        .into_iter()
+        .filter_map(|name| Some(name.to_str()?.strip_prefix("guard-")?.strip_suffix(".json")?.to_owned()));
+    let record = |holder: String| {
+        let text = fs::read_to_string(record_path(folder, &holder)).ok()?;
+        // After a restart of the machine the lock is from before it, and whoever held it is gone.
+        let restarted = fs::read_to_string(lock_path(folder, &holder)).ok() != boot_id();
+        let dead = restarted || lives(folder, &holder) == Some(false);
+        Some((holder, serde_json::from_str(&text).ok()?)).filter(|_| dead)
+    };
+    holders.filter_map(record).collect()
+}
+
+pub(crate) fn remove(folder: &Path, holder: &str) {
+    for path in [record_path(folder, holder), lock_path(folder, holder)] {
+        // What stays is found and removed by the next recovery.
+        let _ = fs::remove_file(path);
+    }
+}
+
+fn record_path(folder: &Path, holder: &str) -> PathBuf {
+    folder.join(format!("guard-{holder}.json"))
+}
+
+fn lock_path(folder: &Path, holder: &str) -> PathBuf {
+    folder.join(format!("guard-{holder}.lock"))
+}
+
+/// Another one after each start of the machine, and on each machine. Linux only.
+fn boot_id() -> Option<String> {
+    Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_core::settings_guard::Change;
+
+    use super::*;
+
+    #[test]
+    fn a_lock_tells_who_lives() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("made/too");
+        let state = LocalState::new(&path, "a-1").unwrap();
+        assert_eq!(lives(&path, "a-1"), Some(true));
+        assert_eq!(lives(&path, "b"), None);
+        assert_eq!(lives(&path, "../a-1"), None);
+        let change = Change { original: None, applied: "60s".into() };
+        let record = Record { index: "x".into(), uuid: "u".into(), changes: [("s".to_owned(), change)].into() };
+        state.save(&record).unwrap();
+        assert_eq!(left_behind(&path), []);
+        drop(state);
+        assert_eq!(lives(&path, "a-1"), Some(false));
+        assert_eq!(left_behind(&path), [("a-1".to_owned(), record.clone())]);
+        // One that crashed before it changed anything.
+        drop(LocalState::new(&path, "b").unwrap());
+        assert_eq!(left_behind(&path).len(), 1);
+        assert!(!lock_path(&path, "b").exists());
+        // As after a restart of the machine, or from another one.
+        fs::write(lock_path(&path, "a-1"), "another boot").unwrap();
+        assert_eq!(lives(&path, "a-1"), None);
+        remove(&path, "a-1");
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+    }
+}

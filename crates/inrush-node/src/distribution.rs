@@ -1,0 +1,431 @@
+//! Servers as their makers publish them: where they come from, and unpacking them.
+
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Write};
+use std::ops::RangeInclusive;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use flate2::read::GzDecoder;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha512};
+use tokio::time::timeout;
+
+use super::error::NodeError;
+use super::java;
+
+/// Whose server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Product {
+    /// OpenSearch.
+    #[default]
+    OpenSearch,
+    /// Elasticsearch: for tests, and to build indices for one.
+    Elasticsearch,
+}
+
+/// A server of a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Distribution {
+    /// Whose.
+    pub product: Product,
+    /// Which.
+    pub version: String,
+}
+
+/// Where OpenSearch's makers publish archives that bring their own Java.
+const ARCHIVES: &str = "https://artifacts.opensearch.org/releases/bundle/opensearch";
+
+/// Temporary files as old as this belong to nobody any more.
+const LEFT_OVER_MIN: Duration = Duration::from_secs(24 * 3600);
+
+/// How long a server may be silent while something is downloaded.
+const STALL_MAX: Duration = Duration::from_secs(60);
+
+impl Distribution {
+    /// OpenSearch of this version.
+    pub fn opensearch(version: impl Into<String>) -> Self {
+        Distribution { product: Product::OpenSearch, version: version.into() }
+    }
+
+    /// Elasticsearch of this version.
+    pub fn elasticsearch(version: impl Into<String>) -> Self {
+        Distribution { product: Product::Elasticsearch, version: version.into() }
+    }
+
+    /// The versions of a product that are on this machine, unpacked or as archives, in no order.
+    pub fn versions_here(product: Product) -> Vec<String> {
+        let prefix = format!("{}-", Distribution { product, version: String::new() }.name());
+        let folders = [super::process::root().join("dist"), super::process::cache()];
+        let entries = folders.into_iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten();
+        let version = |entry: std::fs::DirEntry| {
+            let name = entry.file_name().into_string().ok()?;
+            let version = name.strip_prefix(&prefix)?.trim_end_matches(".zip");
+            let plain = version.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+            plain.then(|| version.to_owned())
+        };
+        let mut versions: Vec<String> = entries.filter_map(Result::ok).filter_map(version).collect();
+        versions.sort();
+        versions.dedup();
+        versions
+    }
+
+    /// As people say it.
+    pub fn title(&self) -> String {
+        let product = match self.product {
+            Product::OpenSearch => "OpenSearch",
+            Product::Elasticsearch => "Elasticsearch",
+        };
+        format!("{product} {}", self.version)
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self.product {
+            Product::OpenSearch => "opensearch",
+            Product::Elasticsearch => "elasticsearch",
+        }
+    }
+
+    /// The versions of Java that run it: what its own `jvm.options` and class files allow.
+    pub(super) fn java(&self) -> RangeInclusive<u32> {
+        let major: u32 = self.version.split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
+        match (self.product, major) {
+            (Product::OpenSearch, 3..) => 21..=u32::MAX,
+            // Its options use a flag that Java 24 refuses.
+            (Product::OpenSearch, _) => 11..=23,
+            (Product::Elasticsearch, 8..) => 17..=25,
+            (Product::Elasticsearch, _) => 11..=21,
+        }
+    }
+
+    /// As Maven names it.
+    fn artifact(&self) -> String {
+        let maker = match self.product {
+            Product::OpenSearch => "org.opensearch",
+            Product::Elasticsearch => "org.elasticsearch",
+        };
+        format!("{maker}.distribution.integ-test-zip:{}:{}:zip", self.name(), self.version)
+    }
+
+    /// The unpacked distribution, fetched if it is not there: from the cache, through Maven, or (OpenSearch) from its maker's own
+    /// archive, which brings a Java along and so is the only one that helps where no Java runs it; but a Java that was named (`java_home`) is meant.
+    pub(super) fn home(&self, root: &Path, cache: &Path, java_home: Option<&Path>) -> Result<PathBuf, NodeError> {
+        let home = root.join("dist").join(format!("{}-{}", self.name(), self.version));
+        let with_java = root.join("dist").join(format!("{}-{}-with-java", self.name(), self.version));
+        let mut tried = Vec::new();
+        let no_java = match java::choose(&java::find(java_home, None), &self.title(), &self.java()) {
+            Err(e) if java_home.is_some() => return Err(e),
+            other => other.err(),
+        };
+        if no_java.is_none() {
+            if home.join("bin").is_dir() {
+                return Ok(home);
+            }
+            let zip = cache.join(format!("{}-{}.zip", self.name(), self.version));
+            if !zip.is_file()
+                && let Err(e) = self.by_maven(cache, &zip)
+            {
+                tried.push(e);
+            }
+            if zip.is_file() {
+                unpack(&home, |into| unzip(&zip, into)).map_err(NodeError::io(cannot_unpack(&zip)))?;
+                return Ok(home);
+            }
+        }
+        if self.product == Product::OpenSearch {
+            if with_java.join("bin").is_dir() {
+                return Ok(with_java);
+            }
+            let base = std::env::var("INRUSH_OPENSEARCH_MIRROR").unwrap_or_else(|_| ARCHIVES.to_owned());
+            match self.by_archive(&base, cache, STALL_MAX) {
+                Ok(archive) => {
+                    unpack(&with_java, |into| untar(&archive, into)).map_err(NodeError::io(cannot_unpack(&archive)))?;
+                    return Ok(with_java);
+                }
+                Err(e) => tried.push(e),
+            }
+        }
+        // That there is no Java is what can be helped most easily.
+        Err(no_java.unwrap_or(NodeError::NoDistribution { what: self.title(), tried }))
+    }
+
+    /// Maven copies into a folder of its own first: what is in the cache is whole.
+    fn by_maven(&self, cache: &Path, zip: &Path) -> Result<(), String> {
+        let cannot = |e: io::Error| format!("cannot write to {}: {e}", cache.display());
+        std::fs::create_dir_all(cache).map_err(cannot)?;
+        sweep(cache, LEFT_OVER_MIN);
+        let folder = tempfile::tempdir_in(cache).map_err(cannot)?;
+        let output = Command::new("mvn")
+            .args(["-q", "-B", "-Dstyle.color=never", "dependency:copy"])
+            .arg(format!("-Dartifact={}", self.artifact()))
+            .arg(format!("-DoutputDirectory={}", folder.path().display()))
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|e| format!("Maven (mvn) cannot be run: {e}"))?;
+        if !output.status.success() {
+            return Err(format!("Maven failed: {}", reason(&output)));
+        }
+        let name = zip.file_name().unwrap_or_default();
+        std::fs::rename(folder.path().join(name), zip).map_err(|e| format!("Maven did not bring {name:?}: {e}"))
+    }
+
+    /// Downloads `BASE/VERSION/opensearch-VERSION-linux-x64.tar.gz` and checks it against the `.sha512` beside it.
+    /// `stall`: how long the server may be silent.
+    pub(super) fn by_archive(&self, base: &str, cache: &Path, stall: Duration) -> Result<PathBuf, String> {
+        let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        let name = format!("opensearch-{}-linux-{arch}.tar.gz", self.version);
+        let url = format!("{base}/{}/{name}", self.version);
+        let archive = cache.join(&name);
+        // It gets its name when its checksum was right.
+        if archive.is_file() {
+            return Ok(archive);
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+        runtime.block_on(async {
+            let client = inrush_cluster::transport::download_client().map_err(|e| e.to_string())?;
+            let cannot = |url: &str, e: &dyn std::error::Error| format!("cannot download {url}: {}", root_cause(e));
+            let silent = |url: &str| format!("cannot download {url}: nothing came for {} s", stall.as_secs());
+            let get = async |url: &str| {
+                let response = timeout(stall, client.get(url).send()).await.map_err(|_| silent(url))?;
+                response.and_then(reqwest::Response::error_for_status).map_err(|e| cannot(url, &e))
+            };
+            let cannot_write = |e: io::Error| format!("cannot write to {}: {e}", cache.display());
+            let sums_url = format!("{url}.sha512");
+            let sums = timeout(stall, get(&sums_url).await?.text()).await.map_err(|_| silent(&sums_url))?;
+            let sums = sums.map_err(|e| cannot(&sums_url, &e))?;
+            let expected = sums.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+            std::fs::create_dir_all(cache).map_err(cannot_write)?;
+            sweep(cache, LEFT_OVER_MIN);
+            let mut file = tempfile::NamedTempFile::new_in(cache).map_err(cannot_write)?;
+            let mut sum = Sha512::new();
+            let mut response = get(&url).await?;
+            while let Some(chunk) =
+                timeout(stall, response.chunk()).await.map_err(|_| silent(&url))?.map_err(|e| cannot(&url, &e))?
+            {
+                sum.update(&chunk);
+                file.write_all(&chunk).map_err(cannot_write)?;
+            }
+            let found: String = sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            if found != expected {
+                return Err(format!("{url} has the checksum {found}, expected {expected}; it was not kept"));
+            }
+            file.persist(&archive).map_err(|e| cannot_write(e.error))?;
+            Ok(archive)
+        })
+    }
+}
+
+fn cannot_unpack(archive: &Path) -> String {
+    format!("cannot unpack {}; delete it if it is damaged, it is fetched again then", archive.display())
+}
+
+/// What a command that failed says: Maven marks errors on stdout, its launcher complains on stderr.
+fn reason(output: &Output) -> String {
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let marked = stdout.lines().find(|line| line.contains("ERROR"));
+    let any = || stderr.lines().chain(stdout.lines()).find(|line| !line.trim().is_empty());
+    marked.or_else(any).map_or_else(|| format!("{}, no reason given", output.status), str::to_owned)
+}
+
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
+
+/// Unpacks into a folder beside `home` and renames it, so that two processes can do it at once and half of it is never seen.
+fn unpack(home: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let parent = home.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent)?;
+    sweep(parent, LEFT_OVER_MIN);
+    let folder = tempfile::tempdir_in(parent)?;
+    fill(folder.path())?;
+    open_to_all(folder.path())?;
+    // An archive has one folder at its top.
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder.path())?.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    let top = match (entries.pop(), entries.is_empty()) {
+        (Some(only), true) if only.is_dir() => only,
+        _ => folder.path().to_owned(),
+    };
+    match std::fs::rename(&top, home) {
+        Err(_) if home.join("bin").is_dir() => Ok(()),
+        other => other,
+    }
+}
+
+/// Deletes what downloads and unpacking left behind that were killed, hundreds of megabytes each time. What cannot be deleted does no
+/// further harm.
+fn sweep(folder: &Path, age_min: Duration) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        let is_temporary = entry.file_name().to_string_lossy().starts_with(".tmp");
+        let age = entry.metadata().and_then(|metadata| metadata.modified()).ok().and_then(|time| time.elapsed().ok());
+        if is_temporary && age.is_some_and(|age| age >= age_min) {
+            let _ = match entry.path().is_dir() {
+                true => std::fs::remove_dir_all(entry.path()),
+                false => std::fs::remove_file(entry.path()),
+            };
+        }
+    }
+}
+
+/// Lets the user that the node runs as read all of it, whatever the file mode mask of the one who unpacks is.
+fn open_to_all(path: &Path) -> io::Result<()> {
+    let metadata = std::fs::symlink_metadata(path)?;
+    if metadata.is_symlink() {
+        return Ok(());
+    }
+    let mode = metadata.permissions().mode();
+    // Who may run it is for the owner's bit to say.
+    let open = mode | if mode & 0o100 == 0 { 0o444 } else { 0o555 };
+    std::fs::set_permissions(path, Permissions::from_mode(open))?;
+    if metadata.is_dir() {
+        std::fs::read_dir(path)?.try_for_each(|entry| open_to_all(&entry?.path()))?;
+    }
+    Ok(())
+}
+
+fn unzip(archive: &Path, into: &Path) -> io::Result<()> {
+    zip::ZipArchive::new(File::open(archive)?).and_then(|mut zip| zip.extract(into)).map_err(io::Error::other)
+}
+
+fn untar(archive: &Path, into: &Path) -> io::Result<()> {
+    let file: Box<dyn Read> = Box::new(GzDecoder::new(File::open(archive)?));
+    tar::Archive::new(file).unpack(into)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A web server for these paths and contents; ends with the test.
+    fn serve(files: Vec<(String, Vec<u8>)>) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                let path = lines.next().unwrap().unwrap().split(' ').nth(1).unwrap().to_owned();
+                lines.take_while(|line| !line.as_ref().unwrap().is_empty()).for_each(drop);
+                let found = files.iter().find(|(name, _)| *name == path);
+                let (status, body) = found.map_or(("404 Not Found", &b""[..]), |(_, body)| ("200 OK", body));
+                let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+                stream.write_all(head.as_bytes()).unwrap();
+                stream.write_all(body).unwrap();
+            }
+        });
+        url
+    }
+
+    fn archive() -> Vec<u8> {
+        let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+        let mut header = tar::Header::new_gnu();
+        header.set_size(2);
+        header.set_mode(0o755);
+        header.set_cksum();
+        tar.append_data(&mut header, "opensearch-9.9.9/bin/opensearch", &b"#!"[..]).unwrap();
+        tar.into_inner().unwrap().finish().unwrap()
+    }
+
+    fn check(sum: impl Fn(&[u8]) -> String) -> Result<PathBuf, String> {
+        let body = archive();
+        let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        let path = format!("/9.9.9/opensearch-9.9.9-linux-{arch}.tar.gz");
+        let sums = format!("{}  opensearch.tar.gz\n", sum(&body));
+        let url = serve(vec![(path.clone(), body), (format!("{path}.sha512"), sums.into_bytes())]);
+        let cache = tempfile::tempdir().unwrap();
+        let archive = Distribution::opensearch("9.9.9").by_archive(&url, cache.path(), STALL_MAX)?;
+        let home = cache.path().join("home");
+        unpack(&home, |into| untar(&archive, into)).unwrap();
+        assert!(home.join("bin/opensearch").is_file());
+        Ok(home)
+    }
+
+    #[test]
+    fn an_archive_is_downloaded_checked_and_unpacked() {
+        check(|body| Sha512::digest(body).iter().map(|b| format!("{b:02x}")).collect()).unwrap();
+        let error = check(|_| "00".repeat(64)).unwrap_err();
+        assert!(error.contains("checksum"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_archive_is_named() {
+        let cache = tempfile::tempdir().unwrap();
+        let missing = Distribution::opensearch("1.0.0").by_archive(&serve(Vec::new()), cache.path(), STALL_MAX);
+        let error = missing.unwrap_err();
+        assert!(error.contains("404"), "{error}");
+    }
+
+    #[test]
+    fn a_server_that_falls_silent_is_not_waited_for() {
+        let cache = tempfile::tempdir().unwrap();
+        // It takes the connection, and that is all.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let silent = Distribution::opensearch("1.0.0").by_archive(&url, cache.path(), Duration::from_millis(20));
+        let error = silent.unwrap_err();
+        assert!(error.contains("nothing came for"), "{error}");
+    }
+
+    #[test]
+    fn what_was_unpacked_can_be_read_by_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        unpack(&home, |into| {
+            let bin = into.join("opensearch-9.9.9/bin");
+            std::fs::create_dir_all(&bin)?;
+            std::fs::write(bin.join("opensearch"), "#!")?;
+            std::fs::write(into.join("opensearch-9.9.9/README"), "")?;
+            std::fs::set_permissions(into.join("opensearch-9.9.9/README"), Permissions::from_mode(0o600))?;
+            std::fs::set_permissions(bin.join("opensearch"), Permissions::from_mode(0o700))?;
+            std::fs::set_permissions(bin, Permissions::from_mode(0o700))
+        })
+        .unwrap();
+        let mode = |path: &str| std::fs::metadata(home.join(path)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("bin"), mode("bin/opensearch"), mode("README")), (0o755, 0o755, 0o644));
+    }
+
+    #[test]
+    fn what_was_left_behind_is_deleted_when_it_is_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path(".tmpAbC/lib")).unwrap();
+        std::fs::write(path(".tmpDeF"), "half of a download").unwrap();
+        std::fs::write(path("opensearch-3.6.0.zip"), "").unwrap();
+        let there = || std::fs::read_dir(folder.path()).unwrap().count();
+        sweep(folder.path(), LEFT_OVER_MIN);
+        assert_eq!(there(), 3, "somebody may be writing to them");
+        sweep(folder.path(), Duration::ZERO);
+        assert!(there() == 1 && path("opensearch-3.6.0.zip").is_file());
+    }
+
+    #[test]
+    fn what_maven_says_is_passed_on() {
+        let said = |script: &str| reason(&Command::new("sh").args(["-c", script]).output().unwrap());
+        assert_eq!(said("echo x; echo '[ERROR] no such artifact'; echo y >&2; exit 1"), "[ERROR] no such artifact");
+        let launcher = "echo 'The JAVA_HOME environment variable is not defined correctly' >&2; exit 1";
+        assert_eq!(said(launcher), "The JAVA_HOME environment variable is not defined correctly");
+        assert_eq!(said("exit 3"), "exit status: 3, no reason given");
+    }
+
+    #[test]
+    fn artifacts_are_named_as_their_makers_do() {
+        assert_eq!(
+            Distribution::elasticsearch("8.19.21").artifact(),
+            "org.elasticsearch.distribution.integ-test-zip:elasticsearch:8.19.21:zip"
+        );
+        assert_eq!(
+            Distribution::opensearch("3.6.0").artifact(),
+            "org.opensearch.distribution.integ-test-zip:opensearch:3.6.0:zip"
+        );
+    }
+}

@@ -1,0 +1,25 @@
+//! Local servers: the OpenSearch node that loads without an address go to, and the real servers that tests run against.
+//!
+//! A node is what its maker built, unpacked and started on the loopback interface with a configuration, data and logs of
+//! its own. Servers refuse to run as root; root starts them as another user.
+
+mod configuration;
+mod distribution;
+mod error;
+mod folders;
+mod group;
+mod http;
+mod java;
+pub mod lock_file;
+mod managed;
+mod owned;
+mod process;
+
+pub use distribution::{Distribution, Product};
+pub use error::NodeError;
+pub use folders::make_writable;
+pub use group::cpu_seconds;
+pub use managed::{Log, NodeState, StartOptions, Started, State, Status, remove, start, status, stop, version_in};
+pub use managed::{Starting, launch, ready};
+pub use owned::OwnedNode;
+pub use process::NodeSpec;

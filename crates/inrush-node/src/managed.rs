@@ -1,0 +1,553 @@
+//! The node that outlives the command that started it.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::distribution::{Distribution, Product};
+use super::error::NodeError;
+use super::group::{boot, process_start};
+use super::process::{self, NodeSpec, START_MAX, is_ready, last_words, tail};
+use super::{folders, group, java};
+use crate::lock_file;
+
+/// What is started where nothing else is asked for, the first one that the Java of this machine can run.
+const VERSIONS: [&str; 2] = ["3.6.0", "2.19.6"];
+const PORT: u16 = 9200;
+
+/// How a node is to be started.
+#[derive(Clone, Debug)]
+pub struct StartOptions {
+    /// Its name. Default `default`.
+    pub name: String,
+    /// HTTP port. Default: 9200 if it is free, else a free one.
+    pub port: Option<u16>,
+    /// Port for other nodes. Default: a free one.
+    pub transport_port: Option<u16>,
+    /// Java heap, MiB. Default 1,024.
+    pub heap_mib: Option<u32>,
+    /// Data folder. Default: beside the node's logs.
+    pub data: Option<PathBuf>,
+    /// Java to run it with.
+    pub java_home: Option<PathBuf>,
+    /// Whose server. Default: OpenSearch.
+    pub product: Product,
+    /// Its version. Default: OpenSearch 3.6.0, or 2.19.6 where no Java is new enough; Elasticsearch has none.
+    pub version: Option<String>,
+    /// An unpacked server to run, with the secrets in its keystore. Default: for OpenSearch `OPENSEARCH_HOME` without its secrets, else one that is
+    /// fetched.
+    pub home: Option<PathBuf>,
+    /// Further settings of the node, which win over ours.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Default for StartOptions {
+    fn default() -> Self {
+        StartOptions {
+            name: "default".to_owned(),
+            port: None,
+            transport_port: None,
+            heap_mib: None,
+            data: None,
+            java_home: None,
+            product: Product::OpenSearch,
+            version: None,
+            home: None,
+            settings: Vec::new(),
+        }
+    }
+}
+
+/// A node that runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Started {
+    /// Where it answers.
+    pub url: String,
+    /// The server's version.
+    pub version: String,
+    /// It ran before.
+    pub already_running: bool,
+}
+
+/// Whether a node runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// It answers, or is about to.
+    Running,
+    /// It was stopped, or never started.
+    Stopped,
+    /// It ended by itself.
+    Crashed,
+}
+
+/// What is known of a node.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Whether it runs.
+    pub state: State,
+    /// Its name.
+    pub name: String,
+    /// What was started; absent where nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeState>,
+}
+
+/// What is written down of a node that was started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NodeState {
+    /// The process.
+    pub pid: u32,
+    /// When the process began, in the system's own unit: a number that was used again by another process differs here.
+    pub started: u64,
+    /// Which run of the system that was, where it says: a container that starts with it gives the same numbers at nearly the same
+    /// times.
+    #[serde(default)]
+    pub boot: Option<String>,
+    /// Where it answers.
+    pub url: String,
+    /// Whose server.
+    #[serde(default)]
+    pub product: Product,
+    /// The server's version.
+    pub version: String,
+    /// Java heap, MiB.
+    pub heap_mib: u32,
+    /// Configuration, logs, and data unless it has a folder of its own.
+    pub folder: PathBuf,
+    /// Data.
+    pub data: PathBuf,
+}
+
+impl NodeState {
+    fn distribution(&self) -> Distribution {
+        Distribution { product: self.product, version: self.version.clone() }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("logs/console.log")
+    }
+}
+
+/// A node whose process runs; it may not answer yet.
+#[derive(Debug)]
+pub struct Starting {
+    /// The node.
+    pub node: NodeState,
+    /// Another command has started it.
+    pub already_running: bool,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.state, &self.node) {
+            (State::Running, Some(node)) => write!(
+                f,
+                "running: {} at {}, process {}, heap {} MiB, data in {}",
+                node.distribution().title(),
+                node.url,
+                node.pid,
+                node.heap_mib,
+                node.data.display()
+            ),
+            (State::Crashed, Some(node)) => {
+                write!(f, "crashed: see inrush node logs --name {}; data in {}", self.name, node.data.display())
+            }
+            _ => write!(f, "stopped"),
+        }
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    process::root().join("nodes").join(name)
+}
+
+fn state_file(name: &str) -> PathBuf {
+    folder(name).join("node.json")
+}
+
+/// One start or stop of a node at a time: a second start finds the first one's node, and a stop never forgets a node that was
+/// started while it waited for the one before to end. The lock goes with its process, whatever ends that.
+async fn lock(name: &str) -> Result<fs::File, NodeError> {
+    let path = folder(name).with_extension("lock");
+    let lock = tokio::task::spawn_blocking(move || -> io::Result<fs::File> {
+        let file = lock_file::open(&path)?;
+        file.lock()?;
+        Ok(file)
+    });
+    let locked = lock.await.map_err(io::Error::other).and_then(|file| file);
+    locked.map_err(NodeError::io("cannot wait for another start or stop"))
+}
+
+/// Starts a node, or finds the one that runs.
+///
+/// # Errors
+/// [`NodeError`].
+pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
+    let starting = launch(options).await?;
+    ready(std::slice::from_ref(&starting)).await?;
+    let Starting { node, already_running } = starting;
+    Ok(Started { url: node.url, version: node.version, already_running })
+}
+
+/// Starts a node's process, or finds the one that runs. Whether it answers is another question: [`ready`].
+///
+/// # Errors
+/// [`NodeError`].
+pub async fn launch(options: StartOptions) -> Result<Starting, NodeError> {
+    check_name(&options.name)?;
+    let folder = std::path::absolute(folder(&options.name)).map_err(NodeError::io("cannot use the node's folder"))?;
+    fs::create_dir_all(&folder).map_err(NodeError::io(format!("cannot make {}", folder.display())))?;
+    // A stop does not have to wait until the node answers, and another start finds it.
+    let _lock = lock(&options.name).await?;
+    let earlier = read(&options.name);
+    if let Some(node) = earlier.clone().filter(is_alive) {
+        return Ok(Starting { node, already_running: true });
+    }
+    let (distribution, home) = tokio::task::spawn_blocking({
+        let options = options.clone();
+        move || find(options)
+    })
+    .await
+    .map_err(io::Error::other)
+    .map_err(NodeError::io("the search stopped"))??;
+    let free = |port: u16| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let data =
+        options.data.map(std::path::absolute).transpose().map_err(NodeError::io("cannot use the data folder"))?;
+    let spec = NodeSpec {
+        data,
+        port: options.port.or_else(|| free(PORT).then_some(PORT)),
+        transport_port: options.transport_port,
+        heap_mib: options.heap_mib.unwrap_or(1024),
+        java_home: options.java_home,
+        settings: options.settings,
+        home: options.home,
+        ..NodeSpec::new(distribution, options.name.clone(), folder.clone())
+    };
+    let launched = match earlier {
+        Some(_) => process::launch_again(&spec, &home).await?,
+        None => process::launch(&spec, &home)?,
+    };
+    let node = NodeState {
+        pid: launched.child.id(),
+        started: process_start(launched.child.id()).unwrap_or(0),
+        boot: boot(),
+        url: format!("http://{}", launched.address),
+        product: spec.distribution.product,
+        version: spec.distribution.version.clone(),
+        heap_mib: spec.heap_mib,
+        data: spec.data.unwrap_or_else(|| folder.join("data")),
+        folder,
+    };
+    if let Err(e) = write(&options.name, &node) {
+        // Nobody would find it again.
+        group::kill(node.pid).await?;
+        return Err(NodeError::io("cannot write down what was started")(e));
+    }
+    Ok(Starting { node, already_running: false })
+}
+
+/// What to run: the home that was named, or the first version that the Java of this machine can run, from the cache, Maven or its maker.
+fn find(options: StartOptions) -> Result<(Distribution, PathBuf), NodeError> {
+    let StartOptions { product, version, java_home, .. } = options;
+    if let Some(home) = options.home {
+        return in_home(product, &home, version, "that was named");
+    }
+    let distribution = match (product, version) {
+        (Product::OpenSearch, version) => {
+            if let Some(home) = std::env::var_os("OPENSEARCH_HOME").filter(|home| !home.is_empty()) {
+                return in_home(product, Path::new(&home), version, "OPENSEARCH_HOME");
+            }
+            version.map_or_else(|| newest(java_home.as_deref()), Distribution::opensearch)
+        }
+        (Product::Elasticsearch, Some(version)) => Distribution::elasticsearch(version),
+        (Product::Elasticsearch, None) => return Err(NodeError::NoVersion),
+    };
+    let home = distribution.home(&process::root(), &process::cache(), java_home.as_deref())?;
+    Ok((distribution, home))
+}
+
+/// The newest OpenSearch that the Java of this machine can run.
+fn newest(java_home: Option<&Path>) -> Distribution {
+    let found = java::find(java_home, None);
+    let distributions = VERSIONS.iter().map(|version| Distribution::opensearch(*version));
+    let runs = |d: &Distribution| java::choose(&found, "", &d.java()).is_ok();
+    distributions.clone().find(runs).unwrap_or_else(|| Distribution::opensearch(VERSIONS[0]))
+}
+
+/// The server in a folder. `named`: what has named it.
+fn in_home(
+    product: Product,
+    home: &Path,
+    wanted: Option<String>,
+    named: &'static str,
+) -> Result<(Distribution, PathBuf), NodeError> {
+    let prefix = match product {
+        Product::OpenSearch => "opensearch-",
+        Product::Elasticsearch => "elasticsearch-",
+    };
+    let jar = fs::read_dir(home.join("lib")).into_iter().flatten().filter_map(Result::ok).find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let version = name.strip_prefix(prefix)?.strip_suffix(".jar")?.to_owned();
+        version.starts_with(|c: char| c.is_ascii_digit()).then_some(version)
+    });
+    let found =
+        jar.ok_or_else(|| NodeError::NotHome { named, home: home.to_owned(), jar: format!("{prefix}VERSION") })?;
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != found) {
+        return Err(NodeError::OtherVersion { named, home: home.to_owned(), found, wanted });
+    }
+    // The node's working folder is not ours.
+    let home = std::path::absolute(home).map_err(NodeError::io("cannot use the server's folder"))?;
+    Ok((Distribution { product, version: found }, home))
+}
+
+/// The version of the server that is unpacked in `home`.
+///
+/// # Errors
+/// [`NodeError::NotHome`].
+pub fn version_in(product: Product, home: &Path) -> Result<String, NodeError> {
+    Ok(in_home(product, home, None, "that was named")?.0.version)
+}
+
+/// Stops a node. `clean`: its data are deleted as well. Whether one was running.
+///
+/// # Errors
+/// [`NodeError`].
+pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
+    check_name(name)?;
+    if !folder(name).is_dir() {
+        return Ok(false);
+    }
+    let _lock = lock(name).await?;
+    let node = read(name);
+    let running = node.clone().filter(is_alive);
+    if let Some(node) = &running {
+        group::end(node.pid).await?;
+    }
+    if node.is_some() {
+        fs::remove_file(state_file(name)).map_err(NodeError::io("cannot forget the node"))?;
+    }
+    if clean {
+        let data = node.map_or_else(|| folder(name).join("data"), |node| node.data);
+        folders::delete_data(&data).map_err(NodeError::io(format!("cannot delete {}", data.display())))?;
+    }
+    Ok(running.is_some())
+}
+
+/// Stops a node, and deletes its data and its folder.
+///
+/// # Errors
+/// [`NodeError`].
+pub async fn remove(name: &str) -> Result<(), NodeError> {
+    stop(name, true).await?;
+    let folder = folder(name);
+    for gone in [fs::remove_dir_all(&folder), fs::remove_file(folder.with_extension("lock"))] {
+        match gone {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(NodeError::io(format!("cannot delete {}", folder.display()))(e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What is known of a node. A state that cannot be read counts as stopped.
+///
+/// # Errors
+/// [`NodeError::Name`].
+pub async fn status(name: &str) -> Result<Status, NodeError> {
+    check_name(name)?;
+    let node = read(name);
+    let state = match &node {
+        None => State::Stopped,
+        Some(node) if is_alive(node) => State::Running,
+        Some(_) => State::Crashed,
+    };
+    Ok(Status { state, name: name.to_owned(), node })
+}
+
+/// A node's log.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    at: u64,
+}
+
+impl Log {
+    /// The log of a node that was started once.
+    ///
+    /// # Errors
+    /// [`NodeError`] where there is none.
+    pub fn open(name: &str) -> Result<Self, NodeError> {
+        check_name(name)?;
+        let path = folder(name).join("logs/console.log");
+        let at =
+            fs::metadata(&path).map_err(NodeError::io(format!("node {name} has no log in {}", path.display())))?.len();
+        Ok(Log { path, at })
+    }
+
+    /// The last lines.
+    ///
+    /// # Errors
+    /// [`NodeError`] where it cannot be read.
+    pub fn last(&mut self, lines: usize) -> Result<Vec<String>, NodeError> {
+        Ok(tail(&self.path, lines).lines().map(str::to_owned).collect())
+    }
+
+    /// What was added since the last call.
+    ///
+    /// # Errors
+    /// [`NodeError`] where it cannot be read.
+    pub fn added(&mut self) -> Result<Vec<String>, NodeError> {
+        let read = || -> io::Result<String> {
+            let mut file = fs::File::open(&self.path)?;
+            // A node that was started again begins its log anew.
+            let from = if file.metadata()?.len() < self.at { 0 } else { self.at };
+            file.seek(SeekFrom::Start(from))?;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            let whole = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
+            self.at = from + whole as u64;
+            Ok(String::from_utf8_lossy(&bytes[..whole]).into_owned())
+        };
+        let text = { read }().map_err(NodeError::io("cannot read the log"))?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+}
+
+/// Waits until the nodes answer; several as one cluster of all of them.
+///
+/// # Errors
+/// One of them has died, or it takes too long: then those that were launched for it are killed.
+pub async fn ready(nodes: &[Starting]) -> Result<(), NodeError> {
+    let began = Instant::now();
+    // They start beside each other, on the same processors.
+    let most = START_MAX * nodes.len() as u32;
+    for Starting { node, .. } in nodes {
+        let log = node.log();
+        let Ok(address) = node.url.trim_start_matches("http://").parse::<SocketAddr>() else {
+            let source = io::Error::new(io::ErrorKind::InvalidData, format!("{:?} is no address", node.url));
+            return Err(NodeError::Io { what: format!("cannot use {}/node.json", node.folder.display()), source });
+        };
+        while !is_ready(address, &log, nodes.len()).await {
+            if let Some(dead) = nodes.iter().find(|starting| !is_alive(&starting.node)) {
+                let log = dead.node.log();
+                return Err(NodeError::Died { tail: last_words(&log), log });
+            }
+            if began.elapsed() > most {
+                for launched in nodes.iter().filter(|starting| !starting.already_running) {
+                    group::kill(launched.node.pid).await?;
+                }
+                return Err(NodeError::TimedOut { seconds: most.as_secs(), log });
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+    Ok(())
+}
+
+/// It becomes a folder's name.
+fn check_name(name: &str) -> Result<(), NodeError> {
+    let letters = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if letters && (1..=64).contains(&name.len()) {
+        return Ok(());
+    }
+    Err(NodeError::Name(name.to_owned()))
+}
+
+fn read(name: &str) -> Option<NodeState> {
+    serde_json::from_slice(&fs::read(state_file(name)).ok()?).ok()
+}
+
+fn write(name: &str, node: &NodeState) -> io::Result<()> {
+    let path = state_file(name);
+    let mut file = tempfile::NamedTempFile::new_in(folder(name))?;
+    serde_json::to_writer(&mut file, node)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Whether the very process that was started is still there.
+fn is_alive(node: &NodeState) -> bool {
+    (node.boot.is_none() || node.boot == boot()) && process_start(node.pid) == Some(node.started)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node whose process is this one, if it began then.
+    fn node(started: u64, boot: Option<String>) -> NodeState {
+        NodeState {
+            pid: std::process::id(),
+            started,
+            boot,
+            url: String::new(),
+            product: Product::OpenSearch,
+            version: String::new(),
+            heap_mib: 0,
+            folder: PathBuf::new(),
+            data: PathBuf::new(),
+        }
+    }
+
+    #[test]
+    fn a_number_that_another_process_has_now_is_not_ours() {
+        let started = process_start(std::process::id()).unwrap();
+        assert!(is_alive(&node(started, boot())));
+        assert!(!is_alive(&node(started + 1, boot())));
+        assert!(is_alive(&node(started, None)));
+        assert!(!is_alive(&node(started, Some("another run of the system".into()))));
+        assert_eq!(process_start(u32::MAX), None);
+    }
+
+    #[tokio::test]
+    async fn a_cluster_is_not_waited_for_when_one_of_its_nodes_has_died() {
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let started = process_start(std::process::id()).unwrap();
+        let nodes = [("living", started), ("dead", started + 1)].map(|(folder, started)| {
+            let node = NodeState { url: format!("http://{nobody}"), folder: folder.into(), ..node(started, None) };
+            Starting { node, already_running: true }
+        });
+        match ready(&nodes).await {
+            Err(NodeError::Died { log, .. }) => assert!(log.starts_with("dead"), "{}", log.display()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_home_is_what_its_jar_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path();
+        assert!(matches!(in_home(Product::OpenSearch, home, None, "x"), Err(NodeError::NotHome { .. })));
+        fs::create_dir(home.join("lib")).unwrap();
+        for jar in ["opensearch-core-3.6.0.jar", "opensearch-3.6.0.jar"] {
+            fs::write(home.join("lib").join(jar), "").unwrap();
+        }
+        let found = (Distribution::opensearch("3.6.0"), home.to_owned());
+        assert_eq!(in_home(Product::OpenSearch, home, None, "x").unwrap(), found);
+        assert_eq!(in_home(Product::OpenSearch, home, Some("3.6.0".into()), "x").unwrap(), found);
+        let error = in_home(Product::OpenSearch, home, Some("2.19.6".into()), "x").unwrap_err().to_string();
+        assert!(error.contains("holds version 3.6.0") && error.contains("2.19.6"), "{error}");
+        // The node runs in another folder than we do.
+        let up: PathBuf = std::env::current_dir().unwrap().ancestors().skip(1).map(|_| "..").collect();
+        let (_, absolute) = in_home(Product::OpenSearch, &up.join(home.strip_prefix("/").unwrap()), None, "x").unwrap();
+        assert!(absolute.is_absolute(), "{}", absolute.display());
+    }
+
+    #[test]
+    fn a_name_is_no_path() {
+        for name in ["default", "a-B_3"] {
+            check_name(name).unwrap();
+        }
+        for name in ["", "..", "a/b", "a b", "é", &"a".repeat(65)] {
+            assert!(matches!(check_name(name), Err(NodeError::Name(_))), "{name}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A source whose first documents are read before the load begins, for a load that deletes
+//! something first.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use inrush_core::DocBlock;
+use inrush_core::ledger::Partition;
+
+use super::{Chunk, Fingerprint, Repeats, RowsRead, Source, SourceError, Warnings};
+/// Bytes that are read while no document comes; behind them the source counts as one that has some.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// A source, and what was read of it.
+pub struct Begun {
+    inner: Box<dyn Source>,
+    first: VecDeque<DocBlock>,
+    ended: bool,
+    has_documents: bool,
+}
+
+impl Begun {
+    /// Reads pieces of about `bytes` until the first document. Blocks, as reading does.
+    ///
+    /// # Errors
+    /// A source that cannot be read, any of several files included.
+    pub fn new(mut inner: Box<dyn Source>, bytes: usize) -> Result<Self, SourceError> {
+        inner.check_all()?;
+        let (mut first, mut read) = (VecDeque::new(), 0);
+        let (ended, has_documents) = loop {
+            let Some(chunk) = inner.next_chunk(bytes)? else { break (true, false) };
+            let block = chunk.into_block();
+            read += block.bytes_read.max(block.data.len() as u64);
+            let found = block.records.len() > block.rejects.len() || read > BYTES_MAX;
+            first.push_back(block);
+            if found {
+                break (false, true);
+            }
+        };
+        Ok(Begun { inner, first, ended, has_documents })
+    }
+
+    /// Whether there is a document that can be read.
+    pub fn has_documents(&self) -> bool {
+        self.has_documents
+    }
+}
+
+impl Source for Begun {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        match self.first.pop_front() {
+            Some(block) => Ok(Some(Chunk::Docs(block))),
+            None if self.ended => Ok(None),
+            None => self.inner.next_chunk(bytes),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.inner.names()
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        self.inner.bytes_total()
+    }
+
+    fn repeats(&self) -> Repeats {
+        self.inner.repeats()
+    }
+
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        self.inner.fingerprints()
+    }
+
+    fn reading(&self) -> String {
+        self.inner.reading()
+    }
+
+    fn rows_read(&self) -> Option<RowsRead> {
+        self.inner.rows_read()
+    }
+
+    fn has_ids(&self) -> bool {
+        self.inner.has_ids()
+    }
+
+    fn has_versions(&self) -> bool {
+        self.inner.has_versions()
+    }
+
+    fn has_own_numbers(&self) -> bool {
+        self.inner.has_own_numbers()
+    }
+
+    fn keep_texts(&mut self, fields: &[String]) {
+        self.inner.keep_texts(fields);
+    }
+
+    fn go_on(&mut self, settled: &BTreeMap<Partition, u64>) {
+        self.inner.go_on(settled);
+    }
+
+    fn is_fed(&self) -> bool {
+        self.inner.is_fed()
+    }
+
+    fn check_all(&self) -> Result<(), SourceError> {
+        self.inner.check_all()
+    }
+
+    fn warnings(&self) -> Option<Warnings> {
+        self.inner.warnings()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FormatOptions, SourceSpec, open};
+    use super::*;
+
+    fn begun(folder: &tempfile::TempDir, files: &[(&str, &str)]) -> Result<Begun, SourceError> {
+        let specs = files.iter().map(|(name, text)| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+            SourceSpec::Path(folder.path().join(name))
+        });
+        let specs: Vec<_> = specs.collect();
+        Begun::new(Box::new(open(&specs, FormatOptions::default(), &Warnings::default()).unwrap()), 1000)
+    }
+
+    #[test]
+    fn what_was_read_comes_first_and_nothing_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut source =
+            begun(&folder, &[("a.ndjson", "\n\n"), ("b.csv", "n\n1\n2\n"), ("c.ndjson", "{\"n\":3}\n")]).unwrap();
+        assert!(source.has_documents());
+        let mut documents = Vec::new();
+        while let Some(chunk) = source.next_chunk(1000).unwrap() {
+            let block = chunk.into_block();
+            documents.extend((0..block.records.len()).map(|at| String::from_utf8_lossy(block.record(at)).into_owned()));
+        }
+        assert_eq!(documents, ["{\"n\":1}", "{\"n\":2}", "{\"n\":3}"]);
+    }
+
+    #[test]
+    fn sources_without_a_document_are_known() {
+        let folder = tempfile::tempdir().unwrap();
+        for empty in ["", "\n\n"] {
+            assert!(!begun(&folder, &[("a.ndjson", empty)]).unwrap().has_documents(), "{empty:?}");
+        }
+        assert!(!begun(&folder, &[("a.csv", "name,n\n")]).unwrap().has_documents());
+    }
+
+    #[test]
+    fn a_later_file_that_cannot_be_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = begun(&folder, &[("a.ndjson", "{}\n"), ("b.parquet", "what?\n")]).err().unwrap().to_string();
+        assert!(error.contains("b.parquet"), "{error}");
+    }
+}

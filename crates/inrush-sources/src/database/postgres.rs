@@ -1,0 +1,341 @@
+//! Postgres: several connections read parts of one snapshot with `COPY`.
+
+use std::collections::VecDeque;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use inrush_formats::Warnings;
+use inrush_formats::buffer::BufferPool;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgTypeInfo, PgTypeKind};
+use sqlx::{AssertSqlSafe, Column as _, ConnectOptions, Connection, Executor, Row, SqlSafeStr, SqlStr, Statement as _};
+
+use super::columns::Columns;
+use super::copy::CopyDecode;
+use super::ranges::{RANGES_PER_READER, conditions, literal, subquery, whole_numbers};
+use super::reading::{Opened, Outgoing, Rows, Stopped, explain};
+use super::values::Kind;
+use super::{DatabaseOptions, DatabaseRows as Wanted};
+use crate::Decode;
+use crate::repeat::Repeats;
+
+/// Rows are handed on in pieces of at least so many bytes.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// The first version that finds pages of a table without reading those before them.
+const PAGES_SINCE: u32 = 140_000;
+
+/// How values are written, whatever the server's or the user's defaults are.
+const SETTINGS: [&str; 7] = [
+    "SET LOCAL TIME ZONE 'UTC'",
+    "SET LOCAL DateStyle = 'ISO, YMD'",
+    "SET LOCAL IntervalStyle = 'iso_8601'",
+    "SET LOCAL bytea_output = 'hex'",
+    "SET LOCAL extra_float_digits = 1",
+    // A reader waits while the cluster is busy, for as long as it takes.
+    "SET LOCAL statement_timeout = 0",
+    "SET LOCAL idle_in_transaction_session_timeout = 0",
+];
+
+/// Connects, and finds out what there is to read.
+pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warnings) -> Result<Opened, String> {
+    let connect = connect_options(&options)?;
+    let mut first = begin(&connect, None).await?;
+    let (select, table) = match &options.rows {
+        Wanted::Table(name) => {
+            let table = Table::find(&mut first, name).await?;
+            (format!("SELECT * FROM {}", table.name), Some(table))
+        }
+        Wanted::Query(query) => (format!("SELECT * FROM {} AS rows_of_query", subquery(query)), None),
+    };
+    let described = first.prepare(safe(&select)).await.map_err(|e| explain(&e))?;
+    let columns =
+        described.columns().iter().map(|column| (column.name().to_owned(), kind(column.type_info()))).collect();
+    let ranges = match (&options.split_by, &table) {
+        (Some(column), _) => by_column(&mut first, &select, column, &options).await?,
+        (None, Some(table)) => table.ranges(&mut first, &select, &options).await?,
+        (None, None) => vec!["TRUE".to_owned()],
+    };
+    let mut connections = vec![first];
+    let wanted = options.readers.max(1).min(ranges.len());
+    if wanted > 1 {
+        // The first connection's transaction has to last until the others have its snapshot.
+        let snapshot = text(&mut connections[0], "SELECT pg_export_snapshot()").await?;
+        while connections.len() < wanted {
+            match begin(&connect, Some(&snapshot)).await {
+                Ok(connection) => connections.push(connection),
+                Err(problem) => {
+                    let readers = connections.len();
+                    warnings.add(&name, "fewer_readers", "", 1, || {
+                        format!("{readers} of {wanted} connections read, because the next one was refused: {problem}")
+                    });
+                    break;
+                }
+            }
+        }
+    }
+    let decoder: Arc<dyn Decode> = Arc::new(CopyDecode {
+        columns: Columns::new(columns, &name, &warnings),
+        document_bytes_max: options.document_bytes_max,
+        pool: BufferPool::new(),
+    });
+    let statements: VecDeque<String> = ranges.iter().map(|condition| copy_statement(&select, condition)).collect();
+    let statements = Arc::new(Mutex::new(statements));
+    Ok(Opened {
+        readers: connections.len(),
+        repeats: Repeats::Unordered,
+        fingerprints: Vec::new(),
+        begin: Box::new(move |network, outgoing| {
+            for connection in connections {
+                let reader = Reader {
+                    connection,
+                    statements: Arc::clone(&statements),
+                    decoder: Arc::clone(&decoder),
+                    outgoing: outgoing.clone(),
+                };
+                network.spawn(reader.run());
+            }
+        }),
+    })
+}
+
+fn connect_options(options: &DatabaseOptions) -> Result<PgConnectOptions, String> {
+    let connect = PgConnectOptions::from_str(options.address.expose()).map_err(|e| format!("is no address: {e}"))?;
+    let connect = connect.application_name("inrush").disable_statement_logging();
+    Ok(match &options.password {
+        Some(password) => connect.password(password.expose()),
+        None => connect,
+    })
+}
+
+/// Connects, and begins a transaction that only reads and sees one state of the database: that of `snapshot`, if there
+/// is one.
+async fn begin(connect: &PgConnectOptions, snapshot: Option<&str>) -> Result<PgConnection, String> {
+    let mut connection = PgConnection::connect_with(connect).await.map_err(|e| explain(&e))?;
+    let mut statements = vec!["BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY".to_owned()];
+    statements.extend(snapshot.map(|snapshot| format!("SET TRANSACTION SNAPSHOT {}", literal(snapshot))));
+    statements.extend(SETTINGS.map(str::to_owned));
+    for statement in statements {
+        connection.execute(sqlx::raw_sql(safe(&statement))).await.map_err(|e| explain(&e))?;
+    }
+    Ok(connection)
+}
+
+/// What is put together here has no values of strangers in it: names and queries are those of the user, who may run any
+/// query.
+fn safe(statement: &str) -> SqlStr {
+    AssertSqlSafe(statement).into_sql_str()
+}
+
+/// The one value of a query.
+async fn text(connection: &mut PgConnection, query: &str) -> Result<String, String> {
+    let row = connection.fetch_one(safe(query)).await.map_err(|e| explain(&e))?;
+    row.try_get(0).map_err(|e| explain(&e))
+}
+
+fn copy_statement(select: &str, condition: &str) -> String {
+    match condition {
+        "TRUE" => format!("COPY {} TO STDOUT", subquery(select)),
+        condition => format!("COPY ({select} WHERE {condition}) TO STDOUT"),
+    }
+}
+
+/// A table as the catalogue has it.
+struct Table {
+    /// With its schema, quoted.
+    name: String,
+    /// It has rows of its own in pages, and is no view or the head of partitions.
+    plain: bool,
+    pages: i64,
+}
+
+impl Table {
+    async fn find(connection: &mut PgConnection, name: &str) -> Result<Table, String> {
+        // As SQL reads the name, or else as it is written, for names with capitals.
+        let quoted: Vec<String> = name.split('.').map(|part| format!("\"{}\"", part.replace('"', "\"\""))).collect();
+        let candidates = [name.to_owned(), quoted.join(".")];
+        for candidate in candidates {
+            let query = format!(
+                "SELECT format('%I.%I', n.nspname, c.relname), c.relkind IN ('r', 'm'), \
+                 (pg_relation_size(c.oid) / current_setting('block_size')::bigint)::bigint \
+                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass({})",
+                literal(&candidate)
+            );
+            // A name that cannot be one is an error of the query, and the transaction would be over.
+            connection.execute("SAVEPOINT look").await.map_err(|e| explain(&e))?;
+            let found = match connection.fetch_optional(safe(&query)).await {
+                Err(sqlx::Error::Database(_)) => {
+                    connection.execute("ROLLBACK TO SAVEPOINT look").await.map_err(|e| explain(&e))?;
+                    None
+                }
+                found => found.map_err(|e| explain(&e))?,
+            };
+            connection.execute("RELEASE SAVEPOINT look").await.map_err(|e| explain(&e))?;
+            if let Some(row) = found {
+                let get = |e: sqlx::Error| explain(&e);
+                return Ok(Table {
+                    name: row.try_get(0).map_err(get)?,
+                    plain: row.try_get(1).map_err(get)?,
+                    pages: row.try_get(2).map_err(get)?,
+                });
+            }
+        }
+        let others = text(
+            connection,
+            "SELECT coalesce(string_agg(t, ', '), 'none') FROM (SELECT format('%I.%I', schemaname, tablename) AS t \
+             FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1 LIMIT 20) AS tables",
+        )
+        .await?;
+        Err(format!("there is no table {name}; there are {others}"))
+    }
+
+    /// Ranges of pages, or else of a primary key that is one whole number.
+    async fn ranges(
+        &self,
+        connection: &mut PgConnection,
+        select: &str,
+        options: &DatabaseOptions,
+    ) -> Result<Vec<String>, String> {
+        if options.readers <= 1 {
+            return Ok(vec!["TRUE".to_owned()]);
+        }
+        let version: u32 = text(connection, "SELECT current_setting('server_version_num')").await?.parse().unwrap_or(0);
+        if self.plain && version >= PAGES_SINCE {
+            // What is written to the table meanwhile is behind its end, and no part of the snapshot.
+            let bounds = whole_numbers(0, i128::from(self.pages.max(1)) - 1, options.readers * RANGES_PER_READER);
+            let bounds: Vec<String> = bounds.iter().map(|page| format!("'({page},0)'::tid")).collect();
+            return Ok(conditions("ctid", &bounds, false));
+        }
+        let query = format!(
+            "SELECT min(a.attname::text) FROM pg_index i \
+             JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] \
+             WHERE i.indrelid = {}::regclass AND i.indisprimary AND i.indnkeyatts = 1 \
+             AND a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)",
+            literal(&self.name)
+        );
+        let row = connection.fetch_one(safe(&query)).await.map_err(|e| explain(&e))?;
+        match row.try_get::<Option<String>, _>(0).map_err(|e| explain(&e))? {
+            Some(key) => by_column(connection, select, &key, options).await,
+            None => Ok(vec!["TRUE".to_owned()]),
+        }
+    }
+}
+
+/// Ranges of a column: of equal width where it has whole numbers, of equally many rows otherwise, which costs a look at
+/// all of them.
+async fn by_column(
+    connection: &mut PgConnection,
+    select: &str,
+    column: &str,
+    options: &DatabaseOptions,
+) -> Result<Vec<String>, String> {
+    let quoted = format!("\"{}\"", column.replace('"', "\"\""));
+    let ranges = options.readers * RANGES_PER_READER;
+    let of_column = format!("SELECT {quoted} AS key FROM {} AS rows_to_split", subquery(select));
+    let described = connection.prepare(safe(&of_column)).await.map_err(|e| {
+        format!("rows cannot be divided by the column {column}: {}; name another one with --split-by", explain(&e))
+    })?;
+    let is_whole = described.columns().first().is_some_and(|column| kind(column.type_info()) == Kind::Integer);
+    let bounds = if is_whole {
+        let query = format!("SELECT min(key)::text, max(key)::text FROM {} AS keys", subquery(&of_column));
+        let row = connection.fetch_one(safe(&query)).await.map_err(|e| explain(&e))?;
+        let number = |at: usize| row.try_get::<Option<String>, _>(at).ok().flatten().and_then(|text| text.parse().ok());
+        match (number(0), number(1)) {
+            (Some(least), Some(most)) => whole_numbers(least, most, ranges),
+            _ => Vec::new(),
+        }
+    } else {
+        let parts: Vec<String> = (1..ranges).map(|n| (n as f64 / ranges as f64).to_string()).collect();
+        let query = format!(
+            "SELECT DISTINCT bound::text AS literal, bound FROM unnest((SELECT percentile_disc(ARRAY[{}]) WITHIN GROUP (ORDER BY key) \
+             FROM {} AS keys)) AS bound WHERE bound IS NOT NULL ORDER BY bound",
+            parts.join(","),
+            subquery(&of_column)
+        );
+        let rows = connection.fetch_all(safe(&query)).await.map_err(|e| {
+            format!("rows cannot be divided by the column {column}: {}; name another one with --split-by", explain(&e))
+        })?;
+        let bounds: Result<Vec<String>, _> = rows.iter().map(|row| row.try_get::<String, _>(0)).collect();
+        bounds.map_err(|e| explain(&e))?.iter().map(|bound| literal(bound)).collect()
+    };
+    Ok(conditions(&quoted, &bounds, true))
+}
+
+/// What the values of a type become.
+fn kind(info: &PgTypeInfo) -> Kind {
+    match info.kind() {
+        PgTypeKind::Domain(base) => kind(base),
+        // Boxes are the one type whose arrays have another separator.
+        PgTypeKind::Array(item) if item.oid().is_none_or(|oid| oid.0 != 603) => Kind::Array(Box::new(kind(item))),
+        PgTypeKind::Composite(fields) => {
+            Kind::Composite(fields.iter().map(|(name, info)| (name.clone(), kind(info))).collect())
+        }
+        PgTypeKind::Array(_) | PgTypeKind::Enum(_) | PgTypeKind::Range(_) | PgTypeKind::Pseudo => Kind::Text,
+        PgTypeKind::Simple => match info.oid().map_or(0, |oid| oid.0) {
+            16 => Kind::Bool,
+            17 => Kind::Hex,
+            // bigint, smallint, integer, oid.
+            20 | 21 | 23 | 26 => Kind::Integer,
+            700 | 701 => Kind::Float,
+            1700 => Kind::Decimal,
+            // json, jsonb.
+            114 | 3802 => Kind::Json,
+            // date, timestamp.
+            1082 | 1114 => Kind::DateTime,
+            1184 => Kind::Moment,
+            _ => Kind::Text,
+        },
+    }
+}
+
+/// A connection that reads one range after another.
+struct Reader {
+    connection: PgConnection,
+    statements: Arc<Mutex<VecDeque<String>>>,
+    decoder: Arc<dyn Decode>,
+    outgoing: Outgoing,
+}
+
+impl Reader {
+    async fn run(mut self) {
+        let result = loop {
+            let statement = self.statements.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            let Some(statement) = statement else { break Ok(()) };
+            match self.read(&statement).await {
+                Ok(()) => {}
+                Err(Stopped::Gone) => return,
+                Err(Stopped::Failed(problem)) => break Err(problem),
+            }
+        };
+        let outgoing = self.outgoing.clone();
+        // In order, where that is possible; nothing was written.
+        let _ = self.connection.close().await;
+        outgoing.end(result).await;
+    }
+
+    async fn read(&mut self, statement: &str) -> Result<(), Stopped> {
+        let mut lines = self.connection.copy_out_raw(statement).await?;
+        let mut piece = BytesMut::new();
+        while let Some(data) = lines.next().await {
+            piece.extend_from_slice(&data?);
+            if piece.len() < PIECE_BYTES {
+                continue;
+            }
+            // A message has whole rows as a rule, which nobody promises. Values have no line ends in this format.
+            if let Some(end) = memchr::memrchr(b'\n', &piece) {
+                let rows = piece.split_to(end + 1).freeze();
+                send(&self.outgoing, &self.decoder, rows).await?;
+            }
+        }
+        if !piece.is_empty() {
+            send(&self.outgoing, &self.decoder, piece.freeze()).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn send(outgoing: &Outgoing, decoder: &Arc<dyn Decode>, rows: Bytes) -> Result<(), Stopped> {
+    let bytes = rows.len();
+    Ok(outgoing.send(Rows::Lines(rows, Arc::clone(decoder)), bytes).await?)
+}

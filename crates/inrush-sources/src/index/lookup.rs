@@ -1,0 +1,157 @@
+//! What there is to be read: the indices behind the name, their shards, and what to know about them before.
+
+use http::Method;
+use inrush_cluster::api::{ClusterError, index};
+use inrush_cluster::transport::{Transport, path_segment};
+use serde_json::{Value, json};
+
+/// The servers' default of `index.max_result_window`.
+const RESULT_WINDOW_DEFAULT: usize = 10_000;
+
+/// An index that is to be read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Found {
+    pub(super) name: String,
+    /// Tells it from another one of the same name made later.
+    pub(super) uuid: String,
+    pub(super) shards: u32,
+    /// Documents that one search may answer.
+    pub(super) window_max: usize,
+    pub(super) mappings: Value,
+    pub(super) settings: Value,
+    /// The filter of the alias through which it is read.
+    pub(super) filter: Option<Value>,
+    /// Why its documents are not as they were sent, if so.
+    pub(super) changed_source: Option<&'static str>,
+}
+
+/// The indices that `expression` stands for, by name.
+///
+/// # Errors
+/// As every question; and where there are none, where one is closed, keeps no `_source`, or is read through an alias with a routing.
+pub(super) async fn find(transport: &Transport, expression: &str) -> Result<Vec<Found>, ClusterError> {
+    let what = format!("looking up {expression}");
+    let body = transport.demand(&what, Method::GET, &format!("/{}", path_segment(expression)), None).await?;
+    let indices = body.as_object().into_iter().flatten();
+    let found: Vec<Found> = indices.map(|(name, body)| one(expression, name, body)).collect::<Result<_, _>>()?;
+    if found.is_empty() {
+        let problem = "it stands for no index; give one that exists, or a pattern that matches".to_owned();
+        return Err(ClusterError::Target { name: expression.to_owned(), problem });
+    }
+    Ok(found)
+}
+
+fn one(expression: &str, name: &str, body: &Value) -> Result<Found, ClusterError> {
+    let wrong = |problem: &str| ClusterError::Target { name: name.to_owned(), problem: problem.to_owned() };
+    let setting = |path: &str| {
+        let value = body.pointer(&format!("/settings/index/{path}"))?;
+        value.as_str().map(str::to_owned).or_else(|| Some(value.to_string()))
+    };
+    let uuid = setting("uuid").ok_or_else(|| ClusterError::Reply {
+        what: format!("looking up {name}"),
+        problem: "no settings.index.uuid in the answer".to_owned(),
+    })?;
+    if setting("verified_before_close").as_deref() == Some("true") {
+        return Err(wrong("it is closed; open it with POST /_open, or leave it out"));
+    }
+    let mappings = body.get("mappings").cloned().unwrap_or_else(|| json!({}));
+    if mappings.pointer("/_source/enabled") == Some(&Value::Bool(false)) {
+        return Err(wrong(
+            "it keeps no _source (_source.enabled is false in its mapping), so its documents cannot be read back; load them from where they came from",
+        ));
+    }
+    let mode = |value: Option<&str>| value.map(str::to_ascii_lowercase);
+    let source_mode = mode(setting("mapping/source/mode").as_deref())
+        .or_else(|| mode(mappings.pointer("/_source/mode").and_then(Value::as_str)));
+    let index_mode = mode(setting("mode").as_deref());
+    if source_mode.as_deref() == Some("disabled") {
+        return Err(wrong(
+            "it keeps no _source (its source mode is disabled); load its documents from where they came from",
+        ));
+    }
+    let synthetic = source_mode.as_deref() == Some("synthetic")
+        || source_mode.is_none() && matches!(index_mode.as_deref(), Some("logsdb" | "time_series"))
+        || setting("derived_source/enabled").as_deref() == Some("true");
+    let filtered = ["includes", "excludes"].iter().any(|key| {
+        mappings.pointer(&format!("/_source/{key}")).and_then(Value::as_array).is_some_and(|names| !names.is_empty())
+    });
+    let changed_source = if synthetic {
+        Some(
+            "its _source is synthetic: the server makes each document anew from its fields, so order, spelling of numbers and duplicates in arrays may differ from what was once sent",
+        )
+    } else if filtered {
+        Some("its mapping leaves fields out of _source (includes or excludes), and they cannot be read back")
+    } else {
+        None
+    };
+    Ok(Found {
+        name: name.to_owned(),
+        uuid,
+        shards: setting("number_of_shards").and_then(|n| n.parse().ok()).unwrap_or(1),
+        window_max: setting("max_result_window").and_then(|n| n.parse().ok()).unwrap_or(RESULT_WINDOW_DEFAULT).max(1),
+        mappings,
+        settings: body.get("settings").cloned().unwrap_or_else(|| json!({})),
+        filter: filter(expression, name, body).map_err(wrong)?,
+        changed_source,
+    })
+}
+
+/// The filter of the aliases by which `expression` names the index; none where it names the index itself.
+fn filter(expression: &str, name: &str, body: &Value) -> Result<Option<Value>, &'static str> {
+    let named = |name: &str| expression.split(',').any(|part| index::matches_pattern(part, name));
+    if named(name) {
+        return Ok(None);
+    }
+    let aliases = body.get("aliases").and_then(Value::as_object).into_iter().flatten();
+    let aliases: Vec<&Value> = aliases.filter(|(alias, _)| named(alias)).map(|(_, alias)| alias).collect();
+    if aliases.iter().any(|alias| alias.get("search_routing").is_some()) {
+        return Err("it is read through an alias with a search routing; give the index by its own name");
+    }
+    let filters: Vec<Value> = aliases.iter().filter_map(|alias| alias.get("filter").cloned()).collect();
+    Ok(match filters.len() {
+        0 => None,
+        // One without a filter shows everything.
+        n if n < aliases.len() => None,
+        _ => Some(json!({"bool": {"should": filters, "minimum_should_match": 1}})),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(mappings: Value, more: Value) -> Value {
+        let mut settings = json!({"uuid": "u", "number_of_shards": "3"});
+        settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"mappings": mappings, "settings": {"index": settings}, "aliases": {"all": {}, "red": {"filter": {"term": {"c": "red"}}}}})
+    }
+
+    #[test]
+    fn an_index_is_known_before_it_is_read() {
+        let found = one("a", "a", &index(json!({"properties": {}}), json!({"max_result_window": "500"}))).unwrap();
+        assert_eq!((found.shards, found.window_max, found.filter, found.changed_source), (3, 500, None, None));
+        let filter = |expression: &str| one(expression, "a", &index(json!({}), json!({}))).unwrap().filter;
+        assert_eq!(filter("a,red"), None);
+        assert_eq!(filter("all,red"), None);
+        assert!(filter("red").unwrap()["bool"]["should"][0]["term"]["c"] == "red");
+    }
+
+    #[test]
+    fn a_source_that_is_not_kept_is_named() {
+        let said = |mappings: Value, settings: Value| match one("a", "a", &index(mappings, settings)) {
+            Ok(found) => found.changed_source.unwrap_or("as it was sent").to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert!(said(json!({"_source": {"enabled": false}}), json!({})).starts_with("a: it keeps no _source"));
+        assert!(said(json!({}), json!({"mapping": {"source": {"mode": "disabled"}}})).contains("keeps no _source"));
+        assert!(said(json!({"_source": {"mode": "synthetic"}}), json!({})).contains("synthetic"));
+        assert!(said(json!({}), json!({"mode": "logsdb"})).contains("synthetic"));
+        assert!(said(json!({}), json!({"derived_source": {"enabled": "true"}})).contains("synthetic"));
+        assert_eq!(
+            said(json!({}), json!({"mode": "logsdb", "mapping": {"source": {"mode": "stored"}}})),
+            "as it was sent"
+        );
+        assert!(said(json!({"_source": {"excludes": ["x"]}}), json!({})).contains("leaves fields out"));
+        assert!(said(json!({}), json!({"verified_before_close": "true"})).contains("closed"));
+    }
+}

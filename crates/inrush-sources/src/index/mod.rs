@@ -1,0 +1,350 @@
+//! An index of another cluster as a source.
+//!
+//! Each shard is a partition that is read in the order of its sequence numbers, and a document's number in it is its sequence
+//! number. So a load can go on in the middle of a shard, whatever happened to the index meanwhile: what changed since has a higher
+//! number. Documents are read in a point in time of each shard where the server has them; one that is lost is opened anew.
+
+mod address;
+mod lookup;
+mod pace;
+mod page;
+mod patience;
+mod read;
+mod shard;
+mod snapshot;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use address::IndexAddress;
+use http::Method;
+use inrush_cluster::api::ConnectError;
+use inrush_cluster::api::{ClusterError, ClusterInfo, Product, Version, product, stats, stored};
+use inrush_cluster::transport::{Credentials, HttpOptions, TlsOptions, Transport, path_segment};
+use inrush_core::SourceId;
+use inrush_core::ledger::Partition;
+use lookup::Found;
+use pace::Pace;
+use page::Ask;
+use read::{Message, Reading, Shard};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, mpsc};
+
+use super::{Chunk, Fingerprint, Repeats, Source, SourceError, Warnings};
+
+/// Pages that are in memory at once.
+const PAGES: usize = 8;
+/// Bytes of documents that a page has at most, as far as that can be told before.
+const PAGE_BYTES_MAX: usize = 1 << 20;
+/// Documents that are looked at before.
+const SAMPLE: usize = 20;
+/// Bytes of a document, where there is none to look at.
+const DOC_BYTES: f64 = 1024.0;
+
+/// What is read, and how.
+#[derive(Clone, Debug)]
+pub struct IndexOptions {
+    /// The node and the index.
+    pub address: IndexAddress,
+    /// How to prove who we are there. Default: not at all.
+    pub credentials: Credentials,
+    /// Certificates. Default: the system's roots.
+    pub tls: TlsOptions,
+    /// Which documents, as a search has it under `query`. Default: all.
+    pub query: Option<Value>,
+    /// Documents keep their ids. Default on.
+    pub keep_ids: bool,
+    /// Documents keep their routing values. Default on.
+    pub keep_routing: bool,
+    /// Documents are written with their versions, as external ones. Default off.
+    pub keep_versions: bool,
+    /// When all is read, what was written meanwhile is read as well, until nothing more comes or ten passes are made. What was
+    /// deleted is not seen. Default off.
+    pub catch_up: bool,
+    /// Bytes of documents that wait to be taken, as far as their sizes can be told before. Default 8 MiB.
+    pub memory: usize,
+    /// The largest document; a larger one is a reject of kind `too_large`. Default 100 MiB.
+    pub document_bytes_max: usize,
+    /// How long a search may take. Default 120 s.
+    pub request_timeout: Duration,
+    /// How long a shard is tried again that does not answer: it is not there, or its search queue is full. Default 10 min.
+    pub retry_for: Duration,
+}
+
+impl IndexOptions {
+    /// The defaults for this index.
+    pub fn new(address: IndexAddress) -> Self {
+        IndexOptions {
+            address,
+            credentials: Credentials::None,
+            tls: TlsOptions::default(),
+            query: None,
+            keep_ids: true,
+            keep_routing: true,
+            keep_versions: false,
+            catch_up: false,
+            memory: PAGES * PAGE_BYTES_MAX,
+            document_bytes_max: 100 << 20,
+            request_timeout: Duration::from_secs(120),
+            retry_for: Duration::from_secs(600),
+        }
+    }
+}
+
+/// How the indices that are read are made, for making one like them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexModel {
+    /// The index.
+    pub name: String,
+    /// The body of `mappings`.
+    pub mappings: Value,
+    /// The body of `settings`.
+    pub settings: Value,
+}
+
+/// Indices of a cluster. Each is a source of its own ([`SourceId`]), and each of its shards a partition.
+pub struct IndexSource {
+    options: IndexOptions,
+    info: ClusterInfo,
+    indices: Vec<Found>,
+    warnings: Warnings,
+    runtime: Handle,
+    /// What will read, until the first chunk is asked for.
+    prepared: Option<(Reading, Vec<Shard>)>,
+    messages: mpsc::UnboundedReceiver<Message>,
+    pages: Arc<Semaphore>,
+    ended: bool,
+    docs: u64,
+    bytes_total: u64,
+}
+
+impl IndexSource {
+    /// Looks at the indices and their first documents. Has to be called in a tokio runtime, whose threads read later.
+    ///
+    /// # Errors
+    /// [`ConnectError`] where the cluster cannot be reached or asked, the index is not there, cannot be read back, or the query is refused.
+    pub async fn open(options: IndexOptions, warnings: &Warnings) -> Result<Self, ConnectError> {
+        let http = HttpOptions {
+            request_timeout: options.request_timeout,
+            tls: options.tls.clone(),
+            ..HttpOptions::default()
+        };
+        let node = options.address.node.to_string();
+        let expression = options.address.expression.clone();
+        let transport = Transport::new(&[node], options.credentials.clone(), &http)?;
+        let info = product::detect(&transport).await?;
+        let indices = lookup::find(&transport, &expression).await?;
+        for index in &indices {
+            if let Some(why) = index.changed_source {
+                warnings.add(&index.name, "source_changed", "", 1, || why.to_owned());
+            }
+        }
+        let ask = Ask {
+            query: options.query.clone(),
+            with_vectors: info.product == Product::Elasticsearch
+                && (info.serverless || info.version >= Some(Version::new(9, 2, 0))),
+            ids: options.keep_ids,
+            routing: options.keep_routing,
+            versions: options.keep_versions,
+            document_bytes_max: options.document_bytes_max,
+        };
+        // Whoever may not refresh sees what was refreshed; the reading says so.
+        if let Err(error) = stats::refresh(&transport, &expression).await {
+            tracing::debug!("{error}");
+        }
+        let sample = sample(&transport, &expression, &ask).await?;
+        let (sender, messages) = mpsc::unbounded_channel();
+        let pages = Arc::new(Semaphore::new(PAGES));
+        let page_bytes = (options.memory / PAGES).clamp(1, PAGE_BYTES_MAX);
+        let reading = Reading {
+            transport,
+            info: info.clone(),
+            expression,
+            ask,
+            uuids: indices.iter().map(|index| (index.name.clone(), index.uuid.clone())).collect(),
+            catch_up: options.catch_up,
+            retry_for: options.retry_for,
+            warnings: warnings.clone(),
+            pages: Arc::clone(&pages),
+            messages: sender,
+        };
+        let shards = (0..).zip(&indices).flat_map(|(source, index)| {
+            let pace = Pace::new(page_bytes, index.window_max, sample.doc_bytes);
+            (0..index.shards).map(move |number| Shard {
+                source: SourceId(source),
+                index: index.name.clone(),
+                number,
+                next: 0,
+                filter: index.filter.clone(),
+                pace: pace.clone(),
+            })
+        });
+        Ok(IndexSource {
+            prepared: Some((reading, shards.collect())),
+            options,
+            info,
+            indices,
+            warnings: warnings.clone(),
+            runtime: Handle::current(),
+            messages,
+            pages,
+            ended: false,
+            docs: sample.docs,
+            bytes_total: (sample.docs as f64 * sample.doc_bytes) as u64,
+        })
+    }
+
+    /// The product and version of the cluster that is read.
+    pub fn info(&self) -> &ClusterInfo {
+        &self.info
+    }
+
+    /// How many documents there were when it was opened.
+    pub fn docs(&self) -> u64 {
+        self.docs
+    }
+
+    /// How the indices are made.
+    pub fn models(&self) -> Vec<IndexModel> {
+        let model = |index: &Found| IndexModel {
+            name: index.name.clone(),
+            mappings: index.mappings.clone(),
+            settings: index.settings.clone(),
+        };
+        self.indices.iter().map(model).collect()
+    }
+}
+
+impl Source for IndexSource {
+    fn next_chunk(&mut self, _: usize) -> Result<Option<Chunk>, SourceError> {
+        if let Some((reading, shards)) = self.prepared.take() {
+            self.runtime.spawn(Arc::new(reading).run(shards));
+        }
+        match self.messages.blocking_recv() {
+            // The permit goes back: what becomes of the documents from here on counts against the load's own memory.
+            Some(Message::Block(block, _permit)) => Ok(Some(Chunk::Docs(block))),
+            Some(Message::End(result)) => {
+                self.ended = true;
+                result.map(|()| None)
+            }
+            None if self.ended => Ok(None),
+            None => {
+                let name = &*self.options.address.expression;
+                Err(SourceError::new(name, "a reader stopped in the middle; please report this"))
+            }
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.indices.iter().map(|index| format!("{}/{}", self.options.address.node, index.name)).collect()
+    }
+
+    /// An estimate, from the first documents.
+    fn bytes_total(&self) -> Option<u64> {
+        Some(self.bytes_total)
+    }
+
+    fn repeats(&self) -> Repeats {
+        Repeats::Always
+    }
+
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        let of = |(name, index): (String, &Found)| Fingerprint::of_index(&name, &index.uuid);
+        Ok(self.names().into_iter().zip(&self.indices).map(of).collect())
+    }
+
+    fn reading(&self) -> String {
+        let IndexOptions { query, keep_ids, keep_routing, keep_versions, .. } = &self.options;
+        let query = query.as_ref().map(Value::to_string).unwrap_or_default();
+        format!("query {query}, ids {keep_ids}, routing {keep_routing}, versions {keep_versions}")
+    }
+
+    fn has_ids(&self) -> bool {
+        self.options.keep_ids
+    }
+
+    fn has_versions(&self) -> bool {
+        self.options.keep_versions
+    }
+
+    fn has_own_numbers(&self) -> bool {
+        true
+    }
+
+    fn go_on(&mut self, settled: &BTreeMap<Partition, u64>) {
+        let Some((_, shards)) = &mut self.prepared else { return };
+        for shard in shards {
+            shard.next = settled.get(&(shard.source, shard.number)).copied().unwrap_or(0);
+        }
+    }
+
+    fn warnings(&self) -> Option<Warnings> {
+        Some(self.warnings.clone())
+    }
+}
+
+impl Drop for IndexSource {
+    /// The tasks that read see it, and end.
+    fn drop(&mut self) {
+        self.pages.close();
+    }
+}
+
+/// The first documents, and how many there are.
+struct Sample {
+    docs: u64,
+    /// Bytes of a document on average.
+    doc_bytes: f64,
+}
+
+async fn sample(transport: &Transport, expression: &str, ask: &Ask) -> Result<Sample, ClusterError> {
+    #[derive(Deserialize)]
+    struct Reply {
+        hits: Hits,
+    }
+    #[derive(Deserialize)]
+    struct Hits {
+        total: Total,
+        hits: Vec<Hit>,
+    }
+    #[derive(Deserialize)]
+    struct Total {
+        value: u64,
+    }
+    #[derive(Deserialize)]
+    struct Hit {
+        #[serde(rename = "_id")]
+        id: String,
+        #[serde(rename = "_source")]
+        source: Option<Box<RawValue>>,
+    }
+    let what = format!("looking at the first documents of {expression}");
+    let query = ask.query.clone().unwrap_or_else(|| json!({"match_all": {}}));
+    let body = json!({"query": query, "size": SAMPLE, "track_total_hits": true, "_source": ask.source()});
+    let path = format!("/{}/_search?allow_partial_search_results=false", path_segment(expression));
+    let answer = transport.ask(Method::POST, &path, Some(&body)).await?;
+    if !(200..=299).contains(&answer.status()) {
+        return Err(ClusterError::from_status(&what, answer.status(), &answer.json(&what)?));
+    }
+    let Reply { hits: Hits { total, hits } } = serde_json::from_slice(answer.body()).map_err(|error| {
+        let unknown = || ClusterError::Reply { what: what.clone(), problem: error.to_string() };
+        stored::no_json(&what, answer.body()).unwrap_or_else(unknown)
+    })?;
+    let mut bytes = 0;
+    for hit in &hits {
+        let Some(source) = &hit.source else {
+            let problem = format!(
+                "its document {:?} has no _source, so it cannot be read back; load the documents from where they came from",
+                hit.id
+            );
+            return Err(ClusterError::Target { name: expression.to_owned(), problem });
+        };
+        bytes += source.get().len();
+    }
+    let doc_bytes = if hits.is_empty() { DOC_BYTES } else { bytes as f64 / hits.len() as f64 };
+    Ok(Sample { docs: total.value, doc_bytes })
+}

@@ -1,0 +1,288 @@
+//! Reads shards side by side, in passes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use inrush_cluster::api::{ClusterError, ClusterInfo, Product, changes, index, stats};
+use inrush_cluster::transport::{HttpErrorKind, Transport, path_segment};
+use inrush_core::{DocBlock, SourceId};
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+use super::super::{SourceError, Warnings};
+use super::pace::Pace;
+use super::page::Ask;
+use super::patience::{PAUSE_MIN, Patience};
+use super::shard::ShardRead;
+use super::snapshot::{Snapshot, Snapshots, preference};
+
+/// Searches under way at once, over all shards.
+const SEARCHES: usize = 4;
+/// After so many passes, whoever writes to the source all the time is told instead of waited for.
+const PASSES_MAX: u32 = 10;
+
+/// What the reading tasks tell the source.
+pub(super) enum Message {
+    /// Documents; the permit is for the memory that they take.
+    Block(DocBlock, OwnedSemaphorePermit),
+    /// Nothing more comes.
+    End(Result<(), SourceError>),
+}
+
+/// A shard, and how far it is read.
+#[derive(Clone, Debug)]
+pub(super) struct Shard {
+    pub(super) source: SourceId,
+    pub(super) index: String,
+    pub(super) number: u32,
+    /// The first sequence number that was not read yet.
+    pub(super) next: u64,
+    pub(super) filter: Option<Value>,
+    pub(super) pace: Pace,
+}
+
+/// Index and shard.
+type ShardKey = (String, u32);
+
+/// Where a shard ends.
+#[derive(Clone, Copy, Debug, Default)]
+struct End {
+    /// Everything below this number is on all of its copies.
+    whole: u64,
+    /// One past the highest number.
+    max: u64,
+}
+
+impl Shard {
+    fn key(&self) -> ShardKey {
+        (self.index.clone(), self.number)
+    }
+}
+
+/// What all tasks share.
+pub(super) struct Reading {
+    pub(super) transport: Transport,
+    pub(super) info: ClusterInfo,
+    pub(super) expression: String,
+    pub(super) ask: Ask,
+    /// The indices, and what tells each from a later one of the same name.
+    pub(super) uuids: BTreeMap<String, String>,
+    /// Read what changed meanwhile as well.
+    pub(super) catch_up: bool,
+    pub(super) retry_for: Duration,
+    pub(super) warnings: Warnings,
+    /// A permit a page.
+    pub(super) pages: Arc<Semaphore>,
+    pub(super) messages: mpsc::UnboundedSender<Message>,
+}
+
+/// Nobody takes what is read any more.
+pub(super) struct Gone;
+
+pub(super) enum Ended {
+    Gone,
+    Failed(SourceError),
+}
+
+impl From<Gone> for Ended {
+    fn from(_: Gone) -> Self {
+        Ended::Gone
+    }
+}
+
+impl Reading {
+    /// Reads all shards to their ends.
+    pub(super) async fn run(self: Arc<Self>, shards: Vec<Shard>) {
+        let result = match Arc::clone(&self).passes(shards).await {
+            Ok(()) => Ok(()),
+            Err(Ended::Failed(error)) => Err(error),
+            Err(Ended::Gone) => return,
+        };
+        // A source that is dropped waits for nothing.
+        let _ = self.messages.send(Message::End(result));
+    }
+
+    async fn passes(self: Arc<Self>, mut shards: Vec<Shard>) -> Result<(), Ended> {
+        let snapshots = match (Snapshots::of(&self.info), shards.first()) {
+            (Snapshots::None, _) | (_, None) => Snapshots::None,
+            (snapshots, Some(shard)) => self.try_snapshot(snapshots, shard).await?,
+        };
+        // What changes under a search without a point in time has a new sequence number, beyond what was searched.
+        let again = self.catch_up || snapshots == Snapshots::None;
+        for pass in 1.. {
+            let ends = self.ends(&shards, again).await?;
+            let last = !again || pass == PASSES_MAX;
+            if again {
+                let end = |shard: &Shard| ends.get(&shard.key()).copied().unwrap_or_default();
+                let left: u64 = shards.iter().map(|shard| end(shard).max.saturating_sub(shard.next)).sum();
+                if left == 0 {
+                    break;
+                }
+                if pass > 1 {
+                    tracing::info!("{}: pass {pass} for {left} operations that came meanwhile", self.expression);
+                }
+                if last {
+                    self.warnings.add(&self.expression, "still_written", "", left, || {
+                        format!("after {PASSES_MAX} passes the index is still written to, and what comes from now on is not read; stop the writers, and load it once more")
+                    });
+                } else if shards.iter().all(|shard| end(shard).whole <= shard.next) {
+                    // Being written just now.
+                    tokio::time::sleep(PAUSE_MIN).await;
+                    continue;
+                }
+            }
+            shards = self.pass(shards, if last { None } else { Some(&ends) }, snapshots).await?;
+            if last {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether points in time can be had.
+    async fn try_snapshot(&self, snapshots: Snapshots, shard: &Shard) -> Result<Snapshots, Ended> {
+        let preference = preference(self.info.product, shard.number);
+        let why = match snapshots.open(&self.transport, &shard.index, &preference).await {
+            Ok(Some(snapshot)) => {
+                snapshot.close(&self.transport).await;
+                return Ok(snapshots);
+            }
+            Ok(None) => return Ok(snapshots),
+            Err(error) if error.cannot_be_asked() && error.status() != Some(404) => error.to_string(),
+            // Whatever this is, the first page will meet it again, and be patient.
+            Err(_) => return Ok(snapshots),
+        };
+        tracing::warn!("{why}; the index is read as it is at each moment, and what changes is read again");
+        Ok(Snapshots::None)
+    }
+
+    /// One pass over all shards, some of them side by side: up to `ends`, or to all that is seen.
+    async fn pass(
+        self: &Arc<Self>,
+        shards: Vec<Shard>,
+        ends: Option<&BTreeMap<ShardKey, End>>,
+        snapshots: Snapshots,
+    ) -> Result<Vec<Shard>, Ended> {
+        let depth = SEARCHES.div_ceil(shards.len().max(1));
+        let mut waiting: VecDeque<Shard> = shards.into();
+        let mut running = JoinSet::new();
+        let mut done = Vec::new();
+        loop {
+            while running.len() < SEARCHES {
+                let Some(shard) = waiting.pop_front() else { break };
+                let end = ends.map(|ends| ends.get(&shard.key()).copied().unwrap_or_default().whole);
+                let work = ShardRead { reading: Arc::clone(self), shard, end, snapshots, depth };
+                running.spawn(work.run());
+            }
+            match running.join_next().await {
+                None => break,
+                Some(Ok(shard)) => done.push(shard?),
+                // A panic of ours: the documents of that shard are missing.
+                Some(Err(error)) => {
+                    return Err(self.failed(format!("a reader stopped in the middle: {error}; please report this")));
+                }
+            }
+        }
+        done.sort_by_key(|shard| (shard.source, shard.number));
+        Ok(done)
+    }
+
+    /// Makes searches see what was written so far, and says where each shard ended before that; nothing where that is not needed.
+    async fn ends(&self, shards: &[Shard], needed: bool) -> Result<BTreeMap<ShardKey, End>, Ended> {
+        let mut patience = Patience::new(self.retry_for);
+        loop {
+            match self.ask_ends(shards, needed).await {
+                Ok(ends) => return Ok(ends),
+                Err(error) if is_fatal(&error) => return Err(self.failed(error.to_string())),
+                Err(error) => patience.wait(error.to_string(), None).await.map_err(|why| self.failed(why))?,
+            }
+        }
+    }
+
+    async fn ask_ends(&self, shards: &[Shard], needed: bool) -> Result<BTreeMap<ShardKey, End>, ClusterError> {
+        for (name, uuid) in index::uuids(&self.transport, &self.expression).await? {
+            if self.uuids.get(&name).is_some_and(|known| *known != uuid) {
+                let problem = "it was deleted and made anew while it was read; load it from the beginning".to_owned();
+                return Err(ClusterError::Target { name, problem });
+            }
+        }
+        let ends = if needed { self.ends_now(shards).await? } else { BTreeMap::new() };
+        match stats::refresh(&self.transport, &self.expression).await {
+            Ok(_) => {}
+            Err(error) if error.status() == Some(403) => {
+                self.warnings.add(&self.expression, "not_refreshed", "", 1, || {
+                    format!("what was written to it last may not be seen, because it may not be refreshed ({error}); grant maintenance, or refresh it before")
+                });
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(ends)
+    }
+
+    async fn ends_now(&self, shards: &[Shard]) -> Result<BTreeMap<ShardKey, End>, ClusterError> {
+        let copies = match changes::copies(&self.transport, &self.expression).await {
+            Ok(copies) => copies.shards,
+            // Without the privilege to see statistics: what a search shows.
+            Err(error) if error.status() == Some(403) => {
+                tracing::debug!("{error}; the ends of the shards are searched for");
+                let mut ends = BTreeMap::new();
+                for shard in shards {
+                    let end = self.last_number(shard, None).await?;
+                    ends.insert(shard.key(), End { whole: end, max: end });
+                }
+                return Ok(ends);
+            }
+            Err(error) => return Err(error),
+        };
+        let end = |shard: &Shard| {
+            let primary = copies.get(&shard.key())?.iter().find(|copy| copy.primary)?;
+            // -1 for none.
+            let after = |number: i64| u64::try_from(number + 1).unwrap_or(0);
+            Some((shard.key(), End { whole: after(primary.on_all_up_to), max: after(primary.max) }))
+        };
+        let ends: BTreeMap<ShardKey, End> = shards.iter().filter_map(end).collect();
+        if ends.len() < shards.len() {
+            // As if the cluster had said so: it may pass.
+            let what = format!("reading {}", self.expression);
+            let reason = ": not all of its primary shards are in use; wait until they are".to_owned();
+            return Err(ClusterError::Refused { what, status: 503, reason });
+        }
+        Ok(ends)
+    }
+
+    /// One past the highest sequence number that a search shows.
+    pub(super) async fn last_number(&self, shard: &Shard, snapshot: Option<&Snapshot>) -> Result<u64, ClusterError> {
+        let what = format!("looking for the end of {}", shard.index);
+        let mut body = json!({"size": 1, "sort": [{"_seq_no": "desc"}], "_source": false, "track_total_hits": false, "seq_no_primary_term": true});
+        if let Some(snapshot) = snapshot {
+            body["pit"] = snapshot.value();
+        }
+        let path = search_path(shard, self.info.product, snapshot.is_some());
+        let reply = self.transport.demand(&what, Method::POST, &path, Some(&body)).await?;
+        Ok(reply.pointer("/hits/hits/0/_seq_no").and_then(Value::as_u64).map_or(0, |number| number + 1))
+    }
+
+    pub(super) fn failed(&self, why: String) -> Ended {
+        Ended::Failed(SourceError::new(&*self.expression, why))
+    }
+}
+
+/// Whether asking once more is of no use.
+pub(super) fn is_fatal(error: &ClusterError) -> bool {
+    match error {
+        ClusterError::Http(error) => error.kind == HttpErrorKind::Local,
+        _ => !matches!(error.status(), Some(429 | 500 | 502..=504)),
+    }
+}
+
+/// Where a shard is searched; a point in time knows its index and shard.
+pub(super) fn search_path(shard: &Shard, product: Product, in_snapshot: bool) -> String {
+    if in_snapshot {
+        return "/_search?allow_partial_search_results=false".to_owned();
+    }
+    let preference = preference(product, shard.number);
+    format!("/{}/_search?allow_partial_search_results=false&preference={preference}", path_segment(&shard.index))
+}

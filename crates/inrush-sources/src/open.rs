@@ -1,0 +1,348 @@
+//! Files, globs and stdin as one source.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Seek;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use inrush_core::SourceId;
+#[cfg(feature = "sql")]
+use inrush_formats::columns::ColumnarFile;
+use inrush_formats::format::{Format, FormatOptions};
+use inrush_formats::input::Input;
+use inrush_formats::raw::{Raw, Seekable};
+use inrush_formats::reading::{CHUNK_BYTES_MAX, Reading, check_format};
+use inrush_formats::{Chunk, ReadFile, SourceError, Warnings};
+
+use super::file::{LocalFile, of_file, stdin, stdin_len};
+use super::network::Network;
+use super::partitions;
+use super::paths::{expand, noted, shown};
+use super::repeat::{Fingerprint, Repeats};
+use super::source::Source;
+use super::steady::{Noted, Steady};
+use super::store::{self, Object, ObjectStream, RemoteObject, SourceUrl, StoreOptions};
+
+/// Files on servers whose beginnings are fetched while one before them is read.
+const FILES_AHEAD: usize = 8;
+
+/// Where to read, as a user says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceSpec {
+    /// `-`
+    Stdin,
+    /// A file, a folder with all that is in it, or a glob pattern (`*`, `?`, `[…]`, `**`) if no file has that very name.
+    Path(PathBuf),
+    /// A file on a web server; a file, folder or glob pattern of an object store.
+    Url(SourceUrl),
+}
+
+impl SourceSpec {
+    /// `-` is stdin, what begins with `s3://`, `https://` and the like a file on a server, anything else a path or a glob.
+    pub fn new(argument: impl Into<OsString>) -> Self {
+        Self::with_options(argument, &Arc::default())
+    }
+
+    /// The same, with settings for object stores.
+    pub fn with_options(argument: impl Into<OsString>, options: &Arc<StoreOptions>) -> Self {
+        let argument = argument.into();
+        if argument == "-" {
+            return SourceSpec::Stdin;
+        }
+        let url = argument.to_str().and_then(|text| SourceUrl::new(text, options));
+        url.map_or_else(|| SourceSpec::Path(argument.into()), SourceSpec::Url)
+    }
+}
+
+impl SourceSpec {
+    /// The files on this machine that it stands for; none where there are none, or where they
+    /// cannot be found.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match self {
+            SourceSpec::Path(path) => expand(path, &Warnings::default()).unwrap_or_default(),
+            SourceSpec::Stdin | SourceSpec::Url(_) => Vec::new(),
+        }
+    }
+}
+
+/// Files and stdin, read one after another. Each file is a source of its own ([`SourceId`]) with one partition.
+pub struct Files {
+    names: Vec<String>,
+    locations: Vec<Location>,
+    waiting: VecDeque<(SourceId, Location)>,
+    bytes_total: Option<u64>,
+    current: Option<Opened>,
+    shared: Shared,
+}
+
+#[derive(Clone, Debug)]
+enum Location {
+    Stdin,
+    /// What it was like when the load began, where it is a regular file.
+    Path(PathBuf, Option<Noted>),
+    Object(Arc<Object>),
+}
+
+/// What all files of a job have in common.
+struct Shared {
+    reading: Reading,
+    /// For each file, the fields that its folders stand for.
+    partitions: Vec<Vec<(String, String)>>,
+    /// Files on servers whose beginning is being fetched.
+    begun: HashMap<SourceId, ObjectStream>,
+}
+
+/// Finds the files of `specs` (a glob's in the order of their names) without reading them yet.
+///
+/// Fails if a file does not exist, a folder is empty, a glob matches nothing, a server does not answer, or options
+/// contradict each other.
+pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -> Result<Files, SourceError> {
+    options.check().map_err(|message| SourceError::new("options", message))?;
+    let mut names = Vec::new();
+    let mut waiting = VecDeque::new();
+    let mut bytes_total = Some(0);
+    let mut add = |location: Location, bytes: Option<u64>| {
+        waiting.push_back((SourceId(names.len() as u32), location.clone()));
+        names.push(match location {
+            Location::Stdin => "-".to_owned(),
+            Location::Path(path, _) => shown(&path),
+            Location::Object(object) => object.name.clone(),
+        });
+        bytes_total = bytes_total.zip(bytes).map(|(total, bytes)| total + bytes);
+    };
+    let mut stdin_seen = false;
+    let mut network = None;
+    for spec in specs {
+        match spec {
+            SourceSpec::Stdin if std::mem::replace(&mut stdin_seen, true) => {
+                return Err(SourceError::new("-", "stdin is given twice, and can be read only once"));
+            }
+            SourceSpec::Stdin => add(Location::Stdin, stdin_len()),
+            SourceSpec::Path(path) => {
+                for path in expand(path, warnings)? {
+                    let noted = noted(&path)?;
+                    if let Some(noted) = &noted {
+                        let name = shown(&path);
+                        check_format(of_file(File::open(&path), Some(noted), &name)?.raw, &name, &options)?;
+                    }
+                    let bytes = noted.as_ref().map(Noted::bytes);
+                    add(Location::Path(path, noted), bytes);
+                }
+            }
+            SourceSpec::Url(url) => {
+                let failed = |e| SourceError::io(url.to_string(), "cannot be read over the network", e);
+                let network = match &mut network {
+                    Some(network) => network,
+                    none => none.insert(Network::new().map_err(failed)?),
+                };
+                for object in store::find(url, options.format.is_some() || options.parse.is_some(), network)? {
+                    let bytes = object.size;
+                    add(Location::Object(Arc::new(object)), bytes);
+                }
+            }
+        }
+    }
+    let options = FormatOptions { document_bytes_max: options.document_bytes_max.clamp(1, CHUNK_BYTES_MAX), ..options };
+    let locations: Vec<Location> = waiting.iter().map(|(_, location)| location.clone()).collect();
+    let paths = locations.iter().map(|location| match location {
+        Location::Path(path, _) => Some(path.as_path()),
+        Location::Object(object) => Some(Path::new(&object.path)),
+        Location::Stdin => None,
+    });
+    let partitions = if options.hive_partitions { partitions::fields(paths) } else { Vec::new() };
+    let reading = Reading::new(options, warnings.clone());
+    let shared = Shared { reading, partitions, begun: HashMap::new() };
+    Ok(Files { names, locations, waiting, bytes_total, current: None, shared })
+}
+
+impl Source for Files {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        let bytes = bytes.clamp(1, CHUNK_BYTES_MAX);
+        loop {
+            let Some(opened) = &mut self.current else {
+                let Some((id, location)) = self.waiting.pop_front() else { return Ok(None) };
+                self.shared.begin(&self.waiting);
+                match self.shared.open(id, &self.names[id.0 as usize], &location) {
+                    Ok(file) => self.current = Some(file),
+                    Err(error) => return Err(self.end(error.of(id))),
+                }
+                continue;
+            };
+            match opened.next_chunk(bytes) {
+                Ok(Some(chunk)) => return Ok(Some(chunk)),
+                Ok(None) => self.current = None,
+                Err(error) => return Err(self.end(error)),
+            }
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        self.bytes_total
+    }
+
+    fn repeats(&self) -> Repeats {
+        // Pipes and devices have no size either.
+        let lasts = |location: &Location| match location {
+            Location::Object(object) => object.version.is_some(),
+            Location::Path(..) | Location::Stdin => true,
+        };
+        if self.bytes_total.is_some() && self.locations.iter().all(lasts) { Repeats::Always } else { Repeats::Once }
+    }
+
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        let fingerprint = |location: &Location| match location {
+            Location::Path(path, _) => {
+                let failed = |e| SourceError::io(shown(path), "cannot be read", e);
+                Some(Fingerprint::of(path).map_err(failed))
+            }
+            Location::Object(object) => Some(Ok(Fingerprint::of_object(object))),
+            Location::Stdin => {
+                let failed = |e| SourceError::io("-", "cannot be read", e);
+                let start = |mut file: File| file.stream_position().and_then(|at| Fingerprint::of_file(&file, at));
+                Some(stdin().and_then(start).map_err(failed))
+            }
+        };
+        self.locations.iter().filter_map(fingerprint).collect()
+    }
+
+    fn reading(&self) -> String {
+        // How much may be read changes no document, and is raised where it was too little.
+        let mut options = self.shared.reading.options.clone();
+        options.sheet.bytes_max = 0;
+        format!("{options:?}")
+    }
+
+    fn keep_texts(&mut self, fields: &[String]) {
+        self.shared.reading.keep_texts(fields);
+    }
+
+    /// Opens each file of this machine; those on servers cost a request each, and are found to
+    /// exist by then.
+    fn check_all(&self) -> Result<(), SourceError> {
+        let mut shared = self.shared.anew();
+        for (at, location) in self.locations.iter().enumerate() {
+            let Location::Path(path, _) = location else { continue };
+            // What is no file can be read only once.
+            if path.is_file() {
+                let id = SourceId(at as u32);
+                shared.open(id, &self.names[at], location).map_err(|error| error.of(id))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_ids(&self) -> bool {
+        self.shared.reading.options.format == Some(Format::Hits)
+    }
+
+    fn warnings(&self) -> Option<Warnings> {
+        Some(self.shared.reading.warnings.clone())
+    }
+}
+
+#[cfg(feature = "sql")]
+impl Files {
+    /// The columns of each file without its rows, where all files are columnar; `None` where the first is not. Nothing can be read
+    /// from these files afterwards.
+    pub fn columnar(&mut self) -> Result<Option<Vec<ColumnarFile>>, SourceError> {
+        let mut tables = Vec::new();
+        while let Some((id, location)) = self.waiting.pop_front() {
+            let name = &self.names[id.0 as usize];
+            let file = self.shared.open(id, name, &location).map_err(|error| error.of(id))?;
+            match file.file.table() {
+                Some(table) => tables.push(table),
+                None if tables.is_empty() => return Ok(None),
+                None => {
+                    return Err(SourceError::new(
+                        name,
+                        "has no columns of its own, as the files before it have; make it a table by itself",
+                    ));
+                }
+            }
+        }
+        Ok(Some(tables))
+    }
+
+    /// For each file, the fields that its folders stand for, as name and JSON value; or nothing.
+    pub fn partitions(&self) -> &[Vec<(String, String)>] {
+        &self.shared.partitions
+    }
+}
+
+impl Files {
+    /// Nothing is read after an error.
+    fn end(&mut self, error: SourceError) -> SourceError {
+        self.current = None;
+        self.waiting.clear();
+        self.shared.begun.clear();
+        error
+    }
+}
+
+impl Shared {
+    /// The same before anything was read.
+    fn anew(&self) -> Shared {
+        Shared { reading: self.reading.anew(), partitions: self.partitions.clone(), begun: HashMap::new() }
+    }
+
+    /// Asks for the beginnings of the next files on servers, so that many small ones are not read one round trip after another.
+    fn begin(&mut self, waiting: &VecDeque<(SourceId, Location)>) {
+        for (id, location) in waiting.iter().take(FILES_AHEAD) {
+            if let Location::Object(object) = location {
+                self.begun.entry(*id).or_insert_with(|| object.stream());
+            }
+        }
+    }
+
+    fn open(&mut self, id: SourceId, name: &str, location: &Location) -> Result<Opened, SourceError> {
+        let LocalFile { raw, steady } = match location {
+            Location::Stdin => of_file(stdin(), None, name)?,
+            Location::Path(path, noted) => of_file(File::open(path), noted.as_ref(), name)?,
+            Location::Object(object) => {
+                let stream = self.begun.remove(&id).unwrap_or_else(|| object.stream());
+                let read = stream.consumed();
+                let seekable = Some(Seekable::Remote(Box::new(RemoteObject(Arc::clone(object)))));
+                LocalFile { raw: Raw { input: Input::new(stream), read, seekable }, steady: None }
+            }
+        };
+        let partitions = self.partitions.get(id.0 as usize).map_or(&[][..], Vec::as_slice);
+        let file = self.reading.open(id, name, raw, partitions)?;
+        Ok(Opened { id, name: name.to_owned(), file, steady })
+    }
+}
+
+/// A file that is being read.
+struct Opened {
+    id: SourceId,
+    name: String,
+    file: Box<dyn ReadFile>,
+    /// Where it is a regular file.
+    steady: Option<Arc<Steady>>,
+}
+
+impl Opened {
+    /// The next piece. What is wrong with a file that was changed is that it was changed, whatever
+    /// else is found.
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        let result = self.file.next_chunk(bytes);
+        if let (Some(steady), Ok(None) | Err(_)) = (&self.steady, &result)
+            && let Err(change) = steady.check()
+        {
+            return Err(match result {
+                Err(error) if error.is_change() => error,
+                Err(error) => {
+                    let what = format!("reading ended ({})", error.message);
+                    SourceError::io(&self.name, &what, change).of(self.id)
+                }
+                Ok(_) => SourceError::io(&self.name, "reading has come to the end", change).of(self.id),
+            });
+        }
+        result
+    }
+}

@@ -1,0 +1,193 @@
+//! A part of a source: those of its documents that belong to one of several builders. Each builder reads the whole, so that each has a numbering and
+//! checkpoints of its own.
+
+use inrush_core::routing::Routing;
+use inrush_core::{DocBlock, FieldPath, encode};
+
+use super::{Chunk, Fingerprint, Repeats, Source, SourceError, Warnings};
+
+/// Which part a document belongs to.
+#[derive(Clone, Debug)]
+pub struct Parting {
+    /// The shards that stand for the parts.
+    pub routing: Routing,
+    /// The part that is taken.
+    pub part: u32,
+    /// The field with the id.
+    pub id: Option<FieldPath>,
+    /// The field with the routing value, which wins over the id.
+    pub routed_by: Option<FieldPath>,
+}
+
+impl Parting {
+    /// The part of a document: that of its routing value, else of its id, else of its whole text, where neither was named. What cannot be told, a
+    /// document without an id say, is the first part's, which then says so.
+    fn of(&self, block: &DocBlock, at: usize) -> u32 {
+        let meta = block.meta.get(at);
+        let document = block.record(at);
+        let known = meta.and_then(|meta| meta.routing.as_deref().or(meta.id.as_deref()));
+        if let Some(known) = known {
+            return self.routing.shard(known, None);
+        }
+        match self.routed_by.as_ref().or(self.id.as_ref()) {
+            Some(path) => {
+                let own = meta.and_then(|meta| meta.text_at(path)).map(Into::into);
+                own.or_else(|| encode::text_at(document, path)).map_or(0, |text| self.routing.shard(&text, None))
+            }
+            None => self.routing.shard(&String::from_utf8_lossy(document), None),
+        }
+    }
+
+    /// Leaves the other parts' documents out.
+    fn cut(&self, mut block: DocBlock) -> DocBlock {
+        let rejected: Vec<u32> = block.rejects.iter().map(|reject| reject.record).collect();
+        let is_ours = |at: usize| match rejected.binary_search(&(at as u32)) {
+            Ok(_) => self.part == 0,
+            Err(_) => self.of(&block, at) == self.part,
+        };
+        let ours: Vec<bool> = (0..block.records.len()).map(is_ours).collect();
+        // Where each of ours comes to stand.
+        let mut places = Vec::with_capacity(ours.len());
+        let mut count = 0;
+        for is_ours in &ours {
+            places.push(count);
+            count += u32::from(*is_ours);
+        }
+        let keep = |at: usize| ours[at];
+        retain(&mut block.records, keep);
+        retain(&mut block.meta, keep);
+        block.rejects.retain(|reject| ours[reject.record as usize]);
+        for reject in &mut block.rejects {
+            reject.record = places[reject.record as usize];
+        }
+        block
+    }
+}
+
+fn retain<T>(all: &mut Vec<T>, keep: impl Fn(usize) -> bool) {
+    let mut at = 0;
+    all.retain(|_| {
+        at += 1;
+        keep(at - 1)
+    });
+}
+
+/// The documents of one part.
+pub struct Parted {
+    inner: Box<dyn Source>,
+    parting: Parting,
+}
+
+impl Parted {
+    /// Only documents of this part are kept.
+    pub fn new(inner: Box<dyn Source>, parting: Parting) -> Self {
+        Parted { inner, parting }
+    }
+}
+
+impl Source for Parted {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        let chunk = self.inner.next_chunk(bytes)?;
+        let parting = self.parting.clone();
+        Ok(chunk.map(|chunk| Chunk::Deferred(Box::new(move || parting.cut(chunk.into_block())))))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.inner.names()
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        self.inner.bytes_total()
+    }
+
+    fn repeats(&self) -> Repeats {
+        self.inner.repeats()
+    }
+
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        self.inner.fingerprints()
+    }
+
+    fn keep_texts(&mut self, fields: &[String]) {
+        self.inner.keep_texts(fields);
+    }
+
+    fn reading(&self) -> String {
+        format!("{} part {} of {:?}", self.inner.reading(), self.parting.part, self.parting.routing)
+    }
+
+    fn warnings(&self) -> Option<Warnings> {
+        // They are about the whole.
+        self.inner.warnings().filter(|_| self.parting.part == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inrush_core::block::Record;
+    use inrush_core::{DocMeta, Reject};
+
+    use super::*;
+
+    fn block(documents: &[&str]) -> DocBlock {
+        let mut block = DocBlock { data: documents.concat().into(), ..DocBlock::default() };
+        let mut start = 0;
+        for (line, document) in documents.iter().enumerate() {
+            let end = start + document.len() as u32;
+            block.records.push(Record { start, end, byte: start, line: line as u32 });
+            start = end;
+        }
+        block
+    }
+
+    fn routing() -> Routing {
+        Routing::new(3, None, 1).unwrap()
+    }
+
+    fn parting(part: u32) -> Parting {
+        Parting { routing: routing(), part, id: Some("id".parse().unwrap()), routed_by: None }
+    }
+
+    #[test]
+    fn every_document_is_in_exactly_one_part_which_is_its_shard() {
+        let documents: Vec<String> = (0..300).map(|n| format!("{{\"id\":\"i{n}\",\"n\":{n}}}")).collect();
+        let all = block(&documents.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut found = 0;
+        for part in 0..3 {
+            let ours = parting(part).cut(all.clone());
+            for at in 0..ours.records.len() {
+                let document: serde_json::Value = serde_json::from_slice(ours.record(at)).unwrap();
+                assert_eq!(routing().shard(document["id"].as_str().unwrap(), None), part);
+                assert_eq!(u64::from(ours.records[at].line), document["n"].as_u64().unwrap());
+            }
+            found += ours.records.len();
+        }
+        assert_eq!(found, 300);
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_the_first_parts() {
+        let mut all = block(&["{\"x\":1}", "{\"id\":\"a\"}", "not a row", "{\"id\":{}}"]);
+        all.rejects = vec![Reject { record: 2, kind: "bad_row", reason: String::new() }];
+        all.meta = vec![DocMeta::default(); 4];
+        let a = routing().shard("a", None);
+        for part in 0..3 {
+            let ours = parting(part).cut(all.clone());
+            let expected = if part == 0 { 3 } else { 0 } + usize::from(part == a);
+            assert_eq!((ours.records.len(), ours.meta.len()), (expected, expected));
+            let places: Vec<u32> = ours.rejects.iter().map(|reject| reject.record).collect();
+            assert_eq!(places, if part == 0 { vec![1 + u32::from(a == 0)] } else { vec![] });
+        }
+    }
+
+    #[test]
+    fn routing_wins_over_the_id_and_text_stands_for_both() {
+        let all = block(&["{\"id\":\"a\",\"r\":\"k\"}"]);
+        let part = |parting: Parting| {
+            (0..3).find(|part| !Parting { part: *part, ..parting.clone() }.cut(all.clone()).records.is_empty()).unwrap()
+        };
+        let routing = routing();
+        assert_eq!(part(Parting { routed_by: Some("r".parse().unwrap()), ..parting(0) }), routing.shard("k", None));
+        assert_eq!(part(Parting { id: None, ..parting(0) }), routing.shard("{\"id\":\"a\",\"r\":\"k\"}", None));
+    }
+}

@@ -1,0 +1,53 @@
+//! Paths in JSON, also those whose names are no UTF-8: as text, else as `{"bytes": [255, 46, …]}`.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Form<T, B> {
+    Text(T),
+    Bytes { bytes: B },
+}
+
+/// For `#[serde(with)]`.
+pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    match path.to_str() {
+        Some(text) => Form::Text(text),
+        None => Form::Bytes { bytes: path.as_os_str().as_bytes() },
+    }
+    .serialize(serializer)
+}
+
+/// For `#[serde(with)]`.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    Ok(match Form::<String, Vec<u8>>::deserialize(deserializer)? {
+        Form::Text(text) => PathBuf::from(text),
+        Form::Bytes { bytes } => PathBuf::from(OsString::from_vec(bytes)),
+    })
+}
+
+/// For people and reports: as text, whatever the path is.
+pub fn shown<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    path.as_deref().map(crate::shown_path).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_comes_back() {
+        #[derive(Serialize, Deserialize)]
+        struct Saved(#[serde(with = "super")] PathBuf);
+        for bytes in [&b"/a/b.ndjson"[..], b"/a/\xFF\xFE.ndjson", b""] {
+            let path = PathBuf::from(OsString::from_vec(bytes.to_vec()));
+            let text = serde_json::to_string(&Saved(path.clone())).unwrap();
+            assert_eq!(serde_json::from_str::<Saved>(&text).unwrap().0, path, "{text}");
+        }
+        assert_eq!(serde_json::to_string(&Saved("/a".into())).unwrap(), "\"/a\"");
+    }
+}

@@ -1,0 +1,162 @@
+//! What paths stand for: files, folders, glob patterns.
+
+use std::fmt::Write as _;
+use std::path::{Component, Path, PathBuf};
+
+use glob::{MatchOptions, Pattern};
+use inrush_formats::Warnings;
+
+use super::SourceError;
+use super::steady::Noted;
+
+/// Characters that make a pattern of a path.
+const WILDCARDS: [char; 3] = ['*', '?', '['];
+
+/// A path as it is shown and written down: bytes that are no UTF-8 as `\xFF`, so that two names
+/// never look the same.
+pub fn shown(path: &Path) -> String {
+    path.as_os_str().as_encoded_bytes().utf8_chunks().fold(String::new(), |mut name, chunk| {
+        name.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            // Text takes all that is written to it.
+            let _ = write!(name, "\\x{byte:02X}");
+        }
+        name
+    })
+}
+
+/// The files a path stands for. Pipes, sockets and devices are meant only where they are named:
+/// others are left out, with a warning.
+pub(super) fn expand(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError> {
+    let pattern = match path.to_str() {
+        // What exists under this very name is meant, whatever characters are in it.
+        Some(pattern) if pattern.contains(WILDCARDS) && path.symlink_metadata().is_err() => pattern,
+        _ if path.is_dir() => return folder(path, warnings),
+        _ => return Ok(vec![path.to_owned()]),
+    };
+    let matches = glob::glob(pattern).map_err(|e| {
+        SourceError::new(pattern, format!("is no valid glob pattern: {} at character {}", e.msg, e.pos))
+    })?;
+    let mut paths = Vec::new();
+    for found in matches {
+        let found = found.map_err(|e| {
+            let name = e.path().display().to_string();
+            SourceError::io(name, "cannot be looked into", e.into())
+        })?;
+        // Directories are not meant by `dir/*`.
+        if !found.is_dir() && is_file(&found, warnings) {
+            paths.push(found);
+        }
+    }
+    paths.extend(not_utf8(pattern).into_iter().filter(|path| is_file(path, warnings)));
+    if paths.is_empty() {
+        return Err(SourceError::new(pattern, "matches no file"));
+    }
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}
+
+/// Files that match the pattern and have paths that are no UTF-8, which `glob` passes over, or not.
+fn not_utf8(pattern: &str) -> Vec<PathBuf> {
+    let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
+    let Ok(matcher) = Pattern::new(pattern) else { return Vec::new() };
+    let literal = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(WILDCARDS);
+    let base: PathBuf = Path::new(pattern).components().take_while(literal).collect();
+    let levels = match pattern.contains("**") {
+        true => usize::MAX,
+        false => Path::new(pattern).components().skip_while(literal).count(),
+    };
+    let mut found = Vec::new();
+    let mut folders = vec![(base, 1)];
+    while let Some((folder, level)) = folders.pop() {
+        let place = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+        // What cannot be looked into is reported by `glob`.
+        for entry in place.read_dir().into_iter().flatten().flatten() {
+            let path = folder.join(entry.file_name());
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if level < levels {
+                    folders.push((path, level + 1));
+                }
+            } else if path.to_str().is_none() && matcher.matches_with(&path.to_string_lossy(), options) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Whether there is a regular file, or nothing that can be looked at: that is for its opening to
+/// report.
+fn is_file(path: &Path, warnings: &Warnings) -> bool {
+    let file = path.metadata().map_or(true, |meta| meta.is_file());
+    if !file {
+        warnings.add(&shown(path), "no_file", "", 1, || {
+            "is a pipe, socket or device, and was left out; name it by itself if it is meant".to_owned()
+        });
+    }
+    file
+}
+
+/// The files of a folder and of those in it, in the order of their paths. Names that begin with `.` or `_` are left
+/// out: those of what is not data, such as `_SUCCESS`.
+fn folder(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError> {
+    let name = || shown(path);
+    let mut paths = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let failed = |e| SourceError::io(folder.display().to_string(), "cannot be looked into", e);
+        for entry in folder.read_dir().map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let hidden = path.file_name().is_some_and(|name| {
+                name.as_encoded_bytes().starts_with(b".") || name.as_encoded_bytes().starts_with(b"_")
+            });
+            // A link to a folder is not followed: it may lead around in a circle.
+            if hidden || path.is_dir() && path.is_symlink() {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else if is_file(&path, warnings) {
+                paths.push(path);
+            }
+        }
+    }
+    if paths.is_empty() {
+        return Err(SourceError::new(name(), "is a folder without files"));
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// What a regular file is like; `None` for a pipe or a device.
+pub(super) fn noted(path: &Path) -> Result<Option<Noted>, SourceError> {
+    let meta = path.metadata().map_err(|e| SourceError::io(shown(path), "cannot be opened", e))?;
+    Ok(Noted::of(&meta))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn names_that_are_no_utf_8_are_shown_apart_and_found_by_patterns() {
+        let name = |bytes: &'static [u8]| Path::new(OsStr::from_bytes(bytes));
+        assert_eq!(shown(name(b"a/\xFFb\xC3\xA9")), "a/\\xFFb\u{e9}");
+        assert_ne!(shown(name(b"\xFF")), shown(name(b"\xFE")));
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("deep").join(name(b"\xFE"));
+        std::fs::create_dir_all(&deep).unwrap();
+        let paths = [folder.path().join(name(b"\xFF.log")), folder.path().join("a.log"), deep.join("c.log")];
+        for path in paths.iter().chain([&folder.path().join(name(b"\xFF.txt"))]) {
+            std::fs::write(path, "").unwrap();
+        }
+        let expand = |pattern: &str| expand(&folder.path().join(pattern), &Warnings::default()).unwrap();
+        assert_eq!(expand("*.log"), [&paths[1], &paths[0]].map(Clone::clone));
+        assert_eq!(expand("**/*.log"), [&paths[1], &paths[2], &paths[0]].map(Clone::clone));
+        assert_eq!(expand("*/*/c.log"), [paths[2].clone()]);
+    }
+}

@@ -1,0 +1,265 @@
+//! Files in object stores: S3, Google Cloud Storage, Azure.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt, TryStreamExt};
+use glob::{MatchOptions, Pattern};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::path::Path;
+use object_store::{ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
+
+use super::object::{Fetch, FetchError, Object, Part, Patience};
+use super::profile;
+use super::url::{Store, StoreOptions};
+use crate::network::Network;
+
+/// A connection that is silent for so long is broken.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+
+/// Where to look.
+pub(super) struct Place {
+    pub(super) store: Store,
+    pub(super) scheme: String,
+    pub(super) authority: String,
+    pub(super) key: String,
+}
+
+/// The files of a bucket that a key stands for, in the order of their keys: the one with this very key, else those that
+/// match it as a pattern, else those below it as a folder.
+pub(super) async fn find(
+    place: Place,
+    options: &StoreOptions,
+    network: Arc<Network>,
+) -> Result<Vec<Object>, FetchError> {
+    let Place { store, scheme, authority, key } = place;
+    let url = format!("{scheme}://{authority}");
+    let bucket = Bucket { store: build(store, &authority, &url, options)?, kind: store };
+    let is_folder = key.is_empty() || key.ends_with('/');
+    let mut found = Vec::new();
+    if !is_folder && let Ok(path) = Path::parse(&key) {
+        match bucket.store.head(&path).await {
+            Ok(meta) => found.push(meta),
+            Err(object_store::Error::NotFound { .. }) => {}
+            Err(error) => return Err(bucket.explain(error)),
+        }
+    }
+    if found.is_empty() {
+        found = if key.contains(['*', '?', '[']) { bucket.matching(&key).await? } else { bucket.below(&key).await? };
+    }
+    found.sort_by(|a, b| a.location.cmp(&b.location));
+    let object = |meta: ObjectMeta| Object {
+        name: format!("{url}/{}", meta.location),
+        path: meta.location.to_string(),
+        size: Some(meta.size),
+        version: Some(version(&meta)),
+        ranges: true,
+        fetch: Arc::new(BucketFile { bucket: bucket.clone(), path: meta.location.clone() }),
+        patience: Patience::default(),
+        network: Arc::clone(&network),
+    };
+    Ok(found.into_iter().map(object).collect())
+}
+
+/// What tells a file from another one of the same key. Lists have tags without quotes and finer times than replies.
+fn version(meta: &ObjectMeta) -> String {
+    match &meta.e_tag {
+        Some(tag) => tag.trim_matches('"').to_owned(),
+        None => meta.last_modified.timestamp().to_string(),
+    }
+}
+
+#[derive(Clone)]
+struct Bucket {
+    store: Arc<dyn ObjectStore>,
+    kind: Store,
+}
+
+impl Bucket {
+    /// The files whose keys match `pattern`; `*` does not go beyond a `/`, and `**` does, as with files.
+    async fn matching(&self, pattern: &str) -> Result<Vec<ObjectMeta>, FetchError> {
+        let parsed = Pattern::new(pattern)
+            .map_err(|e| FetchError::last(format!("is no valid glob pattern: {} at character {}", e.msg, e.pos)))?;
+        let first = pattern.find(['*', '?', '[']).unwrap_or(pattern.len());
+        let folder = pattern[..first].rfind('/').map_or("", |end| &pattern[..end]);
+        let rules = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
+        let mut found = self.list(folder).await?;
+        found.retain(|meta| parsed.matches_with(meta.location.as_ref(), rules));
+        if found.is_empty() {
+            return Err(FetchError::last("matches no file"));
+        }
+        Ok(found)
+    }
+
+    /// All files below a folder. Names that begin with `.` or `_` are left out: those of what is not data, such as
+    /// `_SUCCESS`.
+    async fn below(&self, folder: &str) -> Result<Vec<ObjectMeta>, FetchError> {
+        let folder = folder.trim_end_matches('/');
+        let mut found = self.list(folder).await?;
+        found.retain(|meta| {
+            let key = meta.location.as_ref();
+            let rest = key.strip_prefix(folder).unwrap_or(key);
+            !rest.split('/').any(|part| part.starts_with(['.', '_']))
+        });
+        if found.is_empty() {
+            return Err(FetchError::last("does not exist, neither as a file nor as a folder with files"));
+        }
+        Ok(found)
+    }
+
+    async fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>, FetchError> {
+        let folder = Path::parse(folder).map_err(|e| FetchError::last(format!("is no key that can be read: {e}")))?;
+        let folder = (!folder.as_ref().is_empty()).then_some(&folder);
+        self.store.list(folder).try_collect().await.map_err(|error| self.explain(error))
+    }
+
+    /// An error in our words, where it has a cause that a user can do something about.
+    fn explain(&self, error: object_store::Error) -> FetchError {
+        use object_store::Error;
+        let again = matches!(error, Error::Generic { .. } | Error::JoinError { .. });
+        let name = self.kind.name();
+        let mut message = match &error {
+            Error::NotFound { .. } => "does not exist".to_owned(),
+            Error::Unauthenticated { .. } => format!("{name} does not know these credentials: {}", innermost(&error)),
+            Error::PermissionDenied { .. } => format!("{name} does not allow it: {}", innermost(&error)),
+            _ => innermost(&error),
+        };
+        // Where machines of clouds ask who they are.
+        if ["169.254.169.254", "metadata.google.internal"].iter().any(|host| message.contains(host)) {
+            message = format!(
+                "no credentials for {name}: set them in the environment (as in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY) or a profile, or give --store-option anonymous=true for what everybody may read ({message})"
+            );
+        }
+        FetchError { again, ..FetchError::last(message) }
+    }
+}
+
+/// The text of an error, with that of its causes as far as they add something.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !message.contains(&text) {
+            message = format!("{message}: {text}");
+        }
+        cause = error.source();
+    }
+    message
+}
+
+/// A file in a bucket.
+struct BucketFile {
+    bucket: Bucket,
+    path: Path,
+}
+
+impl Fetch for BucketFile {
+    fn get(&self, from: u64, to: Option<u64>) -> BoxFuture<'static, Result<Part, FetchError>> {
+        let (bucket, path) = (self.bucket.clone(), self.path.clone());
+        let range = match to {
+            Some(to) => Some(GetRange::Bounded(from..to)),
+            None if from == 0 => None,
+            None => Some(GetRange::Offset(from)),
+        };
+        Box::pin(async move {
+            let options = GetOptions { range, ..GetOptions::default() };
+            let result = bucket.store.get_opts(&path, options).await.map_err(|error| bucket.explain(error))?;
+            let (from, version, size) = (result.range.start, Some(version(&result.meta)), Some(result.meta.size));
+            let body = result.into_stream().map(move |piece| piece.map_err(|error| bucket.explain(error))).boxed();
+            Ok(Part { from, version, size, body })
+        })
+    }
+}
+
+/// How the HTTP client behaves, unless an option says otherwise.
+fn client() -> ClientOptions {
+    // A file is read for as long as it takes.
+    ClientOptions::new().with_timeout_disabled().with_read_timeout(SILENCE_MAX)
+}
+
+/// Repetitions of single requests, which all stores do by themselves; what is read goes on for longer.
+fn retries() -> RetryConfig {
+    RetryConfig { max_retries: 5, retry_timeout: Duration::from_secs(60), ..RetryConfig::default() }
+}
+
+/// Sets what the environment says and then what `options` say, where the builder knows the key.
+macro_rules! configure {
+    ($builder:expr, $store:expr, $prefix:literal, $options:expr) => {{
+        let mut builder = $builder.with_client_options(client()).with_retry(retries());
+        for (key, value) in environment($prefix) {
+            if let Ok(key) = key.parse() {
+                builder = builder.with_config(key, value);
+            }
+        }
+        for (key, value) in $options.iter() {
+            let key = if key == "anonymous" { "skip_signature" } else { key };
+            let Ok(key) = key.parse() else {
+                return Err(FetchError::last(format!(
+                    "the store option {key} is none of {}; known are endpoint, region, allow_http, anonymous and others that docs/sources.md names",
+                    $store.name()
+                )));
+            };
+            builder = builder.with_config(key, value);
+        }
+        builder
+    }};
+}
+
+/// The variables of the environment that begin with `prefix`, in lower case.
+fn environment(prefix: &'static str) -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(move |(key, value)| {
+        let key = key.into_string().ok().filter(|key| key.starts_with(prefix))?;
+        Some((key.to_ascii_lowercase(), value.into_string().ok().filter(|value| !value.is_empty())?))
+    })
+}
+
+fn build(store: Store, authority: &str, url: &str, options: &StoreOptions) -> Result<Arc<dyn ObjectStore>, FetchError> {
+    // Its HTTP client is made by the library, which takes what cryptography the process has; it is an error to have one
+    // already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let failed = |error: object_store::Error| FetchError::last(innermost(&error));
+    Ok(match store {
+        Store::S3 => {
+            let builder = configure!(AmazonS3Builder::new().with_bucket_name(authority), store, "AWS_", options);
+            Arc::new(with_profile(builder)?.build().map_err(failed)?)
+        }
+        Store::Gcs => {
+            let builder = configure!(GoogleCloudStorageBuilder::new().with_url(url), store, "GOOGLE_", options);
+            Arc::new(builder.build().map_err(failed)?)
+        }
+        Store::Azure => {
+            let builder = configure!(MicrosoftAzureBuilder::new().with_url(url), store, "AZURE_", options);
+            Arc::new(builder.build().map_err(failed)?)
+        }
+    })
+}
+
+/// Adds region and credentials of the user's AWS profile, where nothing else says them.
+fn with_profile(mut builder: AmazonS3Builder) -> Result<AmazonS3Builder, FetchError> {
+    let is_set = |key: AmazonS3ConfigKey| builder.get_config_value(&key).is_some();
+    let region = is_set(AmazonS3ConfigKey::Region) || is_set(AmazonS3ConfigKey::DefaultRegion);
+    let credentials = [
+        AmazonS3ConfigKey::AccessKeyId,
+        AmazonS3ConfigKey::SecretAccessKey,
+        AmazonS3ConfigKey::WebIdentityTokenFile,
+        AmazonS3ConfigKey::ContainerCredentialsRelativeUri,
+        AmazonS3ConfigKey::ContainerCredentialsFullUri,
+    ];
+    let credentials = credentials.into_iter().any(is_set)
+        || builder.get_config_value(&AmazonS3ConfigKey::SkipSignature).as_deref() == Some("true");
+    if region && credentials {
+        return Ok(builder);
+    }
+    let profile = profile::read().map_err(|error| FetchError::last(error.to_string()))?;
+    if let (false, Some(region)) = (region, profile.region) {
+        builder = builder.with_region(region);
+    }
+    if let (false, Some(keys)) = (credentials, profile.keys) {
+        builder = builder.with_credentials(Arc::new(keys));
+    }
+    Ok(builder)
+}

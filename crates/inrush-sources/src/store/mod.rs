@@ -1,0 +1,71 @@
+//! Files that are read over the network: on web servers, and in object stores (cargo feature `cloud`).
+//!
+//! A file is looked for before the load begins ([`find`]), and then read in order ([`Object::stream`]) or, where its
+//! format wants that, in parts ([`ranges::ObjectRanges`]). Where a connection breaks, it goes on at the byte that was
+//! reached.
+
+#[cfg(feature = "cloud")]
+mod bucket;
+mod http;
+mod object;
+#[cfg(feature = "cloud")]
+mod profile;
+#[cfg(feature = "parquet")]
+mod ranges;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod url;
+
+use std::sync::Arc;
+
+pub(super) use object::{FetchError, Object};
+pub(super) use stream::ObjectStream;
+use url::Address;
+pub use url::{SourceUrl, StoreOptions};
+
+use super::SourceError;
+use super::network::Network;
+
+/// A file on a server, for a reader that may want parts of it.
+pub(super) struct RemoteObject(pub(super) Arc<Object>);
+
+#[cfg(not(feature = "parquet"))]
+impl inrush_formats::raw::RemoteFile for RemoteObject {}
+
+/// The files that `url` stands for, in a stable order. `format_is_told`: the user has said how they are written.
+pub(super) fn find(url: &SourceUrl, format_is_told: bool, network: &Arc<Network>) -> Result<Vec<Object>, SourceError> {
+    let failed = |message: String| SourceError::new(url.to_string(), message);
+    let address = url.address().map_err(failed)?;
+    if !url.is_file(format_is_told) {
+        return Err(failed(
+            "is it a file? its name has no ending that tells a format; give one with --format, as in --format ndjson"
+                .to_owned(),
+        ));
+    }
+    let (options, of_files) = (Arc::clone(&url.options), Arc::clone(network));
+    let found = match address {
+        Address::Http(url) => wait(network, async move {
+            let file = http::find(url, &options, of_files).await?;
+            Ok(vec![file])
+        }),
+        #[cfg(feature = "cloud")]
+        Address::Bucket { store, scheme, authority, key } => {
+            let place = bucket::Place { store, scheme, authority, key };
+            wait(network, async move { bucket::find(place, &options, of_files).await })
+        }
+        #[cfg(not(feature = "cloud"))]
+        Address::Bucket { scheme, .. } => Err(FetchError::last(format!(
+            "this inrush was built without object stores, so {scheme}:// cannot be read: cargo build --features cloud"
+        ))),
+    };
+    found.map_err(|error| failed(error.to_string()))
+}
+
+/// Waits for `task`, also in a thread that itself runs tasks of another runtime.
+fn wait<T: Send + 'static>(
+    network: &Network,
+    task: impl Future<Output = Result<T, FetchError>> + Send + 'static,
+) -> Result<T, FetchError> {
+    network.begin(task).recv().unwrap_or_else(|_| Err(FetchError::last("reading panicked")))
+}

@@ -1,0 +1,344 @@
+//! SQL between the sources and the documents: each row of a query's result is a document.
+//!
+//! [`Database`] holds tables, [`Database::query`] makes a [`inrush_sources::Source`] of a query. DataFusion plans and runs it, in threads of its own;
+//! tables are read by the same code as without SQL (`scan`), and rows become documents by that of columnar files.
+//!
+//! ```no_run
+//! use inrush::source::{FormatOptions, SourceSpec};
+//! use inrush::sql::{Database, DatabaseOptions, QueryOptions, TableSpec};
+//! use inrush::Loader;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let input = TableSpec {
+//!     name: "input".into(),
+//!     sources: vec![SourceSpec::new("sales.csv")],
+//!     format: FormatOptions::default(),
+//! };
+//! let database = Database::open(vec![input], DatabaseOptions::default()).await?;
+//! let sql = "SELECT town, sum(price) AS total FROM input GROUP BY town";
+//! let source = database.query(sql, QueryOptions::default()).await?;
+//! let report = Loader::builder().to("http://localhost:9200").index("towns").id("town").build()?.run(source).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod constants;
+mod decode;
+mod exact;
+mod functions;
+mod keep;
+mod order;
+mod reading;
+mod result;
+mod scan;
+mod shape;
+mod table;
+mod wrong;
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use datafusion::common::DataFusionError;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::execution::FunctionRegistry;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
+use datafusion::physical_expr::window::WindowExpr;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{ExecutionPlan, displayable};
+use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
+use inrush_core::FieldPath;
+use inrush_sources::{SourceError, Timestamps};
+pub use result::SqlSource;
+pub use table::TableSpec;
+pub use wrong::QueryError;
+
+use self::reading::Reading;
+use self::result::{Query, Workers};
+use self::scan::Provider;
+use self::table::Table;
+use self::wrong::Scene;
+
+/// Rows of a batch between the steps of a query. DataFusion takes each value of a nested aggregate that it merges to be as large as its
+/// whole batch, so that what it counts grows with the square of this (seen with 55.2: 94 MB for 2,400 sales in batches of 4096 rows).
+const BATCH_ROWS: usize = 256;
+
+/// In how many parts DataFusion divides its work. With more than one, every group is computed in parts that are merged, with the
+/// consequence above; reading tables and writing documents, which is most of the work, have threads of their own.
+const PARTS: usize = 1;
+
+/// How queries are run.
+#[derive(Clone, Debug)]
+pub struct DatabaseOptions {
+    /// Memory for sorting, grouping and joining, bytes; what needs more goes to temporary files (`TMPDIR`), but one side of a join has to
+    /// fit. All queries of a database share it. Batches under way are not counted: a few MiB for each thread. Default 1 GiB.
+    pub memory: usize,
+    /// Several queries will be asked: tables of text are read once, and kept in temporary files (`TMPDIR`). Default: no, each query
+    /// reads them.
+    pub keep_text: bool,
+    /// Threads that read each table. Default: as many as the machine can run.
+    pub threads: usize,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> Self {
+        DatabaseOptions {
+            memory: 1 << 30,
+            keep_text: false,
+            threads: std::thread::available_parallelism().map_or(2, usize::from),
+        }
+    }
+}
+
+/// What a query's documents are for.
+#[derive(Clone, Debug)]
+pub struct QueryOptions {
+    /// The field that holds the id. Only where the result is ordered by it can a load be resumed.
+    pub id: Option<FieldPath>,
+    /// The largest document, bytes; a larger one is a reject of kind `too_large`. Default 100 MiB.
+    pub document_bytes_max: usize,
+    /// How timestamps are written. Default: ISO 8601.
+    pub timestamps: Timestamps,
+}
+
+impl Default for QueryOptions {
+    fn default() -> Self {
+        QueryOptions { id: None, document_bytes_max: 100 << 20, timestamps: Timestamps::default() }
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum SqlError {
+    /// A table cannot be read.
+    #[error("table {table}: {error}")]
+    Table {
+        /// Which one.
+        table: String,
+        /// Why. Its text is part of the message.
+        error: SourceError,
+    },
+    /// The query is wrong, names what is not there, or needs what there is not.
+    #[error("{0}")]
+    Query(QueryError),
+}
+
+impl SqlError {
+    fn new(message: String) -> Self {
+        SqlError::Query(QueryError::new(message))
+    }
+}
+
+/// Tables to ask.
+#[derive(Debug)]
+pub struct Database {
+    tables: Vec<Arc<Table>>,
+    environment: Arc<RuntimeEnv>,
+    workers: Arc<Workers>,
+    threads: usize,
+    memory: usize,
+    /// What was found when tables were kept, for the first query.
+    found: Mutex<Arc<Reading>>,
+}
+
+impl Database {
+    /// Finds the columns of the tables. Sources that are text are read from beginning to end for that, and once more where they are
+    /// kept ([`DatabaseOptions::keep_text`]); rows that cannot be read are then among the documents of the first query.
+    ///
+    /// # Errors
+    /// [`SqlError::Table`] where a source cannot be read, has no documents, or its files have columns of different types.
+    pub async fn open(specs: Vec<TableSpec>, options: DatabaseOptions) -> Result<Self, SqlError> {
+        let threads = options.threads.max(1);
+        let workers =
+            Workers::start(threads).map_err(|e| SqlError::new(format!("cannot start {threads} threads: {e}")))?;
+        let found = Arc::new(Reading::default());
+        let reading = Arc::clone(&found);
+        let opened = tokio::task::spawn_blocking(move || {
+            let kept = options.keep_text.then_some(&reading);
+            open_tables(specs, threads, kept)
+        });
+        let tables = opened.await.map_err(|e| SqlError::new(format!("reading the tables failed: {e}")))??;
+        let disk = DiskManagerBuilder::default()
+            .with_mode(DiskManagerMode::OsTmpDirectory)
+            .with_max_temp_directory_size(u64::MAX);
+        // It names the operators that took the memory, where there is not enough.
+        let named = std::num::NonZeroUsize::MIN.saturating_add(2);
+        let memory = Arc::new(TrackConsumersPool::new(FairSpillPool::new(options.memory), named));
+        let environment = RuntimeEnvBuilder::new().with_memory_pool(memory).with_disk_manager_builder(disk).build_arc();
+        let environment = environment.map_err(|error| SqlError::new(error.strip_backtrace()))?;
+        let workers = Arc::new(workers);
+        Ok(Database { tables, environment, workers, threads, memory: options.memory, found: Mutex::new(found) })
+    }
+
+    /// The rows of a query as documents. It runs when they are read.
+    ///
+    /// # Errors
+    /// [`SqlError::Query`] for what is no query, or cannot be answered with these tables.
+    pub async fn query(&self, sql: &str, options: QueryOptions) -> Result<SqlSource, SqlError> {
+        let found = std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
+        let reading = Arc::new(found.for_next_query());
+        let Planned { session, scene, logical, physical } = self.plan(sql, &reading).await?;
+        let repeats = order::repeats(&logical, &physical, options.id.as_ref());
+        let repeats = repeats.map_err(|error| SqlError::Query(scene.explain(&error)))?;
+        let workers = Arc::clone(&self.workers);
+        let query = Query { sql: sql.to_owned(), scene, physical, context: session.task_ctx(), workers };
+        Ok(SqlSource::new(query, self.tables.clone(), reading, repeats, &options))
+    }
+
+    /// The tables with their columns, and how the query is going to be run, for people.
+    ///
+    /// # Errors
+    /// As [`Database::query`].
+    pub async fn explain(&self, sql: &str) -> Result<String, SqlError> {
+        let Planned { logical, physical, .. } = self.plan(sql, &Arc::default()).await?;
+        let mut text = String::new();
+        for table in &self.tables {
+            text.push_str(&format!("table {}\n", table.name));
+            for field in table.schema.fields() {
+                text.push_str(&format!("  {}: {}\n", field.name(), field.data_type()));
+            }
+        }
+        text.push_str("result\n");
+        for field in logical.schema().fields() {
+            text.push_str(&format!("  {}: {}\n", field.name(), field.data_type()));
+        }
+        text.push_str(&format!("plan\n{}", displayable(physical.as_ref()).indent(false)));
+        Ok(text)
+    }
+
+    async fn plan(&self, sql: &str, reading: &Arc<Reading>) -> Result<Planned, SqlError> {
+        let session = self.session(reading).map_err(|error| SqlError::new(error.strip_backtrace()))?;
+        let scene = Arc::new(Scene::new(sql, self.tables.clone(), &session.state()));
+        scene.check().map_err(SqlError::Query)?;
+        match plan(&session, sql).await {
+            Ok((logical, physical)) => Ok(Planned { session, scene, logical, physical }),
+            Err(error) => {
+                // It may read tables.
+                let explained = tokio::task::spawn_blocking(move || scene.explain(&error)).await;
+                Err(explained
+                    .map_or_else(|e| SqlError::new(format!("planning the query failed: {e}")), SqlError::Query))
+            }
+        }
+    }
+
+    fn session(&self, reading: &Arc<Reading>) -> Result<SessionContext, DataFusionError> {
+        let mut config = SessionConfig::new().with_target_partitions(PARTS).with_batch_size(BATCH_ROWS);
+        // What a sort keeps back for merging what it has spilled; DataFusion's 10 MiB would be more than all of a small memory.
+        let execution = &mut config.options_mut().execution;
+        execution.sort_spill_reservation_bytes = execution.sort_spill_reservation_bytes.min(self.memory / 8);
+        let parser = &mut config.options_mut().sql_parser;
+        // Fields keep their names as they are written, without quotes.
+        parser.enable_ident_normalization = false;
+        parser.map_string_types_to_utf8view = false;
+        // So that an error has a place.
+        parser.collect_spans = true;
+        let mut session = SessionContext::new_with_config_rt(config, Arc::clone(&self.environment));
+        functions::functions().into_iter().for_each(|function| session.register_udf(function));
+        session.register_udaf(exact::sum());
+        session.add_analyzer_rule(Arc::new(exact::Arithmetic));
+        session.register_function_rewrite(Arc::new(constants::Beside))?;
+        for table in &self.tables {
+            let provider = Provider::new(Arc::clone(table), Arc::clone(reading), self.threads);
+            session.register_table(datafusion::common::TableReference::bare(table.name.clone()), Arc::new(provider))?;
+        }
+        Ok(session)
+    }
+}
+
+/// A query that can be run.
+struct Planned {
+    session: SessionContext,
+    scene: Arc<Scene>,
+    logical: LogicalPlan,
+    physical: Arc<dyn ExecutionPlan>,
+}
+
+async fn plan(session: &SessionContext, sql: &str) -> Result<(LogicalPlan, Arc<dyn ExecutionPlan>), DataFusionError> {
+    let state = session.state();
+    let mut statement = state.sql_to_statement(sql, &state.config_options().sql_parser.dialect)?;
+    constants::keep_digits(&mut statement);
+    let logical = state.statement_to_plan(statement).await?;
+    SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false).verify_plan(&logical)?;
+    let physical = state.create_physical_plan(&logical).await?;
+    try_functions(&physical)?;
+    Ok((logical, physical))
+}
+
+/// Functions say what they cannot do when they are made or called, which is when the query runs. Here that is tried before anything
+/// is read: aggregate and window functions are made, and those of columns and constants are called without rows.
+fn try_functions(plan: &Arc<dyn ExecutionPlan>) -> Result<(), DataFusionError> {
+    let of_windows = |functions: &[Arc<dyn WindowExpr>]| {
+        functions.iter().try_for_each(|function| function.create_window_fn().map(drop))
+    };
+    let tried = plan.apply(|plan| {
+        let operator: &dyn Any = plan.as_ref();
+        if let Some(aggregate) = operator.downcast_ref::<AggregateExec>() {
+            aggregate.aggr_expr().iter().try_for_each(|function| function.create_accumulator().map(drop))?;
+        } else if let Some(window) = operator.downcast_ref::<WindowAggExec>() {
+            of_windows(window.window_expr())?;
+        } else if let Some(window) = operator.downcast_ref::<BoundedWindowAggExec>() {
+            of_windows(window.window_expr())?;
+        } else if let (true, [input]) =
+            (operator.is::<ProjectionExec>() || operator.is::<FilterExec>(), plan.children().as_slice())
+        {
+            let none = RecordBatch::new_empty(input.schema());
+            plan.apply_expressions(&mut |expression| {
+                expression.apply(|part| {
+                    if !is_plain_call(part)? {
+                        return Ok(TreeNodeRecursion::Continue);
+                    }
+                    part.evaluate(&none)?;
+                    Ok(TreeNodeRecursion::Jump)
+                })
+            })?;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    tried.map(drop)
+}
+
+/// Whether something is made by functions, of nothing but columns and constants: no queries in brackets, which have no result yet.
+fn is_plain_call(expression: &Arc<dyn PhysicalExpr>) -> Result<bool, DataFusionError> {
+    let mut plain = true;
+    expression.apply(|part| {
+        let part: &dyn Any = part.as_ref();
+        plain &=
+            part.is::<Column>() || part.is::<Literal>() || part.is::<CastExpr>() || part.is::<ScalarFunctionExpr>();
+        Ok(if plain { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    })?;
+    let root: &dyn Any = expression.as_ref();
+    Ok(plain && root.is::<ScalarFunctionExpr>())
+}
+
+/// Text is kept where there is somebody to tell of what is no row.
+fn open_tables(
+    specs: Vec<TableSpec>,
+    threads: usize,
+    kept: Option<&Arc<Reading>>,
+) -> Result<Vec<Arc<Table>>, SqlError> {
+    let mut tables: Vec<Arc<Table>> = Vec::new();
+    for spec in specs {
+        let name = spec.name.clone();
+        if tables.iter().any(|table| table.name == name) {
+            return Err(SqlError::new(format!("there are two tables of the name {name}")));
+        }
+        let first_source = tables.iter().map(|table| table.names.len() as u32).sum();
+        let open = || {
+            let table = Arc::new(Table::open(spec, first_source, threads)?);
+            match kept {
+                Some(reading) if table.is_text() => keep::keep(&table, reading, threads).map(Arc::new),
+                _ => Ok(table),
+            }
+        };
+        tables.push(open().map_err(|error| SqlError::Table { table: name, error })?);
+    }
+    Ok(tables)
+}

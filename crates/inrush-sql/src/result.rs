@@ -1,0 +1,259 @@
+//! The rows of a query as a source of documents.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use futures_util::StreamExt;
+use inrush_core::block::Origin;
+use inrush_core::{DocBlock, SourceId};
+use inrush_formats::buffer::BufferPool;
+use inrush_formats::columns::{Pieces, RowWriter};
+use inrush_sources::{Chunk, Fingerprint, Repeats, Rows, RowsRead, Source, SourceError, Warnings};
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::oneshot;
+
+use super::QueryOptions;
+use super::reading::Reading;
+use super::table::Table;
+use super::wrong::Scene;
+
+/// What reports and dead letters call the result.
+const NAME: &str = "query";
+
+/// How long a query may be silent before it is told how far its tables are read.
+const TELL_EVERY: Duration = Duration::from_millis(200);
+
+/// Batches of the result that wait to become documents.
+const AHEAD: usize = 2;
+
+/// The threads of queries.
+#[derive(Debug)]
+pub(super) struct Workers(Option<Runtime>);
+
+impl Workers {
+    pub(super) fn start(threads: usize) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("sql")
+            .enable_all()
+            .build()?;
+        Ok(Workers(Some(runtime)))
+    }
+
+    fn handle(&self) -> Option<Handle> {
+        self.0.as_ref().map(|runtime| runtime.handle().clone())
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            // Without waiting, which is not allowed in the threads of another runtime.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A query that is planned.
+pub(super) struct Query {
+    pub(super) sql: String,
+    pub(super) scene: Arc<Scene>,
+    pub(super) physical: Arc<dyn ExecutionPlan>,
+    pub(super) context: Arc<TaskContext>,
+    pub(super) workers: Arc<Workers>,
+}
+
+/// The rows of a query. It runs from the first call of [`Source::next_chunk`] on, and ends when this is dropped.
+pub struct SqlSource {
+    query: Query,
+    tables: Vec<Arc<Table>>,
+    reading: Arc<Reading>,
+    repeats: Repeats,
+    writer: Arc<RowWriter>,
+    running: Option<Running>,
+    pieces: Pieces,
+    /// Bytes that chunks have reported.
+    reported: u64,
+    ended: bool,
+}
+
+/// A query that runs.
+struct Running {
+    batches: Receiver<Result<RecordBatch, String>>,
+    /// The query stops when it is dropped.
+    _stop: oneshot::Sender<()>,
+}
+
+impl SqlSource {
+    pub(super) fn new(
+        query: Query,
+        tables: Vec<Arc<Table>>,
+        reading: Arc<Reading>,
+        repeats: Repeats,
+        options: &QueryOptions,
+    ) -> Self {
+        let schema = query.physical.schema();
+        let (most, pool) = (options.document_bytes_max, BufferPool::new());
+        let writer =
+            RowWriter::new(&schema, &[], most, NAME, &reading.warnings, pool).with_timestamps(options.timestamps);
+        let repeats = match repeats {
+            Repeats::Always if !tables.iter().all(|table| table.repeats) => Repeats::Once,
+            other => other,
+        };
+        SqlSource {
+            query,
+            tables,
+            reading,
+            repeats,
+            writer: Arc::new(writer),
+            running: None,
+            pieces: Pieces::default(),
+            reported: 0,
+            ended: false,
+        }
+    }
+
+    /// Its place in [`Source::names`].
+    fn id(&self) -> SourceId {
+        SourceId(self.tables.iter().map(|table| table.names.len() as u32).sum())
+    }
+
+    fn run(&self) -> Result<Running, SourceError> {
+        let failed = |error: &dyn std::fmt::Display| SourceError::new(NAME, format!("cannot be run: {error}"));
+        let stream = {
+            // Operators begin to work in the runtime that they are called in.
+            let handle = self.query.workers.handle().ok_or_else(|| failed(&"its threads have ended"))?;
+            let _entered = handle.enter();
+            execute_stream(Arc::clone(&self.query.physical), Arc::clone(&self.query.context))
+        };
+        let mut stream = stream.map_err(|error| SourceError::new(NAME, self.query.scene.explain_in_line(&error)))?;
+        let (sender, batches) = sync_channel(AHEAD);
+        let (stop, mut stopped) = oneshot::channel();
+        let (workers, scene) = (Arc::clone(&self.query.workers), Arc::clone(&self.query.scene));
+        let forward = move || {
+            let Some(handle) = workers.handle() else { return };
+            handle.block_on(async move {
+                loop {
+                    let batch = tokio::select! {
+                        batch = stream.next() => batch,
+                        _ = &mut stopped => return,
+                    };
+                    let Some(batch) = batch else { return };
+                    let failed = batch.is_err();
+                    // In a thread of its own, which may wait, and read tables.
+                    if sender.send(batch.map_err(|error| scene.explain_in_line(&error))).is_err() || failed {
+                        return;
+                    }
+                }
+            });
+        };
+        std::thread::Builder::new().name("sql-result".to_owned()).spawn(forward).map_err(|error| failed(&error))?;
+        Ok(Running { batches, _stop: stop })
+    }
+
+    /// Bytes of the tables that were read since this was asked last.
+    fn bytes_read(&mut self) -> u64 {
+        let bytes = self.reading.bytes();
+        bytes - std::mem::replace(&mut self.reported, bytes)
+    }
+
+    fn rejects(&mut self) -> Option<Chunk> {
+        let mut block = self.reading.pop_rejects()?;
+        block.bytes_read = self.bytes_read();
+        Some(Chunk::Docs(block))
+    }
+
+    /// What only says how far the tables are read.
+    fn progress(&mut self) -> Option<Chunk> {
+        let bytes_read = self.bytes_read();
+        let origin = Origin { source: self.id(), ..Origin::default() };
+        (bytes_read > 0).then(|| Chunk::Docs(DocBlock { origin, bytes_read, ..DocBlock::default() }))
+    }
+
+    fn failed(&mut self, why: String) -> SourceError {
+        self.ended = true;
+        self.running = None;
+        match self.reading.failed() {
+            Some(error) => error,
+            None => SourceError::new(NAME, why).of(self.id()),
+        }
+    }
+}
+
+impl Source for SqlSource {
+    fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError> {
+        loop {
+            if let Some(rejects) = self.rejects() {
+                return Ok(Some(rejects));
+            }
+            if let Some(batch) = self.pieces.next() {
+                let origin = Origin { source: self.id(), ..Origin::default() };
+                let (writer, bytes_read) = (Arc::clone(&self.writer), self.bytes_read());
+                return Ok(Some(Chunk::Rows(Rows { batch, writer, origin, bytes_read })));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            let running = match &self.running {
+                Some(running) => running,
+                None => {
+                    let running = self.run().inspect_err(|_| self.ended = true)?;
+                    self.running.insert(running)
+                }
+            };
+            match running.batches.recv_timeout(TELL_EVERY) {
+                Ok(Ok(batch)) => self.pieces.fill(batch, &self.writer, bytes),
+                Ok(Err(why)) => return Err(self.failed(why)),
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Some(progress) = self.progress() {
+                        return Ok(Some(progress));
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.ended = true;
+                    self.running = None;
+                    if let Some(rest) = self.rejects().or_else(|| self.progress()) {
+                        return Ok(Some(rest));
+                    }
+                }
+            }
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let files = self.tables.iter().flat_map(|table| table.names.iter().cloned());
+        files.chain([NAME.to_owned()]).collect()
+    }
+
+    fn bytes_total(&self) -> Option<u64> {
+        self.reading.totals().bytes
+    }
+
+    fn repeats(&self) -> Repeats {
+        self.repeats
+    }
+
+    /// Those of the files of all tables.
+    fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
+        let files = self.tables.iter().map(|table| table.fingerprints());
+        Ok(files.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    }
+
+    fn reading(&self) -> String {
+        let tables: Vec<String> = self.tables.iter().map(|table| table.reading()).collect();
+        format!("{} {}", self.query.sql, tables.join(" "))
+    }
+
+    fn warnings(&self) -> Option<Warnings> {
+        Some(self.reading.warnings.clone())
+    }
+
+    fn rows_read(&self) -> Option<RowsRead> {
+        Some(RowsRead { read: self.reading.rows(), total: self.reading.totals().rows })
+    }
+}

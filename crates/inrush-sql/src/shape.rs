@@ -1,0 +1,360 @@
+//! Which columns documents have.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, Fields, Schema};
+use inrush_formats::columns::json::json_type;
+use inrush_formats::numbers::{Holder, Numbers};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// An object below the document with more different fields than this is no struct, but a map from ids or the like.
+const FIELDS_MAX: usize = 1000;
+
+/// Deeper values are kept as JSON: each level is read once more for those above it.
+const DEPTH_MAX: usize = 64;
+
+/// What all values of a place have in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) enum Shape {
+    /// Nothing but nulls.
+    #[default]
+    Null,
+    Bool,
+    Number(Numbers),
+    /// Strings, or a mixture of strings, numbers and booleans.
+    Text,
+    List(Box<Shape>),
+    Object(Object),
+    /// Values that have nothing in common: objects here and numbers there.
+    Json,
+}
+
+/// Fields in the order in which they were first seen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Object {
+    fields: Vec<(String, Shape)>,
+    places: HashMap<String, usize>,
+}
+
+impl Object {
+    fn field(&mut self, name: &str) -> &mut Shape {
+        let at = match self.places.get(name) {
+            Some(at) => *at,
+            None => {
+                self.places.insert(name.to_owned(), self.fields.len());
+                self.fields.push((name.to_owned(), Shape::Null));
+                self.fields.len() - 1
+            }
+        };
+        &mut self.fields[at].1
+    }
+
+    /// Columns that are there even if no document has a value in them.
+    pub(super) fn add(&mut self, columns: &[String]) {
+        for name in columns {
+            self.field(name);
+        }
+    }
+
+    pub(super) fn fields(&self) -> &[(String, Shape)] {
+        &self.fields
+    }
+
+    /// The columns of documents.
+    pub(super) fn schema(&self) -> Schema {
+        Schema::new(self.arrow())
+    }
+
+    /// Looks at one document. What is no JSON object, or no JSON, is not looked at to its end.
+    pub(super) fn observe(&mut self, document: &[u8]) {
+        let mut json = serde_json::Deserializer::from_slice(document);
+        // The scan finds it again, and knows where it stands.
+        let _ = json.deserialize_any(Members { object: self, depth: 0 });
+    }
+
+    pub(super) fn join(&mut self, other: Object) {
+        for (name, shape) in other.fields {
+            let field = self.field(&name);
+            *field = std::mem::take(field).join(shape);
+        }
+    }
+
+    fn arrow(&self) -> Fields {
+        self.fields.iter().map(|(name, shape)| Arc::new(Field::new(name, shape.data_type(), true))).collect()
+    }
+}
+
+impl Shape {
+    /// The column's type.
+    pub(super) fn data_type(&self) -> DataType {
+        match self {
+            Shape::Null | Shape::Text => DataType::Utf8,
+            Shape::Bool => DataType::Boolean,
+            Shape::Number(numbers) => match numbers.holder() {
+                Holder::Integer => DataType::Int64,
+                Holder::Double | Holder::Rounded => DataType::Float64,
+                Holder::Decimal(precision, scale) if precision <= DECIMAL128_MAX_PRECISION => {
+                    DataType::Decimal128(precision, scale as i8)
+                }
+                Holder::Decimal(precision, scale) => DataType::Decimal256(precision, scale as i8),
+                Holder::Nothing => json_type(),
+            },
+            Shape::List(item) => DataType::List(Arc::new(Field::new_list_field(item.data_type(), true))),
+            // A struct needs a field.
+            Shape::Object(object) if object.fields.is_empty() => json_type(),
+            Shape::Object(object) => DataType::Struct(object.arrow()),
+            Shape::Json => json_type(),
+        }
+    }
+
+    /// Whether values are kept as the JSON that they are.
+    pub(super) fn is_json(&self) -> bool {
+        match self {
+            Shape::Json => true,
+            Shape::Number(numbers) => numbers.holder() == Holder::Nothing,
+            Shape::Object(object) => object.fields.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// How its numbers are to be written out, where some have powers of ten and all become decimals.
+    pub(super) fn scale_of_powers(&self) -> Option<u8> {
+        match self {
+            Shape::Number(numbers) => numbers.scale_of_powers(),
+            _ => None,
+        }
+    }
+
+    /// Whether some of its numbers lose digits.
+    pub(super) fn rounds(&self) -> bool {
+        match self {
+            Shape::Number(numbers) => numbers.holder() == Holder::Rounded,
+            Shape::List(item) => item.rounds(),
+            Shape::Object(object) => object.fields.iter().any(|(_, shape)| shape.rounds()),
+            _ => false,
+        }
+    }
+
+    /// What is in common to this and `other`.
+    fn join(self, other: Shape) -> Shape {
+        use Shape::{Bool, Json, List, Null, Number, Object, Text};
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Null, shape) | (shape, Null) => shape,
+            (Number(a), Number(b)) => Number(a.join(b)),
+            (Bool | Number(_) | Text, Bool | Number(_) | Text) => Text,
+            (List(a), List(b)) => List(Box::new(a.join(*b))),
+            (Object(mut a), Object(b)) => {
+                a.join(b);
+                if a.fields.len() > FIELDS_MAX { Json } else { Object(a) }
+            }
+            _ => Json,
+        }
+    }
+
+    fn see(&mut self, scalar: Shape) {
+        if *self != scalar {
+            *self = std::mem::take(self).join(scalar);
+        }
+    }
+}
+
+impl Shape {
+    /// Looks at one value, below `depth` others. What is no JSON is not looked at to its end.
+    fn observe(&mut self, value: &str, depth: usize) {
+        let mut json = serde_json::Deserializer::from_str(value);
+        match value.as_bytes().first() {
+            None | Some(b'n') => {}
+            Some(b't' | b'f') => self.see(Shape::Bool),
+            Some(b'"') => self.see(Shape::Text),
+            Some(b'[' | b'{') if depth >= DEPTH_MAX => *self = Shape::Json,
+            Some(b'[') => {
+                self.become_if_null(Shape::List(Box::default()));
+                match self {
+                    // Why it ends early, the scan says.
+                    Shape::List(item) => drop(json.deserialize_seq(Items { item, depth: depth + 1 })),
+                    _ => *self = Shape::Json,
+                }
+            }
+            Some(b'{') => {
+                self.become_if_null(Shape::Object(Object::default()));
+                if let Shape::Object(object) = self {
+                    drop(json.deserialize_map(Members { object, depth: depth + 1 }));
+                    if object.fields.len() <= FIELDS_MAX {
+                        return;
+                    }
+                }
+                *self = Shape::Json;
+            }
+            Some(_) => match self {
+                Shape::Number(numbers) => numbers.see(value),
+                _ => self.see(Shape::Number(Numbers::of(value))),
+            },
+        }
+    }
+
+    fn become_if_null(&mut self, shape: Shape) {
+        if *self == Shape::Null {
+            *self = shape;
+        }
+    }
+}
+
+/// An object into its fields.
+struct Members<'a> {
+    object: &'a mut Object,
+    depth: usize,
+}
+
+impl<'de> Visitor<'de> for Members<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Name(name)) = map.next_key_seed(NameSeed)? {
+            // As text, because a number as such has lost digits.
+            let value: &RawValue = map.next_value()?;
+            self.object.field(&name).observe(value.get(), self.depth);
+        }
+        Ok(())
+    }
+}
+
+/// The values of an array.
+struct Items<'a> {
+    item: &'a mut Shape,
+    depth: usize,
+}
+
+impl<'de> Visitor<'de> for Items<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(value) = seq.next_element::<&RawValue>()? {
+            self.item.observe(value.get(), self.depth);
+        }
+        Ok(())
+    }
+}
+
+/// The name of a field, without a copy where it has no escapes.
+struct Name<'de>(Cow<'de, str>);
+
+struct NameSeed;
+
+impl<'de> DeserializeSeed<'de> for NameSeed {
+    type Value = Name<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name<'de>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for NameSeed {
+    type Value = Name<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Name<'de>, E> {
+        Ok(Name(Cow::Borrowed(name)))
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Name<'de>, E> {
+        Ok(Name(Cow::Owned(name.to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(documents: &[&str]) -> String {
+        let mut parts = [Object::default(), Object::default()];
+        for (i, document) in documents.iter().enumerate() {
+            parts[i % 2].observe(document.as_bytes());
+        }
+        let [mut all, other] = parts;
+        all.join(other);
+        let mut whole = Object::default();
+        documents.iter().for_each(|document| whole.observe(document.as_bytes()));
+        let sorted = |object: &Object| {
+            let schema = object.schema();
+            let mut fields: Vec<String> =
+                schema.fields().iter().map(|field| format!("{}: {}", field.name(), field.data_type())).collect();
+            fields.sort();
+            fields.join("; ")
+        };
+        assert_eq!(sorted(&all), sorted(&whole), "in parts and as a whole");
+        sorted(&whole)
+    }
+
+    #[test]
+    fn numbers_and_text_have_a_common_type() {
+        assert_eq!(columns(&[r#"{"a":1,"b":null}"#, r#"{"a":-2}"#]), "a: Int64; b: Utf8");
+        assert_eq!(columns(&[r#"{"a":1}"#, r#"{"a":2.5}"#]), "a: Float64");
+        assert_eq!(columns(&[r#"{"a":1}"#, r#"{"a":"x"}"#, r#"{"a":true}"#]), "a: Utf8");
+        assert_eq!(columns(&[r#"{"a":1}"#, r#"{"a":18446744073709551615}"#]), "a: Decimal128(20, 0)");
+    }
+
+    #[test]
+    fn numbers_have_a_type_that_keeps_their_digits() {
+        assert_eq!(columns(&[r#"{"a":[1]}"#, r#"{"a":[2866.0, 2866.5]}"#]), "a: List(Float64)");
+        assert_eq!(columns(&[r#"{"a":9007199254740993}"#, r#"{"a":0.5}"#]), "a: Decimal128(17, 1)");
+        assert_eq!(columns(&[r#"{"a":1234567890123456.78}"#, r#"{"a":1}"#]), "a: Decimal128(18, 2)");
+        assert_eq!(columns(&[r#"{"a":1e50}"#, r#"{"a":0.1234567890123456789}"#]), "a: Decimal256(70, 19)");
+        assert_eq!(columns(&[r#"{"a":1e300}"#, r#"{"a":0.1234567890123456789}"#]), "a: Float64");
+        assert_eq!(columns(&[r#"{"a":1e400}"#, r#"{"a":1}"#]), format!("a: {}", json_type()));
+    }
+
+    #[test]
+    fn what_is_very_deep_is_kept_as_json() {
+        let document = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(columns(&[&document]).contains("$json"));
+    }
+
+    #[test]
+    fn nested_values_have_the_fields_of_all() {
+        assert_eq!(
+            columns(&[r#"{"o":{"x":1}}"#, r#"{"o":null}"#, r#"{"o":{"y":[1,2.5]}}"#, r#"{"o":{}}"#]),
+            r#"o: Struct("x": Int64, "y": List(Float64))"#
+        );
+        assert_eq!(
+            columns(&[r#"{"l":[]}"#, r#"{"l":[{"a":1},{"b":"x"}]}"#]),
+            r#"l: List(Struct("a": Int64, "b": Utf8))"#
+        );
+    }
+
+    #[test]
+    fn what_has_nothing_in_common_stays_json() {
+        let json = json_type().to_string();
+        assert_eq!(columns(&[r#"{"a":1}"#, r#"{"a":{"x":1}}"#]), format!("a: {json}"));
+        assert_eq!(columns(&[r#"{"a":[1]}"#, r#"{"a":"x"}"#]), format!("a: {json}"));
+        assert_eq!(columns(&[r#"{"a":{}}"#]), format!("a: {json}"));
+        let ids: Vec<String> = (0..=FIELDS_MAX).map(|id| format!("\"k{id}\":1")).collect();
+        assert_eq!(columns(&[&format!("{{\"m\":{{{}}}}}", ids.join(","))]), format!("m: {json}"));
+    }
+
+    #[test]
+    fn what_is_no_document_says_nothing() {
+        assert_eq!(columns(&["[1]", "7", "{\"a\":1", "what"]), "a: Int64");
+    }
+
+    #[test]
+    fn a_million_levels_are_survived() {
+        let deep = format!("{{\"b\":{}1{}}}", "[{\"b\":".repeat(500_000), "}]".repeat(500_000));
+        assert!(columns(&[r#"{"a":1}"#, &deep]).contains("a: Int64"));
+    }
+}

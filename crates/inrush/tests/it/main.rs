@@ -1,0 +1,51 @@
+//! The engine without servers: against the fake cluster, files and a web server of its own. One executable, since
+//! each one is linked with DataFusion, Parquet and sqlx. `cargo test -p inrush --test it swap::` runs the tests of
+//! a module; a test that depends on what a whole process shares runs again in one of its own
+//! (`common::own_process`).
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod cut_off;
+#[path = "../source_support/mod.rs"]
+mod source_support;
+mod web_server;
+
+mod audit;
+mod beside;
+mod convert;
+#[cfg(feature = "databases")]
+mod database_sqlite;
+mod durability;
+mod failures;
+mod job;
+mod load;
+#[cfg(all(feature = "parquet", feature = "arrow"))]
+mod load_columns;
+mod once;
+mod pauses;
+mod policies;
+mod resume;
+mod routing;
+mod settings;
+mod source;
+#[cfg(all(feature = "parquet", feature = "arrow", feature = "avro"))]
+mod source_columns;
+mod source_csv;
+mod source_index;
+mod source_json;
+mod source_parse;
+#[cfg(feature = "excel")]
+mod source_sheet;
+mod source_web;
+#[cfg(all(feature = "sql", feature = "parquet", feature = "arrow"))]
+mod sql;
+#[cfg(feature = "sql")]
+mod sql_docs;
+#[cfg(feature = "sql")]
+mod sql_load;
+mod swap;
+mod swap_resume;
+mod transport;
+mod tuned;
+mod wire;

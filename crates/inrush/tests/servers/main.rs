@@ -1,0 +1,30 @@
+//! The engine against real OpenSearch and Elasticsearch, Postgres and MariaDB, which the tests start themselves.
+//! `make servers` installs what they need and runs them; `cargo test -p inrush --test servers swap::` runs those of a
+//! module. They run only when they are named (`test = false` in Cargo.toml).
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[cfg(feature = "databases")]
+mod database_server;
+mod server;
+#[path = "../source_support/mod.rs"]
+mod source_support;
+
+mod audit;
+mod bake;
+mod cluster;
+#[cfg(feature = "databases")]
+mod database_mysql;
+#[cfg(feature = "databases")]
+mod database_postgres;
+mod guard;
+mod load;
+mod node;
+mod smile;
+mod source_index;
+#[cfg(feature = "sql")]
+mod sql;
+mod swap;
+mod trouble;
+mod wire;

@@ -1,0 +1,207 @@
+//! Real servers for tests. A test takes one with a single call at its beginning, which waits for the test's turn:
+//!
+//! | call | node | beside others |
+//! |---|---|---|
+//! | [`Server::shared`], [`Server::pair`] | one a version for all tests, started for the first | yes; names begin with the module's |
+//! | [`Server::quiet`] | the same | no other test uses this node meanwhile |
+//! | [`Server::alone`] | the same | no other test runs meanwhile: for measurements |
+//! | [`Server::own`], [`Server::own_with`] | its own: to kill, restart, configure or fill | yes |
+//!
+//! A shared node has to be left as it was found but for indices.
+// Each executable uses a part of it.
+#![allow(dead_code)]
+
+mod shared;
+pub mod turn;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use inrush::config::{DeadLetters, LoadConfig};
+use inrush::node::{Distribution, NodeError, NodeSpec, OwnedNode};
+use inrush::transport::{Credentials, HttpOptions, Transport};
+use inrush_testbed::client::Client;
+use inrush_testbed::Flavor;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::{Mutex, MutexGuard};
+use turn::{Needs, Turn};
+
+/// Java heap of a node of a test's own, MiB. Such a node takes about 1.5 GB.
+pub const HEAP_MIB: u32 = 768;
+
+/// A server that the tests run against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    OpenSearch3,
+    OpenSearch2,
+    Elasticsearch8,
+    Elasticsearch7,
+}
+
+impl Version {
+    /// How many there are.
+    pub const COUNT: usize = 4;
+
+    /// The server in the version that the fake cluster imitates: only [`Flavor`] says which.
+    pub fn distribution(self) -> Distribution {
+        let flavor = match self {
+            Version::OpenSearch3 => Flavor::opensearch_3(),
+            Version::OpenSearch2 => Flavor::opensearch_2(),
+            Version::Elasticsearch8 => Flavor::elasticsearch_8(),
+            Version::Elasticsearch7 => Flavor::elasticsearch_7(),
+        };
+        match flavor.is_elasticsearch() {
+            false => Distribution::opensearch(flavor.version()),
+            true => Distribution::elasticsearch(flavor.version()),
+        }
+    }
+}
+
+/// Tests of one check, each on a server: `on_servers!(check: opensearch_3_6 = OpenSearch3)`.
+macro_rules! on_servers {
+    ($check:path: $($test:ident = $version:ident),+ $(,)?) => {$(
+        #[tokio::test(flavor = "multi_thread")]
+        async fn $test() {
+            $check($crate::server::Version::$version).await;
+        }
+    )+};
+}
+pub(crate) use on_servers;
+
+/// A node that answers, until the test gives it back with [`Server::stop`].
+pub struct Server {
+    url: String,
+    /// The node, where it is the test's own.
+    own: Option<(OwnedNode, PathBuf)>,
+    pub client: Client,
+    pub transport: Arc<Transport>,
+    /// Product and version, for messages.
+    pub title: String,
+    _turn: Arc<Turn>,
+}
+
+impl Server {
+    /// The shared node of a version, beside other tests.
+    pub async fn shared(version: Version) -> Server {
+        Server::join(version, Turn::take(Needs::shared(&[version])).await).await
+    }
+
+    /// The shared nodes of two versions, beside other tests.
+    pub async fn pair(one: Version, other: Version) -> [Server; 2] {
+        let turn = Turn::take(Needs::shared(&[one, other])).await;
+        [Server::join(one, Arc::clone(&turn)).await, Server::join(other, turn).await]
+    }
+
+    /// The shared node of a version while no other test uses it.
+    pub async fn quiet(version: Version) -> Server {
+        Server::join(version, Turn::take(Needs::quiet(version)).await).await
+    }
+
+    /// The shared node of a version while no other test runs.
+    pub async fn alone(version: Version) -> Server {
+        Server::join(version, Turn::take(Needs::alone(version)).await).await
+    }
+
+    /// A node of the test's own.
+    pub async fn own(version: Version) -> Server {
+        Server::own_with(version, 1, |_| {}).await
+    }
+
+    /// A node of the test's own that is configured first. `nodes`: how many nodes the test runs at once, this one
+    /// among them.
+    pub async fn own_with(version: Version, nodes: usize, configure: impl FnOnce(&mut NodeSpec)) -> Server {
+        let turn = Turn::take(Needs::nodes(nodes)).await;
+        let (distribution, folder) = (version.distribution(), folder());
+        let title = distribution.title();
+        let mut spec = NodeSpec { heap_mib: HEAP_MIB, ..NodeSpec::new(distribution, "test", folder.join("node")) };
+        configure(&mut spec);
+        let node = start(spec).await.unwrap();
+        Server::new(node.url(), Some((node, folder)), title, turn)
+    }
+
+    async fn join(version: Version, turn: Arc<Turn>) -> Server {
+        Server::new(shared::url(version).await, None, version.distribution().title(), turn)
+    }
+
+    fn new(url: String, own: Option<(OwnedNode, PathBuf)>, title: String, turn: Arc<Turn>) -> Server {
+        let client = Client::new(&url).unwrap();
+        let transport = Arc::new(Transport::new(&[&url], Credentials::None, &HttpOptions::default()).unwrap());
+        Server { url, own, client, transport, title, _turn: turn }
+    }
+
+    pub fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    /// The node, to kill and restart. Panics for a shared one.
+    pub fn node(&mut self) -> &mut OwnedNode {
+        &mut self.own.as_mut().expect("a test that kills its node has a node of its own").0
+    }
+
+    /// The answer to a request; fails where the server refuses it.
+    pub async fn send(&self, method: &str, path: &str, body: Value) -> Value {
+        let reply = self.client.json(method, path, body).await.unwrap();
+        assert!(reply.status < 300, "{}: {method} {path}: {}", self.title, reply.json());
+        reply.json()
+    }
+
+    /// Documents of an index that a search finds after a refresh, where the server allows one.
+    pub async fn count(&self, index: &str) -> u64 {
+        self.client.json("POST", &format!("/{index}/_refresh"), Value::Null).await.unwrap();
+        self.send("GET", &format!("/{index}/_count"), Value::Null).await["count"].as_u64().unwrap()
+    }
+
+    /// Leases of the settings guard on indices whose names begin like this.
+    pub async fn leases(&self, names: &str) -> usize {
+        self.send("POST", &format!("/{}/_refresh", inrush::GUARD_INDEX), Value::Null).await;
+        let path = format!("/{}/_search?size=1000", inrush::GUARD_INDEX);
+        let found = self.send("GET", &path, Value::Null).await;
+        let leases = found["hits"]["hits"].as_array().unwrap().iter();
+        leases.filter(|lease| lease["_source"]["index"].as_str().unwrap().starts_with(names)).count()
+    }
+
+    /// A load into an index of this server, with its files in a folder that is deleted with the second value.
+    pub fn config(&self, index: &str) -> (LoadConfig, TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = LoadConfig::new(vec![self.url()], index.parse().unwrap());
+        config.dead_letters = DeadLetters::File(folder.path().join("dead.ndjson"));
+        config.guard.state = Some(folder.path().join("state"));
+        (config, folder)
+    }
+
+    /// Stops a node of the test's own, in order, and deletes its folder; a shared one goes on for other tests. Where a
+    /// test fails before, its node is killed and the folder is left, with the node's log.
+    pub async fn stop(self) {
+        if let Some((node, folder)) = self.own {
+            node.stop().await.unwrap();
+            std::fs::remove_dir_all(folder).unwrap();
+        }
+    }
+}
+
+/// Starts a node. Where its server has to be fetched, no other test fetches one meanwhile: Maven's repository takes one
+/// writer at a time.
+pub async fn start(spec: NodeSpec) -> Result<OwnedNode, NodeError> {
+    let _fetching = fetching(&spec.distribution).await;
+    OwnedNode::start(spec).await
+}
+
+/// The right to fetch a server, where it is not on this machine.
+pub async fn fetching(distribution: &Distribution) -> Option<MutexGuard<'static, ()>> {
+    static FETCHING: Mutex<()> = Mutex::const_new(());
+    let is_here = || Distribution::versions_here(distribution.product).contains(&distribution.version);
+    if is_here() {
+        return None;
+    }
+    let fetching = FETCHING.lock().await;
+    (!is_here()).then_some(fetching)
+}
+
+/// A path for a folder that nothing else uses and the node's user can reach: root's temporary folder often cannot be.
+pub fn folder() -> PathBuf {
+    static FOLDERS: AtomicU32 = AtomicU32::new(0);
+    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+    PathBuf::from(format!("/var/tmp/inrush-test-{}-{number}", std::process::id()))
+}
