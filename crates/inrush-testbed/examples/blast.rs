@@ -1,7 +1,9 @@
-//! Sends bulk requests to a null server as fast as blocking sockets can, and prints what the server spent on them. With a file of NDJSON it is the
-//! least that a loader can be: the file is mapped, its line ends are found, the action lines are woven in, and that is sent; nothing is retried and
-//! no reply is looked at. The way says what else could be done: `blocks` reads the file into memory of its own instead of mapping it, `vectored` weaves
-//! nothing but hands the lines to the kernel one by one, 1,024 at a time.
+//! Sends bulk requests to a null server as fast as blocking sockets can, and prints the CPU time
+//! that the server spent on them. With a file of NDJSON it is a minimal loader: it maps the file,
+//! finds the ends of lines, inserts the action lines, and sends the result. It retries nothing and
+//! reads no reply. Two other ways are `blocks`, which reads the file into memory instead of mapping
+//! it, and `vectored`, which inserts nothing and passes the lines to the kernel, 1,024 slices in
+//! each call.
 //!
 //! `blast URL [GIGABYTES] [CONNECTIONS] [items|summary] [FILE] [mapped|blocks|vectored]`
 
@@ -21,18 +23,18 @@ use serde_json::Value;
 
 const ACTION: &[u8] = b"{\"index\":{}}\n";
 const LINE: &[u8] = b"{\"@timestamp\":\"2024-01-02T03:04:05Z\",\"level\":\"info\",\"service\":\"checkout\",\"message\":\"request handled\",\"status\":200,\"ms\":12}\n";
-/// Bytes of the file that become one request.
+/// Bytes of the file in one request.
 const PIECE: usize = 2 << 20;
-/// No line is longer.
+/// Longest line, in bytes.
 const LINE_MAX: usize = 64 << 10;
-/// Slices that one call takes (IOV_MAX).
+/// Slices of one call (IOV_MAX).
 const SLICES_MAX: usize = 1024;
 
-/// What is sent.
+/// The bodies to send.
 enum Bodies {
-    /// The same one again and again.
+    /// One body, a number of times.
     Same { body: Vec<u8>, times: usize },
-    /// The lines of a file, again and again.
+    /// The lines of a file, a number of times.
     File { file: File, text: Mmap, way: Way, times: usize },
 }
 
@@ -57,7 +59,7 @@ fn main() -> io::Result<()> {
     let bodies = match args.next() {
         Some(file) => {
             let file = File::open(file)?;
-            // SAFETY: nobody shortens or writes the file meanwhile.
+            // SAFETY: the file is neither shortened nor written meanwhile.
             let text = unsafe { Mmap::map(&file)? };
             let way = match args.next().as_deref() {
                 None | Some("mapped") => Way::Mapped,
@@ -94,13 +96,14 @@ fn main() -> io::Result<()> {
         difference("docs"),
         sent / seconds,
         difference("cpu_seconds") / sent,
-        inrush_testbed::null::process_cpu_seconds() / sent,
+        inrush_fake::internal::process_cpu_seconds() / sent,
     );
     Ok(())
 }
 
 impl Bodies {
-    /// Sends the body of that number; its bytes, or none if there are no more. `body` and `block` are memory to use again.
+    /// Sends the body of this number and returns its bytes; `None` after the last one. `body` and
+    /// `block` are reused memory.
     fn send(
         &self,
         number: usize,
@@ -127,7 +130,8 @@ impl Bodies {
                 let lines = match way {
                     Way::Mapped | Way::Vectored => &text[line_start(text, start)..line_start(text, start + PIECE)],
                     Way::Blocks => {
-                        // From the byte before, which may be the end of a line, to where the last line must have ended.
+                        // From the byte before, which may end a line, to the latest end of the last
+                        // line.
                         let first = start.saturating_sub(1);
                         block.resize((start + PIECE + LINE_MAX).min(text.len()) - first, 0);
                         file.read_exact_at(block, first as u64)?;
@@ -152,7 +156,7 @@ impl Bodies {
     }
 }
 
-/// Sends lines where they are, with action lines between them.
+/// Sends lines from their place in memory, with action lines between them.
 fn send_slices(lines: &[u8], head: &Head<'_>, stream: &mut TcpStream) -> io::Result<usize> {
     let (mut slices, mut rest, mut bytes) = (vec![IoSlice::new(&[])], lines, 0);
     while let Some(end) = memchr(b'\n', rest) {
@@ -174,7 +178,7 @@ fn send_slices(lines: &[u8], head: &Head<'_>, stream: &mut TcpStream) -> io::Res
     Ok(bytes)
 }
 
-/// What stands before a body.
+/// The head of a request.
 struct Head<'a> {
     address: &'a str,
     filter: &'a str,
@@ -189,7 +193,7 @@ impl Head<'_> {
     }
 }
 
-/// The first line that begins at or behind a place.
+/// The start of the first line at or after a position.
 fn line_start(text: &[u8], place: usize) -> usize {
     match place {
         0 => 0,
@@ -198,7 +202,7 @@ fn line_start(text: &[u8], place: usize) -> usize {
     }
 }
 
-/// Sends bodies until there are no more; how many bytes.
+/// Sends bodies until the last one; returns the number of bytes.
 fn send(address: &str, filter: &str, bodies: &Bodies, next: &AtomicUsize) -> io::Result<usize> {
     let mut stream = TcpStream::connect(address)?;
     let mut replies = BufReader::with_capacity(256 << 10, stream.try_clone()?);
@@ -224,7 +228,7 @@ fn stats(address: &str) -> io::Result<Value> {
     serde_json::from_slice(&body).map_err(io::Error::other)
 }
 
-/// Reads a head and answers the length of the body.
+/// Reads a head and returns the length of the body.
 fn read_head(replies: &mut impl BufRead) -> io::Result<u64> {
     let mut length = 0;
     loop {

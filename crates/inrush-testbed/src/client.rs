@@ -1,4 +1,4 @@
-//! A small HTTP client for tests: one connection a request, plain HTTP, nothing clever.
+//! A small HTTP client for tests: plain HTTP, one connection for each request.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct Client {
     authorization: Option<String>,
 }
 
-/// A reply, whatever its status.
+/// A reply of any status.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// HTTP status.
@@ -30,13 +30,13 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The body as JSON; null where it is none.
+    /// The body as JSON; null for a body that is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-/// No reply: what went wrong, and when.
+/// The failure of a request without a complete reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoReply(String);
 
@@ -59,7 +59,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Anything but a plain HTTP URL.
+    /// A URL that does not begin with `http://`.
     pub fn new(url: &str) -> Result<Self, String> {
         let authority = url
             .strip_prefix("http://")
@@ -69,18 +69,18 @@ impl Client {
         Ok(Client { authority, authorization: None })
     }
 
-    /// Sends this `Authorization` with every request.
+    /// Sends the header `Authorization` with every request.
     #[must_use]
     pub fn with_authorization(mut self, value: Option<String>) -> Self {
         self.authorization = value;
         self
     }
 
-    /// Sends a request; a body without a `content-type` among the headers is sent as NDJSON.
+    /// Sends a request. Without a `content-type` among the headers, the body is NDJSON.
     ///
     /// # Errors
     ///
-    /// No connection, or no complete reply.
+    /// A failed connection, or an incomplete reply.
     pub async fn send(
         &self,
         method: &str,
@@ -104,7 +104,7 @@ impl Client {
         let stream = TcpStream::connect(&self.authority).await.map_err(|error| failed("not connected", &error))?;
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| failed("not connected", &error))?;
-        // Ends with the connection, whose errors the request below sees as well.
+        // The task ends with the connection; the request below sees its errors, too.
         tokio::spawn(connection);
         let response = sender.send_request(request).await.map_err(|error| failed("no reply", &error))?;
         let (parts, body) = response.into_parts();
@@ -112,7 +112,7 @@ impl Client {
         Ok(Reply { status: parts.status.as_u16(), headers: parts.headers, body })
     }
 
-    /// Sends a JSON body, or none for null.
+    /// Sends a JSON body; null is an empty body.
     ///
     /// # Errors
     ///

@@ -10,24 +10,25 @@ use inrush_core::trace::{Entry, Header};
 use inrush_core::tune::{Decision, Plan};
 use inrush_testbed::sim::controller_within;
 
-/// Processors of the machine that is not known from a trace.
+/// Processors of the machine, which a trace does not tell.
 const CLIENT_CPUS: u32 = 4;
 
-/// Feed the samples of a recorded run to a controller, and print where it decides otherwise. The samples stay those of the recorded
-/// plans, so what follows the first difference says less and less
+/// Feed the samples of a recorded run to a controller, and print its different decisions. The
+/// samples remain those of the recorded plans, so decisions after the first difference mean less
+/// and less
 #[derive(clap::Args)]
 pub(crate) struct ReplayArgs {
-    /// Trace, as `inrush load --trace` and `inrush-testbed simulate --trace` write it
+    /// Trace of `inrush load --trace` or `inrush-testbed simulate --trace`
     file: PathBuf,
-    /// Who decides; `gentle` with its default bound [default: who decided then]
+    /// Controller; `gentle` has its default bound [default: the recorded controller]
     #[arg(long)]
     controller: Option<String>,
-    /// Also where both decide the same
+    /// Print equal decisions, too
     #[arg(long)]
     all: bool,
 }
 
-/// A change of the plan by one of the two.
+/// A change of the plan.
 struct Change {
     sample: usize,
     at: Time,
@@ -35,7 +36,7 @@ struct Change {
     why: String,
 }
 
-/// Prints the differences.
+/// Replays a trace and prints the differences.
 pub(crate) fn replay(args: &ReplayArgs) -> anyhow::Result<()> {
     let name = args.file.display();
     let file = File::open(&args.file).with_context(|| format!("cannot read {name}"))?;
@@ -82,7 +83,8 @@ fn change(sample: usize, decision: Decision) -> Change {
     Change { sample, at: decision.at, to: decision.to, why: decision.why }
 }
 
-/// Goes through both in the order of the samples they followed.
+/// Prints recorded and replayed changes in the order of their samples; returns the number of
+/// differences.
 fn print_differences(
     out: &mut impl Write,
     all: bool,

@@ -1,4 +1,4 @@
-//! What makes a bulk body one, and what refuses it as a whole.
+//! Bulk bodies: their form, and the errors that refuse a whole body.
 
 use std::io::{Read as _, Write as _};
 
@@ -7,7 +7,9 @@ use flate2::read::GzDecoder;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use serde_json::{Value, json};
 
-use super::{Check, Target, case_table, equal, expect_status, field, holds, refused, statuses};
+use super::case::case_table;
+use super::check::{Check, equal, error_types, expect_status, field, holds, refused, statuses};
+use super::target::Target;
 
 case_table! {
     final_newline "a body without its final newline is refused as a whole, and nothing of it is applied";
@@ -94,7 +96,8 @@ async fn malformed_action_line(t: &Target) -> Check {
     let kind = if t.flavor.is_elasticsearch_8() { "x_content_parse_exception" } else { "json_parse_exception" };
     refused(&t.bulk(&path, &format!("{good}{{\"index\":}}\n{{}}\n")).await?, kind, "")?;
     let found = t.get(&format!("/{name}/_doc/1")).await?["found"].clone();
-    // Elasticsearch 8.16 and later may apply what came before the error in a body streamed in parts; a small one is not.
+    // Elasticsearch 8.16 and newer may apply the items before the error of a body that it streams
+    // in parts. A small body is not streamed.
     equal("item before the malformed line", &found, json!(false))
 }
 
@@ -231,7 +234,7 @@ async fn invalid_document(t: &Target) -> Check {
     let body: String = documents.iter().map(|document| format!("{{\"index\":{{}}}}\n{document}\n")).collect();
     let items = t.items(&format!("/{name}/_bulk"), &body).await?;
     statuses(&items, &[400, 400, 400, 400, 400, 400, 400, 201])?;
-    let kinds: Vec<&str> = super::error_types(&items)[..7].to_vec();
+    let kinds: Vec<&str> = error_types(&items)[..7].to_vec();
     holds("error types", kinds.iter().all(|kind| *kind == t.flavor.mapper_error_type()), format!("{kinds:?}"))
 }
 
@@ -271,7 +274,7 @@ async fn gzip_and_deflate(t: &Target) -> Check {
     deflate.write_all(plain).map_err(|error| error.to_string())?;
     let deflate = deflate.finish().map_err(|error| error.to_string())?;
     for (coding, body) in [("gzip", gzip), ("deflate", deflate)] {
-        let reply = t.client.send("POST", &path, &[("content-encoding", coding)], body).await?;
+        let reply = t.send("POST", &path, &[("content-encoding", coding)], body).await?;
         expect_status(&reply, 200)?;
         equal(coding, &reply.json()["errors"], json!(false))?;
     }
@@ -281,8 +284,7 @@ async fn gzip_and_deflate(t: &Target) -> Check {
 async fn packed_reply(t: &Target) -> Check {
     let name = t.create("packed", json!({})).await?;
     let headers = [("accept-encoding", "gzip")];
-    let reply =
-        t.client.send("POST", &format!("/{name}/_bulk"), &headers, "{\"index\":{}}\n{\"n\":1}\n".repeat(100)).await?;
+    let reply = t.send("POST", &format!("/{name}/_bulk"), &headers, "{\"index\":{}}\n{\"n\":1}\n".repeat(100)).await?;
     expect_status(&reply, 200)?;
     let coding = reply.headers.get("content-encoding").and_then(|coding| coding.to_str().ok());
     holds("its coding", coding == Some("gzip"), json!(coding))?;
@@ -297,7 +299,7 @@ async fn plain_ndjson(t: &Target) -> Check {
     let path = format!("/{name}/_bulk");
     let body = "{\"index\":{}}\n{\"n\":1}\n";
     for (media, status) in [("application/x-ndjson", 200), ("application/json", 200), ("text/plain", 406)] {
-        let reply = t.client.send("POST", &path, &[("content-type", media)], body).await?;
+        let reply = t.send("POST", &path, &[("content-type", media)], body).await?;
         expect_status(&reply, status).map_err(|error| format!("{media}: {error}"))?;
     }
     Ok(())

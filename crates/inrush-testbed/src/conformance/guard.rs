@@ -1,8 +1,11 @@
-//! What the settings guard relies on: compare-and-set on single documents, and settings that are put back.
+//! The needs of the settings guard: compare-and-set on single documents, and settings that are
+//! restored.
 
 use serde_json::{Value, json};
 
-use super::{Check, Target, case_table, equal, expect_status, holds};
+use super::case::case_table;
+use super::check::{Check, equal, expect_status, holds};
+use super::target::Target;
 
 case_table! {
     lease_compare_and_set "a document is created once, replaced and deleted only at the version that was read, without any refresh";
@@ -37,7 +40,7 @@ async fn lease_compare_and_set(t: &Target) -> Check {
     expect_status(&t.json("PUT", &at(next, term + 1), json!({"n": 4})).await?, 409)?;
     equal("source", &read().await?.2, json!({"n": 3}))?;
     expect_status(&t.json("DELETE", &at(next, term), json!(null)).await?, 200)?;
-    // A version that is gone is no version of what comes later.
+    // The version of a deleted document does not match a later document.
     expect_status(&t.json("PUT", &at(next, term), json!({"n": 5})).await?, 409)?;
     expect_status(&t.json("GET", &path, json!(null)).await?, 404)?;
     expect_status(&t.json("PUT", &create, json!({"n": 6})).await?, 201)

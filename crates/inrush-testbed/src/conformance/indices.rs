@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::{Check, Target, case_table, equal, expect_status, holds, statuses};
+use super::case::case_table;
+use super::check::{Check, equal, expect_status, holds, statuses};
+use super::target::{DATA_STREAMS, Target};
 
 case_table! {
     create_and_exists "an index is 404 before PUT and 200 after; a second PUT answers 400 resource_already_exists_exception";
@@ -23,7 +25,7 @@ case_table! {
     field_type_stays "a field's type cannot be changed";
     template_is_simulated "_simulate_index tells the settings that a new index takes from its template";
     a_new_index_is_simulated "_simulate_index with a template in its body tells its aliases, refuses a mapping, a setting or a number of shards that no index takes with 400 and a type, and makes nothing";
-    data_stream "a data stream takes create only, and writes to a backing index" modules [super::DATA_STREAMS];
+    data_stream "a data stream takes create only, and writes to a backing index" modules [DATA_STREAMS];
 }
 
 async fn create_and_exists(t: &Target) -> Check {
@@ -139,7 +141,8 @@ async fn alias_swap(t: &Target) -> Check {
     add_alias(t, &old, &alias, json!({})).await?;
     let swap = json!({"actions": [{"remove": {"index": old, "alias": alias, "must_exist": true}}, {"add": {"index": new, "alias": alias}}]});
     expect_status(&t.json("POST", "/_aliases", swap.clone()).await?, 200)?;
-    // Now the alias is no longer on the old index, so the same actions are refused, and the new index keeps it.
+    // The old index no longer carries the alias: the same actions are refused, and the new index
+    // keeps it.
     let again = t.json("POST", "/_aliases", swap).await?;
     expect_status(&again, 404)?;
     let kind =
@@ -171,7 +174,8 @@ async fn flood_stage(t: &Target) -> Check {
         t.items(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"1\"}}\n{}\n{\"delete\":{\"_id\":\"1\"}}\n").await?;
     statuses(&items, &[429, 429])?;
     equal("type", &items[0]["error"]["type"], json!("cluster_block_exception"))?;
-    // Elasticsearch 8 lets settings change then, the others refuse; all lift the block itself.
+    // Elasticsearch 8 allows changes of settings then, the others refuse them. All lift the block
+    // itself.
     let changed = t.json("PUT", &format!("/{name}/_settings"), json!({"index.refresh_interval": "5s"})).await?;
     expect_status(&changed, if t.flavor.is_elasticsearch_8() { 200 } else { 429 })?;
     put_setting(t, &name, json!({"index.blocks.read_only_allow_delete": null})).await
@@ -310,7 +314,8 @@ async fn data_stream(t: &Target) -> Check {
     let lines = "{\"index\":{\"_id\":\"1\"}}\n{\"@timestamp\":\"2024-01-01T00:00:00Z\"}\n{\"create\":{}}\n{\"@timestamp\":\"2024-01-01T00:00:00Z\"}\n{\"create\":{}}\n{\"n\":1}\n{\"update\":{\"_id\":\"1\"}}\n{\"doc\":{}}\n{\"delete\":{\"_id\":\"1\"}}\n";
     let items = t.items(&format!("/{name}/_bulk"), lines).await;
     let shown = t.get(&format!("/{name}")).await?;
-    // The reduced Elasticsearch distributions create streams but lack the endpoint that deletes them.
+    // The reduced Elasticsearch distributions create streams, but have no endpoint that deletes
+    // them.
     t.json("DELETE", &format!("/_data_stream/{name}"), json!(null)).await?;
     t.json("DELETE", &template_path, json!(null)).await?;
     let items = items?;

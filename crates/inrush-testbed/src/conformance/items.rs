@@ -1,8 +1,10 @@
-//! What items are answered with: statuses, results, versions, error types.
+//! Items of a reply: statuses, results, versions and error types.
 
 use serde_json::{Value, json};
 
-use super::{Check, Target, case_table, equal, error_types, expect_status, field, holds, statuses};
+use super::case::case_table;
+use super::check::{Check, equal, error_types, expect_status, field, holds, statuses};
+use super::target::Target;
 
 case_table! {
     auto_id "an index without an id gets one of 20 characters, status 201, result created, version 1";
@@ -59,7 +61,7 @@ async fn auto_id(t: &Target) -> Check {
         equal("index", &item["_index"], json!(name))?;
         equal("shards", &item["_shards"], json!({"total": 1, "successful": 1, "failed": 0}))?;
     }
-    equal("type", &items[0]["_type"], if t.flavor.has_types() { json!("_doc") } else { json!(null) })
+    equal("type", &items[0]["_type"], if t.flavor.is_elasticsearch_7() { json!("_doc") } else { json!(null) })
 }
 
 async fn index_twice(t: &Target) -> Check {
@@ -375,7 +377,7 @@ async fn pipeline_fails(t: &Target) -> Check {
     equal("reason", &items[0]["error"]["reason"], json!("no way"))
 }
 
-/// Six documents, `v` of 1, 2, 3, 2, 1, 3, through these processors; `letters` are their ids.
+/// Sends six documents through these processors. `v` is 1, 2, 3, 2, 1, 3; `letters` are the ids.
 async fn piped(t: &Target, title: &str, processors: Value) -> Result<Vec<Value>, String> {
     let name = t.create(title, json!({})).await?;
     let pipeline = with_pipeline(t, &name, processors).await?;

@@ -1,8 +1,10 @@
-//! What a loader reads: counts, documents, tasks, nodes.
+//! Reads of a loader: counts, documents, tasks and nodes.
 
 use serde_json::{Value, json};
 
-use super::{Check, Target, case_table, equal, expect_status, holds, statuses};
+use super::case::case_table;
+use super::check::{Check, equal, expect_status, holds, statuses};
+use super::target::Target;
 
 case_table! {
     version_without_root "GET _nodes/_local tells the version and http.max_content_length, whatever GET / answers";
@@ -28,7 +30,7 @@ async fn version_without_root(t: &Target) -> Check {
     let path = "/_nodes/_local?filter_path=nodes.*.version,nodes.*.http.max_content_length_in_bytes";
     let reply = t.get(path).await?;
     let node = reply["nodes"].as_object().and_then(|nodes| nodes.values().next()).cloned().unwrap_or_default();
-    equal("version", &node["version"], json!(t.flavor.version))?;
+    equal("version", &node["version"], json!(t.flavor.version()))?;
     holds("limit", node["http"]["max_content_length_in_bytes"].is_u64(), &node)
 }
 
@@ -85,7 +87,7 @@ async fn routing(t: &Target) -> Check {
     let items =
         t.items(&format!("/{name}/_bulk"), "{\"index\":{\"_id\":\"rr\",\"routing\":\"x\"}}\n{\"n\":1}\n").await?;
     statuses(&items, &[201])?;
-    // Murmur3 sends "rr" and "x" to different ones of five shards, on every server alike.
+    // Murmur3 sends "rr" and "x" to different shards of five, on every server.
     expect_status(&t.json("GET", &format!("/{name}/_doc/rr"), json!(null)).await?, 404)?;
     let found = t.get(&format!("/{name}/_doc/rr?routing=x")).await?;
     equal("routing", &found["_routing"], json!("x"))?;
@@ -108,7 +110,7 @@ async fn tasks_shape(t: &Target) -> Check {
 }
 
 async fn opaque_id(t: &Target) -> Check {
-    let reply = t.client.send("GET", "/_cluster/health", &[("x-opaque-id", "job-1")], "").await?;
+    let reply = t.send("GET", "/_cluster/health", &[("x-opaque-id", "job-1")], "").await?;
     let echoed = reply.headers.get("x-opaque-id").and_then(|value| value.to_str().ok()).unwrap_or_default();
     holds("echoed", echoed == "job-1", format!("{:?}", reply.headers))
 }
@@ -198,7 +200,7 @@ async fn scroll(t: &Target) -> Check {
     expect_status(&t.json("DELETE", "/_search/scroll", body).await?, 200)
 }
 
-/// One shard's preference, as a reader of all of it asks for it.
+/// The preference for one shard, as a reader of the whole shard asks for it.
 fn of_shard(t: &Target, shard: u32) -> String {
     if t.flavor.is_elasticsearch() { format!("_shards:{shard}") } else { format!("_shards:{shard}%7C_primary") }
 }
@@ -209,7 +211,7 @@ fn window(from: u64, end: u64) -> Value {
         "_source": true})
 }
 
-/// Ten documents over two shards, of which one is written again and one deleted.
+/// Writes ten documents to two shards, then writes one of them again and deletes one.
 async fn with_gaps(t: &Target, suffix: &str) -> Result<String, String> {
     let settings = json!({"number_of_shards": 2, "number_of_replicas": 0});
     let name = t.create_with(suffix, settings, json!({"properties": {"list": {"type": "nested"}}})).await?;

@@ -1,9 +1,11 @@
-//! What a load without downtime relies on: aliases with what they carry, the health of an index, force-merges, and sequence numbers that
-//! tell what was written meanwhile.
+//! The needs of a load without downtime: aliases with their options, the health of an index,
+//! force-merges, and sequence numbers that tell later writes.
 
 use serde_json::{Value, json};
 
-use super::{Check, Target, case_table, equal, expect_status, holds, statuses};
+use super::case::case_table;
+use super::check::{Check, equal, expect_status, holds, statuses};
+use super::target::Target;
 
 case_table! {
     alias_is_carried_over "what an alias carries is shown as it is given to _aliases again: filter, routing, write index";
@@ -117,7 +119,7 @@ async fn force_merge_is_a_task(t: &Target) -> Check {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     equal("failed", &seen["response"]["_shards"]["failed"], json!(0))?;
-    // Until then the searches that there were keep the old ones.
+    // Until the refresh, open searchers keep the old segments.
     expect_status(&t.json("POST", &format!("/{name}/_refresh"), json!(null)).await?, 200)?;
     let stats = t.get(&format!("/{name}/_stats/segments,merge")).await?;
     equal("segments", &stats["_all"]["primaries"]["segments"]["count"], json!(1))

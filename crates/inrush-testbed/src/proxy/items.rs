@@ -1,24 +1,22 @@
-//! Bulk items taken out of a request, and put back into its reply as rejections.
+//! Bulk items that are taken out of a request and put into its reply as rejections.
 
 use std::ops::Range;
 
 use bytes::Bytes;
+use inrush_fake::{Flavor, internal};
 use serde_json::{Map, Value, json};
-
-use crate::faults;
-use crate::product::Flavor;
 
 /// One item of a bulk body.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Item {
-    /// Its action line and its document.
+    /// The action line and the document, as a range of the body.
     bytes: Range<usize>,
     action: String,
     index: Value,
     id: Value,
 }
 
-/// Takes a body apart; `None` where a server would refuse it as a whole, or where it is no NDJSON.
+/// The items of a body; `None` if the body is not NDJSON or a server would refuse it as a whole.
 pub(super) fn split(body: &[u8], index: Option<&str>) -> Option<Vec<Item>> {
     let mut items = Vec::new();
     let mut at = 0;
@@ -40,7 +38,7 @@ pub(super) fn split(body: &[u8], index: Option<&str>) -> Option<Vec<Item>> {
     Some(items)
 }
 
-/// A request without the items that are not to reach the server.
+/// A request without its rejected items.
 #[derive(Debug)]
 pub(super) struct Thinned {
     items: Vec<Item>,
@@ -61,19 +59,19 @@ impl Thinned {
         self.items.len()
     }
 
-    /// What is left of the body.
+    /// The body without the rejected items.
     pub(super) fn body(&self, body: &[u8]) -> Bytes {
         let kept = self.items.iter().zip(&self.rejected).filter(|(_, rejected)| !**rejected);
         kept.flat_map(|(item, _)| body[item.bytes.clone()].iter().copied()).collect()
     }
 
-    /// The reply of a server that was not asked, because nothing is left.
+    /// The reply to a request whose items are all rejected; the server gets no request.
     pub(super) fn reply_to_nothing(&self) -> Value {
         self.merge(json!({"took": 0, "errors": true, "items": []}))
     }
 
-    /// The server's reply to what was left, with the others at their positions. A reply without entries only learns that there
-    /// are errors; one with another number of them is left as it is.
+    /// The server's reply with the rejections at their positions. A reply without items only gets
+    /// `errors: true`. A reply with an unexpected number of items stays as it is.
     pub(super) fn merge(&self, mut reply: Value) -> Value {
         let Some(object) = reply.as_object_mut() else { return reply };
         if let Some(entries) = object.get_mut("items").and_then(Value::as_array_mut) {
@@ -96,8 +94,8 @@ impl Thinned {
 
 impl Item {
     fn rejection(&self) -> Value {
-        let error = faults::rejected(&Flavor::elasticsearch_8());
-        let entry = json!({"_index": self.index, "_id": self.id, "status": error.status, "error": error.to_item()});
+        let (status, error) = internal::rejected(&Flavor::elasticsearch_8());
+        let entry = json!({"_index": self.index, "_id": self.id, "status": status, "error": error});
         Value::Object(Map::from_iter([(self.action.clone(), entry)]))
     }
 }
@@ -115,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rejected_stands_at_its_position() {
+    fn rejections_stand_at_their_positions() {
         let request = thinned([true, false, true]);
         assert_eq!((request.len(), request.rejected()), (3, 2));
         assert_eq!(request.body(BODY), "{\"delete\":{\"_id\":\"2\"}}\n");

@@ -1,4 +1,4 @@
-//! What lies between a client and a far server: a bandwidth that all connections share, and a delay.
+//! The link to a far server: a bandwidth that all connections share, and a delay.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 
-/// Read at once; at 100 Mbit/s it takes 1.3 ms to pass.
+/// Bytes of one read. They take 1.3 ms at 100 Mbit/s.
 const CHUNK_BYTES: u32 = 16 << 10;
 
-/// Under way on a connection where no bandwidth bounds it.
+/// Bytes in flight on a connection without a bandwidth.
 const WINDOW_BYTES: u64 = 16 << 20;
 
 /// Both directions of the link.
@@ -23,32 +23,33 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// `delay` is that of a round trip: half of it in each direction. `bits_per_second` holds for each direction.
+    /// A link with a delay for each round trip, half of it in each direction, and a bandwidth of
+    /// each direction.
     pub(super) fn new(delay: Duration, bits_per_second: Option<u64>) -> Self {
         let direction = || Arc::new(Direction::new(delay / 2, bits_per_second));
         Link { up: direction(), down: direction() }
     }
 
-    /// The far end of a connection: what is read from it has come over the link, and what is written goes over it.
+    /// The far end of a connection: reads and writes pass over the link.
     pub(super) fn far_end(&self, stream: TcpStream) -> DuplexStream {
         let (near, far) = tokio::io::duplex(64 << 10);
         let (up, down) = (Arc::clone(&self.up), Arc::clone(&self.down));
         tokio::spawn(async move {
             let (from_client, to_client) = stream.into_split();
             let (from_server, to_server) = tokio::io::split(near);
-            // Each ends with its reader, and tells its writer.
+            // Each direction ends with its reader and then closes its writer.
             tokio::join!(pump(&up, from_client, to_server), pump(&down, from_server, to_client));
         });
         far
     }
 }
 
-/// A line on which bytes follow each other, and arrive a delay after they were sent.
+/// One direction: bytes follow each other, and arrive a delay after they were sent.
 #[derive(Debug)]
 struct Direction {
     delay: Duration,
     bits_per_second: Option<u64>,
-    /// When all that was handed over so far has been sent.
+    /// The time at which all bytes so far are sent.
     free_at: Mutex<Option<Instant>>,
 }
 
@@ -57,7 +58,7 @@ impl Direction {
         Direction { delay, bits_per_second, free_at: Mutex::new(None) }
     }
 
-    /// When so many bytes that are handed over now have arrived.
+    /// The arrival of `bytes` bytes that the sender hands over at `now`.
     fn arrival(&self, now: Instant, bytes: u64) -> Instant {
         let Some(rate) = self.bits_per_second else { return now + self.delay };
         let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +68,8 @@ impl Direction {
         sent + self.delay
     }
 
-    /// Bytes under way on one connection at most: twice what the line holds, as a well-set TCP window.
+    /// The limit of bytes in flight on one connection: twice the bandwidth-delay product, as a
+    /// well-set TCP window.
     fn window_bytes(&self) -> u32 {
         let line = |rate: u64| (rate as f64 / 8.0 * self.delay.as_secs_f64() * 2.0) as u64;
         let bytes = self.bits_per_second.map_or(WINDOW_BYTES, line);
@@ -75,14 +77,14 @@ impl Direction {
     }
 }
 
-/// Passes bytes on as they arrive, until the reader ends or the writer is gone.
+/// Passes bytes on as they arrive, until the reader ends or the writer fails.
 async fn pump(direction: &Direction, mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
     let (queue, mut arriving) = mpsc::unbounded_channel::<(Instant, Bytes, OwnedSemaphorePermit)>();
     let window = Arc::new(Semaphore::new(direction.window_bytes() as usize));
     let read = async move {
         while let Ok(permit) = Arc::clone(&window).acquire_many_owned(CHUNK_BYTES).await {
             let mut chunk = BytesMut::with_capacity(CHUNK_BYTES as usize);
-            // An error is an end as well: the other side sees the connection close.
+            // An error is an end, too: the other side sees the connection close.
             let Ok(read @ 1..) = from.read_buf(&mut chunk).await else { return };
             let at = direction.arrival(Instant::now(), read as u64);
             if queue.send((at, chunk.freeze(), permit)).is_err() {
@@ -99,7 +101,7 @@ async fn pump(direction: &Direction, mut from: impl AsyncRead + Unpin, mut to: i
         }
         let _ = to.shutdown().await;
     };
-    // The queue ends with its reader, so the writer is the one that is always waited for.
+    // The queue ends with the reader, so the writer decides on the end.
     tokio::select! {
         () = write => {}
         () = async { read.await; std::future::pending().await } => {}
@@ -117,7 +119,11 @@ mod tests {
         assert_eq!(line.arrival(now, 1000), now + Duration::from_millis(1050));
         assert_eq!(line.arrival(now, 500), now + Duration::from_millis(1550), "after the first");
         let later = now + Duration::from_secs(60);
-        assert_eq!(line.arrival(later, 1000), later + Duration::from_millis(1050), "an idle line saves nothing up");
+        assert_eq!(
+            line.arrival(later, 1000),
+            later + Duration::from_millis(1050),
+            "an idle line does not save bandwidth"
+        );
         let endless = Direction::new(Duration::from_millis(50), None);
         assert_eq!(endless.arrival(now, 1 << 40), now + Duration::from_millis(50));
     }

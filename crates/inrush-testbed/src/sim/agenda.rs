@@ -1,9 +1,7 @@
-//! What happens next: a heap of events in virtual time.
+//! The agenda: a heap of events in virtual time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-use super::request::RequestId;
 
 /// Virtual time since the start of the run, nanoseconds.
 pub(super) type Nanos = u64;
@@ -18,34 +16,37 @@ pub(super) fn seconds(nanos: Nanos) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// Something that happens.
+/// The index of a request among all requests in flight.
+pub(super) type RequestId = usize;
+
+/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    /// A loader may have something to send.
+    /// A loader may have a request to send.
     Wake { loader: usize },
-    /// A loader's first body is on its way.
+    /// The first body in a loader's uplink has left it.
     Sent { loader: usize },
-    /// A body is at its node.
+    /// A body has arrived at its node.
     Arrived { request: RequestId },
-    /// The parts of a request are at the nodes of their shards.
+    /// The parts of a request have arrived at the nodes of their shards.
     PartsArrived { request: RequestId },
-    /// A thread has finished what it was doing, unless it was told to take longer meanwhile.
+    /// A thread has finished its task, unless the task was extended meanwhile.
     TaskDone { node: usize, thread: usize, version: u32 },
     /// A reply has left the cluster.
     Replied { loader: usize },
-    /// A reply is at its loader.
+    /// A reply has arrived at its loader.
     Answered { request: RequestId },
-    /// A node stands still.
+    /// A node pauses.
     Pause { pauses: usize, node: usize },
-    /// The nodes' speeds have changed a little.
+    /// The speeds of the nodes drift.
     Drift,
-    /// A tenant's next tasks.
+    /// The next tasks of a tenant arrive.
     Tenant { tenant: usize, node: usize },
-    /// A step of the scenario.
+    /// A step of the scenario is due.
     Step { step: usize },
 }
 
-/// Events in order of time, and of arrival where times are equal.
+/// Events in the order of their times; events of one time in the order of their arrival.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     heap: BinaryHeap<Reverse<(Nanos, u64, Event)>>,

@@ -1,16 +1,16 @@
-//! The nodes together: where shards are, how a request is cut into parts, and what happens to it.
+//! The nodes together: the places of shards, and the way of a request through them.
 
-use super::agenda::{Agenda, Event, Nanos, nanos};
+use super::agenda::{Agenda, Event, Nanos, RequestId, nanos};
+use super::keys::{Faults, Merges, Pauses, Step, Tenant};
 use super::node::{Node, Rates, Task};
-use super::request::{Fate, RequestId, Requests};
+use super::request::{Fate, Requests};
 use super::rng::Rng;
-use super::scenario::{Faults, Merges, Pauses, Scenario, Step, Tenant};
-use super::yardstick::START_SECONDS;
+use super::scenario::{START_SECONDS, Scenario};
 
-/// How often speeds drift, seconds.
+/// Interval of the drift of speeds, seconds.
 const DRIFT_EVERY: f64 = 0.5;
 
-/// See the module's text.
+/// The nodes of a scenario.
 #[derive(Debug)]
 pub(super) struct Cluster {
     nodes: Vec<Node>,
@@ -21,7 +21,7 @@ pub(super) struct Cluster {
     hop: Nanos,
     shards: usize,
     replicas: usize,
-    /// Nodes that are there.
+    /// Numbers of the nodes that are reachable.
     alive: Vec<usize>,
     merges: Option<Merges>,
     pauses: Vec<Pauses>,
@@ -30,11 +30,11 @@ pub(super) struct Cluster {
     failing: Rng,
     pausing: Vec<Rng>,
     arriving: Vec<Rng>,
-    /// The shard that gets the first document of what does not divide evenly.
+    /// The shard that gets the first document of an uneven rest.
     next_shard: usize,
-    /// Tasks of tenants after the first 10 s, and those of them that found a queue full.
+    /// Tasks of tenants after the first 10 s, and the part of them that a full queue rejected.
     pub(super) tenant_tasks: (u64, u64),
-    /// Requests whose fate is sealed, for the engine to answer.
+    /// Finished requests, which the engine has to answer.
     pub(super) finished: Vec<RequestId>,
 }
 
@@ -65,7 +65,7 @@ impl Cluster {
             tenants: scenario.tenants.clone(),
             faults: scenario.faults,
             failing: Rng::new(seed, "fault", 0),
-            // Pauses that come together share one sequence.
+            // Pauses of all nodes at once share one sequence.
             pausing: (0..config.nodes).map(|node| Rng::new(seed, "pause", node)).collect(),
             arriving: (0..config.nodes).map(|node| Rng::new(seed, "tenant", node)).collect(),
             next_shard: 0,
@@ -74,7 +74,7 @@ impl Cluster {
         }
     }
 
-    /// What happens by itself.
+    /// Schedules the first drift, the first pauses and the first tasks of tenants.
     pub(super) fn start(&mut self, agenda: &mut Agenda) {
         if self.rates.noise.drift > 0.0 {
             agenda.at(0, Event::Drift);
@@ -93,12 +93,12 @@ impl Cluster {
         }
     }
 
-    /// Whether a body would be refused by its length alone.
+    /// True if a body is refused by its length alone.
     pub(super) fn refuses_length(&self, bytes: u64) -> bool {
         bytes as f64 > self.max_body_bytes
     }
 
-    /// Whether a node can be reached.
+    /// True if a node is reachable.
     pub(super) fn is_alive(&self, node: usize) -> bool {
         self.nodes[node].alive
     }
@@ -155,7 +155,7 @@ impl Cluster {
         self.nodes[node].dispatch(now, &self.rates, agenda);
     }
 
-    /// Cuts a request into parts, as evenly as documents allow, and queues them.
+    /// Divides a request into parts, as evenly as whole documents allow, and queues them.
     pub(super) fn parts_arrived(&mut self, now: Nanos, id: RequestId, requests: &mut Requests, agenda: &mut Agenda) {
         let request = requests.get(id);
         if request.fate == Fate::Lost {
@@ -227,7 +227,7 @@ impl Cluster {
         }
     }
 
-    /// The part of a step that is about the nodes.
+    /// Applies a step of the scenario to the nodes.
     pub(super) fn step(&mut self, now: Nanos, step: &Step, requests: &mut Requests, agenda: &mut Agenda) {
         if let Some(capacity) = step.capacity {
             for (number, node) in self.nodes.iter_mut().enumerate() {
@@ -250,7 +250,8 @@ impl Cluster {
         }
     }
 
-    /// Requests that went to a node that has gone get no answer; parts of others' requests go to the new owner of the shard.
+    /// Removes a node. Its requests get no answer; the parts of requests at other nodes go to the
+    /// new owner of their shard.
     fn left(&mut self, now: Nanos, node: usize, requests: &mut Requests, agenda: &mut Agenda) {
         for id in requests.under_way_at(node) {
             let request = requests.get(id);

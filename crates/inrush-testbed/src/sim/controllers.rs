@@ -6,22 +6,25 @@ use inrush_core::tune::{AutoTuner, Bounds, Fixed, Gentle, GentleTuner, Plan, Tun
 use super::baselines;
 use super::scenario::Scenario;
 
-/// Names that [`controller`] knows, beside `fixed:BYTES:N`: the tuner, without and with `--gentle`, and the baselines.
+/// The names for [`controller`], beside `fixed:BYTES:N`: `auto` is the tuner, `gentle` the tuner of
+/// a gentle load, the others are baselines.
 pub fn controller_names() -> Vec<&'static str> {
     ["auto", "gentle"].into_iter().chain(baselines::names()).collect()
 }
 
-/// The controller of that name for a scenario.
+/// The controller of this name for a scenario.
 ///
 /// # Errors
-/// There is none; the message says which there are.
+///
+/// An unknown name; the message lists all names.
 pub fn controller(name: &str, scenario: &Scenario) -> anyhow::Result<Box<dyn Tuner>> {
     controller_within(name, scenario.bounds(), scenario.client_cpus)
 }
 
-/// The controller of that name within bounds, on a machine with so many processors.
+/// The controller of this name within bounds, on a machine with `client_cpus` processors.
 ///
 /// # Errors
+///
 /// As [`controller`].
 pub fn controller_within(name: &str, bounds: Bounds, client_cpus: u32) -> anyhow::Result<Box<dyn Tuner>> {
     match name {

@@ -1,17 +1,17 @@
-//! What a source yields: documents of various sizes, taken in batches without looking at each.
+//! Documents of various sizes, taken in batches without a look at each.
 
 use inrush_core::tune::Plan;
 
+use super::keys::Documents;
 use super::rng::Rng;
-use super::scenario::Documents;
 
-/// How many sizes are drawn; then they repeat.
+/// Number of drawn sizes; they repeat afterwards.
 const RING: usize = 1 << 14;
 
-/// A source without an end.
+/// An endless source.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
-    /// Sum of the sizes before each place of the ring, and after the last.
+    /// Sums of the sizes before each position of the ring, and after the last one.
     sums: Vec<u64>,
     /// Documents taken so far.
     next: u64,
@@ -38,7 +38,7 @@ impl Source {
         Source { sums, next: 0 }
     }
 
-    /// Documents until the next would exceed `bytes` or the plan's `batch_docs`, at least one.
+    /// The next documents, up to `bytes` and up to `batch_docs` of the plan; at least one.
     pub(super) fn take(&mut self, bytes: u64, plan: &Plan) -> Batch {
         let ring = (self.sums.len() - 1) as u64;
         let total = self.sums[ring as usize];

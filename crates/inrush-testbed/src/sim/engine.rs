@@ -1,30 +1,32 @@
-//! The loop: takes the next event, hands it to whom it is for, and writes down what came of it.
+//! The loop: it takes the next event, passes it to its receiver, and records the result.
 
 use inrush_core::time::Time;
 use inrush_core::tune::{Decision, Sample, Tuner};
 
-use super::agenda::{Agenda, Event, Nanos, nanos};
+use super::agenda::{Agenda, Event, Nanos, RequestId, nanos};
 use super::cluster::Cluster;
+use super::keys::Step;
 use super::loader::{Loader, time};
 use super::record::Record;
-use super::request::{Fate, RequestId, Requests};
-use super::scenario::{Scenario, Step};
+use super::request::{Fate, Requests};
+use super::scenario::Scenario;
 
-/// How much longer than the run answers are waited for, seconds: what was under way at its end belongs partly to it.
+/// Time after the end of the run in which replies are awaited, seconds. Requests in flight at the
+/// end belong partly to the run.
 const DRAIN_SECONDS: f64 = 120.0;
 
-/// Bytes of a body that have left before a refusal of its length arrives, and of a reply without items.
+/// Bytes of a body that leave before a refusal of its length arrives.
 const SHORT_BYTES: u64 = 1 << 14;
 
-/// What a loader's controller was told and said, as it happens.
+/// An observer of the controllers.
 pub trait Watcher {
-    /// It learnt from an attempt.
+    /// The controller of a loader got a sample of an attempt.
     fn sample(&mut self, loader: usize, now: Time, sample: &Sample);
-    /// It changed its plan.
+    /// The controller of a loader changed its plan.
     fn decision(&mut self, loader: usize, decision: &Decision);
 }
 
-/// Nobody looks.
+/// An observer that ignores everything.
 pub struct Unwatched;
 
 impl Watcher for Unwatched {
@@ -32,7 +34,7 @@ impl Watcher for Unwatched {
     fn decision(&mut self, _: usize, _: &Decision) {}
 }
 
-/// Runs a scenario with one controller for each loader, in the order of the scenario.
+/// Runs a scenario. `tuners` are the controllers of the loaders, in the order of the scenario.
 pub fn run(scenario: &Scenario, seed: u64, tuners: Vec<Box<dyn Tuner>>, watcher: &mut dyn Watcher) -> Record {
     let loaders = scenario.loaders.iter().zip(tuners).enumerate();
     let loaders = loaders.map(|(number, (config, tuner))| Loader::new(scenario, config, number, seed, tuner)).collect();
@@ -54,7 +56,7 @@ struct Engine<'a> {
     requests: Requests,
     cluster: Cluster,
     loaders: Vec<Loader>,
-    /// For when each loader asked to be woken.
+    /// The time of the next wake of each loader.
     wake_at: Vec<Option<Nanos>>,
     record: Record,
     steps: Vec<Step>,
@@ -140,7 +142,7 @@ impl Engine<'_> {
             let reachable = self.cluster.is_alive(request.pick.node);
             let id = self.requests.add(request);
             if !reachable {
-                // Nobody accepts the connection.
+                // No node accepts the connection.
                 let request = self.requests.get(id);
                 (request.fate, request.finished) = (Fate::Lost, now);
                 self.agenda.at(now + 2 * loader.link.one_way, Event::Answered { request: id });
@@ -156,7 +158,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The cluster is done with a request.
+    /// Sends the reply to a request that the cluster has finished.
     fn reply(&mut self, now: Nanos, id: RequestId) {
         let request = self.requests.get(id);
         let number = request.loader;

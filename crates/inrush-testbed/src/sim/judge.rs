@@ -1,78 +1,78 @@
-//! Holds a run against the best fixed setting.
+//! The comparison of a run with the best fixed setting.
 
 use serde::Serialize;
 
 use super::record::Record;
-use super::scenario::Scenario;
-use super::yardstick::{Cell, PhaseReference, Reference, START_SECONDS};
+use super::scenario::{START_SECONDS, Scenario};
+use super::yardstick::{Cell, PhaseReference, Reference};
 
-/// Of the best that counts as having settled.
+/// Share of the best throughput at which a run has settled.
 const SETTLED: f64 = 0.9;
 
-/// Over how long it is looked whether a run has settled, seconds.
+/// Window in which a run has to settle, seconds.
 const SETTLE_WINDOW: f64 = 2.0;
 
-/// What is printed of a run. Throughputs are accepted bytes a second.
+/// The figures of a run. Throughputs are accepted bytes a second.
 #[derive(Clone, Debug, Serialize)]
 pub struct Judgement {
-    /// Of the scenario.
+    /// Name of the scenario.
     pub scenario: String,
-    /// Its name.
+    /// Name of the controller.
     pub controller: String,
-    /// What all random numbers follow from.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Acknowledged over the whole run.
+    /// Throughput over the whole run, acknowledged before its end.
     pub throughput: f64,
-    /// The best cell's after the first 10 s.
+    /// Throughput of the best cell after the first 10 s.
     pub best_fixed: f64,
-    /// Which that is.
+    /// The best cell.
     pub best_cell: Cell,
-    /// This run's to the best cell's after the first 10 s.
+    /// Throughput after the first 10 s, divided by that of the best cell.
     pub ratio: f64,
-    /// This run's to the best cell's over the whole run, each counting what was acknowledged.
+    /// Throughput over the whole run, divided by the best one of any cell.
     pub whole_run_ratio: f64,
-    /// The part of the documents that was rejected after the first 10 s, every attempt counted.
+    /// Rejected share of the documents after the first 10 s, from 0 to 1. Every attempt counts.
     pub rejected_ratio: f64,
-    /// The same of the best cell.
+    /// Rejected share of the best cell.
     pub best_rejected_ratio: f64,
-    /// The longest that it took after a change until throughput was 90 % of what the best cell of the phase reaches; where nothing changes, after
-    /// the start.
+    /// Longest time after a change until the throughput was 90 % of that of the phase's best cell,
+    /// seconds. Without a change, the time after the start.
     pub settle_seconds: f64,
-    /// The part of the tenants' tasks that was rejected after the first 10 s, where there are tenants.
+    /// Rejected share of the tenants' tasks after the first 10 s; `None` without tenants.
     pub tenant_rejected_ratio: Option<f64>,
-    /// The 99th percentile after the first 10 s, milliseconds.
+    /// 99th percentile of the latencies after the first 10 s, milliseconds.
     pub p99_latency_ms: f64,
-    /// The same of the best cell.
+    /// 99th percentile of the best cell.
     pub best_p99_latency_ms: f64,
-    /// Jain's index over the loaders.
+    /// Jain's index of the loaders' throughputs; `None` for one loader.
     pub fairness: Option<f64>,
-    /// All loaders' throughput together to that of one alone.
+    /// Throughput of all loaders, divided by that of one alone; `None` for one loader.
     pub total_to_one: Option<f64>,
-    /// From change to change.
+    /// The phases between changes.
     pub phases: Vec<Phase>,
-    /// Requests that were answered.
+    /// Number of answered requests.
     pub requests: usize,
-    /// Changes of plans.
+    /// Number of changes of plans.
     pub decisions: usize,
-    /// The first loader's, in the end.
+    /// Last plan of the first loader.
     pub plan: Cell,
-    /// What it was based on.
+    /// Reason of that plan.
     pub why: String,
 }
 
-/// The time between two changes.
+/// A phase: the time between two changes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
     /// The best cell of this phase.
     #[serde(flatten)]
     pub best: PhaseReference,
-    /// Of the run, to that.
+    /// Throughput of the run, divided by that of the best cell.
     pub ratio: f64,
-    /// How long it took to 90 %; the whole phase where it did not get there.
+    /// Time until 90 % of the best cell, seconds; the whole phase if the run did not settle.
     pub settle_seconds: f64,
 }
 
-/// Judges a run. `alone`: the same controller with only the first loader, where there are several.
+/// Judges a run. `alone` is a run of the first loader alone, for scenarios with several loaders.
 pub fn judge(
     scenario: &Scenario,
     controller: &str,
@@ -121,7 +121,7 @@ fn phase(run: &Record, best: &PhaseReference) -> Phase {
     }
 }
 
-/// How long until a window of the run reaches `enough`, with the rest of the phase doing so as well.
+/// Time until a window of the run, and the rest of the phase after it, reach `enough`.
 fn settle_seconds(run: &Record, from: f64, to: f64, enough: f64) -> f64 {
     let window = SETTLE_WINDOW.min(to - from);
     let mut at = from;
@@ -134,15 +134,16 @@ fn settle_seconds(run: &Record, from: f64, to: f64, enough: f64) -> f64 {
     to - from
 }
 
-/// From 10 s after the last loader has begun to the end of the first.
+/// The time in which all loaders run: from 10 s after the start of the last to the end of the
+/// first.
 fn shared_time(scenario: &Scenario) -> (f64, f64) {
     let from = scenario.loaders.iter().map(|l| l.start_seconds).fold(0.0, f64::max) + START_SECONDS;
     let to = scenario.loaders.iter().filter_map(|l| l.end_seconds).fold(scenario.seconds, f64::min);
     (from, to)
 }
 
-/// Jain's index over loaders while all of them run. One that cannot take its share, because its source or its processor is the limit, is
-/// left out where at least two others remain.
+/// Jain's index of the loaders while all of them run. A loader that its source or its processor
+/// limits is left out if at least two others remain.
 fn fairness(scenario: &Scenario, run: &Record) -> f64 {
     let (from, to) = shared_time(scenario);
     let rates = |all: bool| -> Vec<f64> {

@@ -1,13 +1,12 @@
-//! The way between one loader and the cluster: each direction carries one body after the other.
+//! The link between one loader and the cluster. Each direction carries one body after the other.
 
 use std::collections::VecDeque;
 
-use super::agenda::Nanos;
-use super::request::RequestId;
-use super::scenario::LinkConfig;
+use super::agenda::{Nanos, RequestId};
+use super::keys::LinkConfig;
 
-/// One direction. Connections that share a link take equally long together whether they alternate or follow each other;
-/// following is simpler.
+/// One direction. Connections that share a link take equally long whether they alternate or follow
+/// each other; bodies that follow each other are simpler.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pipe {
     waiting: VecDeque<(RequestId, f64)>,
@@ -15,13 +14,14 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Puts a body in. Returns how long it takes if the pipe was empty; the caller reports the end with [`Pipe::finished`].
+    /// Adds a body. Returns its duration if the pipe was empty; the caller reports the end with
+    /// [`Pipe::finished`].
     pub(super) fn push(&mut self, request: RequestId, bytes: f64) -> Option<Nanos> {
         self.waiting.push_back((request, bytes));
         (self.waiting.len() == 1).then(|| self.duration(bytes))
     }
 
-    /// The first body is through. Returns whose it was, and how long the next takes.
+    /// Removes the first body. Returns its request, and the duration of the next one.
     pub(super) fn finished(&mut self) -> (Option<RequestId>, Option<Nanos>) {
         let done = self.waiting.pop_front().map(|(request, _)| request);
         let next = self.waiting.front().map(|&(_, bytes)| self.duration(bytes));
@@ -33,7 +33,7 @@ impl Pipe {
     }
 }
 
-/// Both directions and what they have in common.
+/// Both directions of a link.
 #[derive(Clone, Debug)]
 pub(super) struct Link {
     pub(super) up: Pipe,
@@ -44,7 +44,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// `cpu_mb_per_second`: what the loader's processor can send, if that may be less than the link carries.
+    /// A link. `cpu_mb_per_second` limits the uplink by the loader's processor.
     pub(super) fn new(config: &LinkConfig, cpu_mb_per_second: Option<f64>) -> Self {
         let mut link = Link {
             up: Pipe::default(),
@@ -58,7 +58,7 @@ impl Link {
         link
     }
 
-    /// From the next body on.
+    /// Sets the bandwidth, from the next body on.
     pub(super) fn set_mbit(&mut self, mbit: f64) {
         let bytes_per_second = mbit * 125_000.0;
         self.up.bytes_per_second = bytes_per_second.min(self.cpu_bytes_per_second);
@@ -69,7 +69,7 @@ impl Link {
         self.one_way = (delay_ms / 2.0 * 1e6) as Nanos;
     }
 
-    /// The least time a body takes on one connection, whatever the link.
+    /// The shortest duration of a body on one connection, which its window limits.
     pub(super) fn connection_time(&self, bytes: f64) -> Nanos {
         self.window_bytes.map_or(0, |window| (bytes / window * 2.0 * self.one_way as f64) as Nanos)
     }

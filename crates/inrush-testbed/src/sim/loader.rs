@@ -1,5 +1,5 @@
-//! A loader: permits, batches, repetitions inside of the permit, and the controller that is judged. Follows
-//! `inrush-core/src/flow.rs`, without documents.
+//! A loader: permits, batches, retries within a permit, and the judged controller. It follows the
+//! flow of `inrush-core`, without documents.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -11,12 +11,13 @@ use inrush_core::tune::{Outcome, Plan, Sample, Tuner};
 
 use super::agenda::{Nanos, nanos, seconds};
 use super::documents::{Batch, Source};
+use super::keys::LoaderConfig;
 use super::link::Link;
 use super::request::{Fate, Request};
 use super::rng::Rng;
-use super::scenario::{LoaderConfig, Scenario};
+use super::scenario::Scenario;
 
-/// How long documents wait for a batch to fill: the loader's default.
+/// Time that documents wait for a batch to fill: the default of inrush.
 const LINGER: Nanos = 1_000_000_000;
 
 /// Documents that are sent together and share a history.
@@ -25,26 +26,26 @@ struct Piece {
     batch: Batch,
     setbacks: u32,
     source_limited: bool,
-    /// What is left of a larger one.
+    /// True for the rest of a larger piece.
     remainder: bool,
 }
 
-/// A request under way, with its repetitions.
+/// A request with its retries.
 #[derive(Debug)]
 struct Permit {
     pieces: VecDeque<Piece>,
-    /// When it is sent again; `None` while it is under way.
+    /// The time of the next attempt; `None` while one is in flight.
     waits_until: Option<Nanos>,
 }
 
-/// What an attempt taught, and what it got in.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Learnt {
     pub(super) sample: Sample,
     pub(super) accepted_bytes: f64,
 }
 
-/// See the module's text.
+/// One loader.
 pub(super) struct Loader {
     number: usize,
     pub(super) tuner: Box<dyn Tuner>,
@@ -55,7 +56,7 @@ pub(super) struct Loader {
     source: Source,
     bytes_per_second: Option<f64>,
     memory: u64,
-    /// Read and not sent, as of `read_at`; only counted where the source has a rate.
+    /// Bytes read and not sent, at `read_at`; counted only for a source with a rate.
     pending: f64,
     read_at: Nanos,
     taken_at: Nanos,
@@ -110,7 +111,7 @@ impl Loader {
         self.bytes_per_second = Some(mb_per_second * 1e6);
     }
 
-    /// The next request to send now.
+    /// The next request that is due.
     pub(super) fn poll(&mut self, now: Nanos) -> Option<Request> {
         if now < self.starts || now >= self.ends {
             return None;
@@ -146,7 +147,7 @@ impl Loader {
         self.send(now, self.next_permit)
     }
 
-    /// When [`Loader::poll`] has something to send even if nothing happens before.
+    /// The time at which [`Loader::poll`] has a request without any further event.
     pub(super) fn poll_timeout(&self, now: Nanos) -> Option<Nanos> {
         let again = self.permits.values().filter_map(|permit| permit.waits_until).min();
         let plan = self.plan();
@@ -161,10 +162,10 @@ impl Loader {
         Some(next.max(now + 1_000)).filter(|&at| at < self.ends)
     }
 
-    /// Takes an answer, or that there is none.
+    /// Takes a reply, or the end of a connection without one.
     pub(super) fn handle_answer(&mut self, now: Nanos, request: &Request) -> Option<Learnt> {
         self.read(now);
-        self.pool.finished(request.pick, says(request), time(now));
+        self.pool.finished(request.pick, signal(request), time(now));
         let permit = self.permits.get_mut(&request.permit)?;
         let piece = permit.pieces.pop_front()?;
         let (outcome, rejected, accepted) = match request.fate {
@@ -180,7 +181,7 @@ impl Loader {
         if left.docs > 0 {
             match outcome {
                 Outcome::TooLarge if left.docs == 1 => {
-                    // A dead letter.
+                    // The document becomes a dead letter.
                     self.bytes_under_way -= left.bytes;
                     permit.waits_until = Some(now);
                 }
@@ -223,7 +224,7 @@ impl Loader {
         Some(Learnt { sample, accepted_bytes })
     }
 
-    /// The tuner's plan, below what a 413 taught.
+    /// The tuner's plan, below the limit that a 413 showed.
     pub(super) fn plan(&self) -> Plan {
         let mut plan = self.tuner.plan();
         plan.batch_bytes = plan.batch_bytes.min(self.body_limit);
@@ -252,7 +253,7 @@ impl Loader {
         })
     }
 
-    /// As the server tells it, whose clock goes in steps.
+    /// `took` of the reply, in the steps of the server's clock.
     fn took(&self, request: &Request) -> Option<Duration> {
         if request.fate != Fate::Items || self.took_step.is_zero() {
             return None;
@@ -262,7 +263,7 @@ impl Loader {
         Some(Duration::from_nanos(steps(request.finished).saturating_sub(steps(request.arrived))))
     }
 
-    /// Whether there is a permit, and memory for a full batch: the bound on memory holds whatever the plan.
+    /// True if a permit is free and a full batch fits into the memory.
     fn may_start(&self, plan: &Plan) -> bool {
         let fits = self.bytes_under_way == 0 || self.bytes_under_way + plan.batch_bytes <= self.memory;
         fits && (self.permits.len() as u32) < plan.in_flight
@@ -272,13 +273,14 @@ impl Loader {
         self.bytes_per_second.is_none() || self.pending >= plan.batch_bytes as f64
     }
 
-    /// How much may lie read and not sent: as the loader's own read-ahead, which has half as much memory more.
+    /// Limit of the bytes read and not sent: that of inrush's read-ahead, which may use half of the
+    /// memory in addition.
     fn room(&self, plan: &Plan) -> f64 {
         let ahead = plan.batch_bytes.saturating_mul(u64::from(plan.in_flight)).saturating_mul(2);
         (self.memory + self.memory / 2).min(ahead).saturating_sub(self.bytes_under_way) as f64
     }
 
-    /// Lets the source yield until now.
+    /// Reads from the source until `now`.
     fn read(&mut self, now: Nanos) {
         let Some(rate) = self.bytes_per_second else { return };
         let elapsed = seconds(now.saturating_sub(self.read_at));
@@ -288,13 +290,13 @@ impl Loader {
     }
 }
 
-/// [`Nanos`] as the tuner is told.
+/// [`Nanos`] as the time of the tuner.
 pub(super) fn time(now: Nanos) -> Time {
     Time::from_start(Duration::from_nanos(now))
 }
 
-/// What the transport would tell the pool.
-fn says(request: &Request) -> NodeSignal {
+/// The state of a node, as the transport would report it to the pool.
+fn signal(request: &Request) -> NodeSignal {
     match request.fate {
         Fate::Items | Fate::TooLarge => NodeSignal::Answered,
         Fate::Refused => NodeSignal::Overloaded,

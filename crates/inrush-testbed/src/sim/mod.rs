@@ -1,5 +1,6 @@
-//! A model of a cluster and of loaders in virtual time, to judge the tuner with: a minute of a run takes milliseconds, and the
-//! same seed gives the same numbers. `scenarios/README.md` says what can be described and what is measured.
+//! A model of a cluster and its loaders in virtual time, which judges the tuner. A minute of a run
+//! takes milliseconds, and the same seed gives the same figures. `scenarios/README.md` lists the
+//! keys of a scenario and the figures.
 
 mod agenda;
 mod baselines;
@@ -8,6 +9,7 @@ mod controllers;
 mod documents;
 mod engine;
 mod judge;
+mod keys;
 mod link;
 mod loader;
 mod node;
@@ -22,5 +24,5 @@ pub use controllers::{controller, controller_names, controller_within};
 pub use engine::{Unwatched, Watcher, run};
 pub use judge::{Judgement, Phase, judge};
 pub use record::Record;
-pub use scenario::Scenario;
-pub use yardstick::{Cell, PhaseReference, Reference, START_SECONDS, Yardstick};
+pub use scenario::{START_SECONDS, Scenario};
+pub use yardstick::{Cell, PhaseReference, Reference, Yardstick};

@@ -1,24 +1,23 @@
-//! One node: write threads and what waits for them.
+//! One node: its write threads and their queue.
 
 use std::collections::VecDeque;
 
-use super::agenda::{Agenda, Event, Nanos, nanos, seconds};
-use super::request::RequestId;
+use super::agenda::{Agenda, Event, Nanos, RequestId, nanos, seconds};
+use super::keys::{Costs, Noise, WarmUp};
 use super::rng::Rng;
-use super::scenario::{Costs, Noise, WarmUp};
 
-/// What a thread does.
+/// A task of a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Task {
-    /// Read a request and cut it into parts.
+    /// Read a request and divide it into parts.
     Coordinate { request: RequestId },
     /// Index the documents of one request that belong to one shard.
     Part { request: RequestId, shard: usize, docs: u32, bytes: f64 },
-    /// The same on a copy of the shard.
+    /// Index the same documents on a copy of the shard.
     Replica { request: RequestId, shard: usize, copy: usize, docs: u32, bytes: f64 },
     /// Merge segments.
     Merge { seconds: f64 },
-    /// Somebody else's.
+    /// A task of a tenant.
     Tenant { seconds: f64 },
 }
 
@@ -26,23 +25,23 @@ pub(super) enum Task {
 struct Thread {
     running: Option<Task>,
     ends: Nanos,
-    /// Counts up whenever `ends` changes, so that an event that was set before is known to be void.
+    /// Rises with each change of `ends`, which makes an earlier event void.
     version: u32,
 }
 
-/// See the module's text.
+/// One node.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     number: usize,
     threads: Vec<Thread>,
-    /// What goes before everything else, without bound: coordination, merges.
+    /// Coordination and merges, which precede all other tasks; without a limit.
     urgent: VecDeque<Task>,
-    /// What waits for a write thread.
+    /// Tasks that wait for a write thread.
     queue: VecDeque<Task>,
     pub(super) alive: bool,
-    /// Bodies under way, bytes.
+    /// Bytes of the bodies in flight.
     pub(super) bytes: f64,
-    /// Indexed since the last merge, bytes.
+    /// Bytes indexed since the last merge.
     pub(super) unmerged: f64,
     speed: f64,
     capacity: f64,
@@ -53,13 +52,13 @@ pub(super) struct Node {
     drifting: Rng,
 }
 
-/// What all nodes have in common.
+/// The rates that all nodes share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
     pub(super) costs: Costs,
     pub(super) noise: Noise,
     pub(super) warm_up: Option<WarmUp>,
-    /// Of each node.
+    /// Heap of each node.
     pub(super) heap_bytes: f64,
 }
 
@@ -83,7 +82,7 @@ impl Node {
         }
     }
 
-    /// Whether a further task would find the queue full.
+    /// True if the queue would reject another task.
     pub(super) fn is_full(&self, queue: usize) -> bool {
         self.queue.len() >= queue && self.threads.iter().all(|thread| thread.running.is_some())
     }
@@ -95,7 +94,7 @@ impl Node {
         }
     }
 
-    /// Gives idle threads something to do.
+    /// Gives tasks to idle threads.
     pub(super) fn dispatch(&mut self, now: Nanos, rates: &Rates, agenda: &mut Agenda) {
         while let Some(idle) = self.threads.iter().position(|thread| thread.running.is_none()) {
             let Some(task) = self.urgent.pop_front().or_else(|| self.queue.pop_front()) else { return };
@@ -109,13 +108,13 @@ impl Node {
         }
     }
 
-    /// What a thread has finished, if the event is still valid.
+    /// The task that a thread has finished; `None` if the event is void.
     pub(super) fn finished(&mut self, thread: usize, version: u32) -> Option<Task> {
         let thread = &mut self.threads[thread];
         (thread.version == version).then(|| thread.running.take()).flatten()
     }
 
-    /// Stands still for a while.
+    /// Pauses the node.
     pub(super) fn stall(&mut self, now: Nanos, length: Nanos, agenda: &mut Agenda) {
         let before = self.stalled_until.max(now);
         self.stalled_until = self.stalled_until.max(now + length);
@@ -123,14 +122,14 @@ impl Node {
         self.reschedule(agenda, |ends| ends + longer);
     }
 
-    /// Works at another speed from now on, compared with the beginning.
+    /// Changes the speed to `capacity` times that of the start.
     pub(super) fn set_capacity(&mut self, now: Nanos, capacity: f64, agenda: &mut Agenda) {
         let factor = self.capacity / capacity;
         self.capacity = capacity;
         self.reschedule(agenda, |ends| now + (ends.saturating_sub(now) as f64 * factor) as Nanos);
     }
 
-    /// Takes away all that is running or waiting.
+    /// Removes all running and waiting tasks.
     pub(super) fn clear(&mut self) -> Vec<Task> {
         let mut tasks: Vec<Task> = self.urgent.drain(..).chain(self.queue.drain(..)).collect();
         tasks.extend(self.threads.iter_mut().filter_map(|thread| thread.running.take()));
@@ -138,7 +137,8 @@ impl Node {
         tasks
     }
 
-    /// The speed of the next while: a random walk that returns to its mean (Ornstein and Uhlenbeck), `step` after the last.
+    /// Moves the speed by one step of a random walk that returns to its mean (Ornstein and
+    /// Uhlenbeck), `step` seconds after the last one.
     pub(super) fn drift(&mut self, noise: &Noise, step: f64) {
         let keep = (-step / noise.drift_seconds).exp();
         let fresh = noise.drift * (1.0 - keep * keep).sqrt() * self.drifting.normal();
@@ -164,7 +164,7 @@ impl Node {
             Task::Coordinate { .. } => costs.request_us * 1e-6,
             Task::Part { docs, bytes, .. } => part(docs, bytes),
             Task::Replica { docs, bytes, .. } => part(docs, bytes) * costs.replica,
-            // A merge goes by the clock: it is held back by throttles, not by the processor.
+            // Throttles decide on the duration of a merge, not the processor.
             Task::Merge { seconds } => return nanos(seconds),
             Task::Tenant { seconds } => seconds,
         };

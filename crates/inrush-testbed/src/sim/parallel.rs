@@ -1,9 +1,9 @@
-//! Independent work on all processors.
+//! Independent jobs on all processors.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Applies `f` to each, in any order; results are in the order of `jobs`.
+/// Applies `f` to each job, in any order. The results are in the order of `jobs`.
 pub fn map<T: Sync, R: Send>(jobs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<R>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
@@ -14,7 +14,7 @@ pub fn map<T: Sync, R: Send>(jobs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let (Some(job), Some(result)) = (jobs.get(at), results.get(at)) else { return };
                     let value = f(job);
-                    // Each is locked once, by whoever got its number.
+                    // Each result is locked once, by the thread with its number.
                     if let Ok(mut result) = result.lock() {
                         *result = Some(value);
                     }
@@ -22,7 +22,7 @@ pub fn map<T: Sync, R: Send>(jobs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
             });
         }
     });
-    // A thread that panicked has ended the scope with its panic, so none is missing.
+    // A panic of a thread would have ended the scope, so no result is missing.
     results.into_iter().filter_map(|result| result.into_inner().ok().flatten()).collect()
 }
 

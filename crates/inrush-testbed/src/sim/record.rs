@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The record of a run.
 
 use inrush_core::tune::{Outcome, Plan};
 
@@ -9,33 +9,35 @@ use super::scenario::Scenario;
 /// Width of a bin, seconds.
 const BIN: f64 = 0.1;
 
-/// What a loader got in.
+/// The accepted bytes of one loader.
 #[derive(Clone, Debug, Default)]
 struct Loaded {
-    /// Accepted bytes in each bin, those of an answer spread over the time since the answer before.
+    /// Accepted bytes in each bin; those of a reply are spread over the time since the reply
+    /// before.
     bins: Vec<f64>,
-    /// When the last answer came that got something in, seconds.
+    /// Time of the last reply with an accepted document, seconds.
     last: f64,
-    /// Accepted bytes that were acknowledged before the end.
+    /// Bytes acknowledged before the end.
     acknowledged: f64,
 }
 
-/// See the module's text.
+/// The record of a run.
 #[derive(Clone, Debug)]
 pub struct Record {
     loaders: Vec<Loaded>,
-    /// Each attempt that was answered: when, how long it took, seconds, its documents and those that were rejected.
+    /// Each answered attempt: its time and its latency in seconds, its documents and the rejected
+    /// ones.
     attempts: Vec<(f32, f32, u32, u32)>,
     seconds: f64,
     pub(super) reply_bytes: f64,
     pub(super) under_way: usize,
-    /// Tasks of tenants after the first 10 s, and those of them that found a queue full.
+    /// Tasks of tenants after the first 10 s, and the part of them that a full queue rejected.
     pub(super) tenant_tasks: (u64, u64),
-    /// Changes of plans.
+    /// Number of changes of plans.
     pub decisions: usize,
-    /// What each controller ended on, and why.
+    /// The last plan of each controller with its reason.
     pub plans: Vec<(Plan, String)>,
-    /// Documents accepted, and attempts.
+    /// Accepted documents.
     pub docs: u64,
 }
 
@@ -73,13 +75,14 @@ impl Record {
         }
     }
 
-    /// Accepted bytes a second of all loaders from `from` to `to`, seconds. What an answer acknowledges counts evenly over the
-    /// time since the answer before, so that it does not matter at which side of an edge a large request ends.
+    /// Accepted bytes a second of all loaders from `from` to `to`, in seconds. The bytes of a reply
+    /// count evenly over the time since the reply before, so that a large request may end on either
+    /// side of an edge.
     pub fn throughput(&self, from: f64, to: f64) -> f64 {
         (0..self.loaders.len()).map(|loader| self.loader_throughput(loader, from, to)).sum()
     }
 
-    /// The same of one loader.
+    /// Accepted bytes a second of one loader, as [`Record::throughput`].
     pub fn loader_throughput(&self, loader: usize, from: f64, to: f64) -> f64 {
         let bins = &self.loaders[loader].bins;
         let (first, end) = ((from / BIN).round() as usize, ((to / BIN).round() as usize).min(bins.len()));
@@ -89,25 +92,27 @@ impl Record {
         bins[first..end].iter().sum::<f64>() / ((end - first) as f64 * BIN)
     }
 
-    /// Accepted bytes a second over the whole run, counting only what was acknowledged before its end.
+    /// Bytes a second over the whole run that were acknowledged before its end.
     pub fn whole_run(&self) -> f64 {
         self.loaders.iter().map(|loaded| loaded.acknowledged).sum::<f64>() / self.seconds
     }
 
-    /// The part of the documents sent after `from` seconds that was rejected, every attempt counted.
+    /// Rejected share of the documents sent after `from` seconds, from 0 to 1. Every attempt
+    /// counts.
     pub fn rejected_ratio(&self, from: f64) -> f64 {
         let late = self.attempts.iter().filter(|a| f64::from(a.0) >= from);
         let (docs, rejected) = late.fold((0u64, 0u64), |sum, a| (sum.0 + u64::from(a.2), sum.1 + u64::from(a.3)));
         if docs == 0 { 0.0 } else { rejected as f64 / docs as f64 }
     }
 
-    /// The part of the tenants' tasks that was rejected after the first 10 s.
+    /// Rejected share of the tenants' tasks after the first 10 s, from 0 to 1.
     pub fn tenant_rejected_ratio(&self) -> f64 {
         let (tasks, rejected) = self.tenant_tasks;
         if tasks == 0 { 0.0 } else { rejected as f64 / tasks as f64 }
     }
 
-    /// The latency that so many of 1 (0.99: 99 %) of the attempts answered after `from` seconds stayed below, seconds.
+    /// The quantile (0.99 is the 99th percentile) of the latencies after `from` seconds, in
+    /// seconds.
     pub fn latency(&self, quantile: f64, from: f64) -> f64 {
         let mut walls: Vec<f32> = self.attempts.iter().filter(|a| f64::from(a.0) >= from).map(|a| a.1).collect();
         if walls.is_empty() {
@@ -118,13 +123,13 @@ impl Record {
         f64::from(*wall)
     }
 
-    /// Attempts that were answered.
+    /// Number of answered attempts.
     pub fn requests(&self) -> usize {
         self.attempts.len()
     }
 }
 
-/// Adds `bytes` evenly to the bins between two moments.
+/// Adds `bytes` evenly to the bins between two times.
 fn spread(bins: &mut [f64], (from, to): (f64, f64), bytes: f64) {
     let first = (from / BIN) as usize;
     let last = (to / BIN) as usize;
@@ -153,6 +158,6 @@ mod tests {
         assert!((bins.iter().sum::<f64>() - 90.0).abs() < 1e-9);
         assert!((bins[0] - 5.0).abs() < 1e-9 && (bins[5] - 10.0).abs() < 1e-9);
         spread(&mut bins, (0.9, 1.1), 20.0);
-        assert!((bins[9] - 15.0).abs() < 1e-6, "what lies behind the end is not counted");
+        assert!((bins[9] - 15.0).abs() < 1e-6, "bytes after the end do not count");
     }
 }

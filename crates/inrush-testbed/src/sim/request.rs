@@ -1,23 +1,20 @@
-//! Requests under way.
+//! Requests in flight.
 
 use inrush_core::nodes::Pick;
 
-use super::agenda::Nanos;
+use super::agenda::{Nanos, RequestId};
 use super::documents::Batch;
 
-/// A place in [`Requests`].
-pub(super) type RequestId = usize;
-
-/// What will be answered.
+/// The reply that a request will get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Item by item.
+    /// Items.
     Items,
-    /// 429 for the whole of it.
+    /// 429 for the whole request.
     Refused,
-    /// 413.
+    /// 413 for the whole request.
     TooLarge,
-    /// Nothing: the node has gone.
+    /// No reply: the node is gone.
     Lost,
 }
 
@@ -25,27 +22,27 @@ pub(super) enum Fate {
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) loader: usize,
-    /// The loader's permit.
+    /// The permit of the loader.
     pub(super) permit: u64,
-    /// The node that it goes to, as the loader's pool chose it.
+    /// The node that the loader's pool chose.
     pub(super) pick: Pick,
     pub(super) batch: Batch,
     pub(super) sent: Nanos,
-    /// At its node; 0 while it is on its way.
+    /// Arrival at the node; 0 before it.
     pub(super) arrived: Nanos,
-    /// Replied to, or refused; 0 before.
+    /// Time of the reply or the refusal; 0 before it.
     pub(super) finished: Nanos,
-    /// Of the loader, itself included.
+    /// Requests in flight of the loader, this one included.
     pub(super) in_flight: u32,
     pub(super) fate: Fate,
     pub(super) rejected: u32,
-    /// Tasks that still have to end.
+    /// Unfinished tasks.
     pub(super) tasks: u32,
-    /// Its loader has had its answer.
+    /// True once the loader has the reply.
     pub(super) answered: bool,
 }
 
-/// All requests under way; places are used again.
+/// All requests in flight; free indices are used again.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     all: Vec<Request>,
@@ -66,14 +63,14 @@ impl Requests {
         &mut self.all[id]
     }
 
-    /// Frees the place of a request that was answered and has no tasks left.
+    /// Frees the index of an answered request without unfinished tasks.
     pub(super) fn free_if_over(&mut self, id: RequestId) {
         if self.all[id].answered && self.all[id].tasks == 0 {
             self.free.push(id);
         }
     }
 
-    /// Requests that a node has and has not replied to.
+    /// Requests that a node has received and not answered.
     pub(super) fn under_way_at(&self, node: usize) -> Vec<RequestId> {
         let under_way = |id: &RequestId| {
             let request = &self.all[*id];

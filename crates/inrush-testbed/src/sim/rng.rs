@@ -2,7 +2,8 @@
 
 use inrush_core::retry::Jitter;
 
-/// A sequence of its own for each purpose, so that, say, pauses come at the same times whatever a controller does.
+/// A sequence of random numbers. Each purpose has a sequence of its own, so that pauses, for
+/// example, come at the same times with every controller.
 #[derive(Clone, Debug)]
 pub(super) struct Rng {
     unit: Jitter,
@@ -10,9 +11,9 @@ pub(super) struct Rng {
 }
 
 impl Rng {
-    /// The sequence of `seed` for one purpose, named by `purpose` and the number of whom it is for.
+    /// The sequence of a seed for one purpose and the number of one node or loader.
     pub(super) fn new(seed: u64, purpose: &str, number: usize) -> Self {
-        // FNV-1a; SplitMix64 behind it does the mixing.
+        // FNV-1a. SplitMix64 mixes the hash afterwards.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in purpose.bytes().chain((number as u64).to_le_bytes()).chain(seed.to_le_bytes()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -20,17 +21,17 @@ impl Rng {
         Rng { unit: Jitter::new(hash), spare: None }
     }
 
-    /// From 0 to below 1.
+    /// A number from 0 to below 1.
     pub(super) fn unit(&mut self) -> f64 {
         self.unit.unit()
     }
 
-    /// From `range.0` to `range.1`.
+    /// A number from `range.0` to `range.1`.
     pub(super) fn between(&mut self, range: (f64, f64)) -> f64 {
         range.0 + (range.1 - range.0) * self.unit()
     }
 
-    /// Normal with mean 0 and deviation 1 (Box and Muller 1958).
+    /// A normal number with mean 0 and deviation 1 (Box and Muller 1958).
     pub(super) fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
@@ -41,7 +42,7 @@ impl Rng {
         radius * angle.cos()
     }
 
-    /// Lognormal with mean 1; `sigma` is the deviation of the logarithm.
+    /// A lognormal number with mean 1; `sigma` is the deviation of the logarithm.
     pub(super) fn lognormal(&mut self, sigma: f64) -> f64 {
         if sigma == 0.0 {
             return 1.0;
@@ -49,7 +50,7 @@ impl Rng {
         (sigma * self.normal() - sigma * sigma / 2.0).exp()
     }
 
-    /// Exponential with the given mean.
+    /// An exponential number with this mean.
     pub(super) fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.unit()).ln()
     }

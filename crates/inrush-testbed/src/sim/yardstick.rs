@@ -1,4 +1,5 @@
-//! The best fixed setting: every cell of a grid of batch bytes and requests in flight, run on the same model with the same seed.
+//! The best fixed setting. Every cell of a grid of batch bytes and requests in flight runs on the
+//! same model with the same seed.
 
 use inrush_core::tune::{Bounds, Fixed, Plan, Tuner};
 use serde::{Deserialize, Serialize};
@@ -6,54 +7,51 @@ use serde::{Deserialize, Serialize};
 use super::engine::{Unwatched, run};
 use super::parallel;
 use super::record::Record;
-use super::scenario::Scenario;
+use super::scenario::{START_SECONDS, Scenario};
 
-/// Left out of what is steady, seconds.
-pub const START_SECONDS: f64 = 10.0;
-
-/// One fixed setting.
+/// A fixed setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cell {
     /// Bytes of a batch.
     pub batch_bytes: u64,
-    /// Requests under way.
+    /// Requests in flight.
     pub in_flight: u32,
 }
 
-/// All cells of a scenario and what came of them.
+/// All cells of a scenario with their records.
 #[derive(Debug)]
 pub struct Yardstick {
     cells: Vec<(Cell, Record)>,
     tenants_rejected_most: f64,
 }
 
-/// What the best cells of a scenario reach. Throughputs are accepted bytes a second.
+/// The figures of the best cells of a scenario. Throughputs are accepted bytes a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
-    /// After the first 10 s.
+    /// Highest throughput after the first 10 s.
     pub steady: f64,
-    /// By which cell.
+    /// The cell that reaches it.
     pub cell: Cell,
-    /// What it had rejected, of 1.
+    /// Rejected share of the documents of that cell, from 0 to 1.
     pub rejected: f64,
-    /// Its 99th percentile, seconds.
+    /// 99th percentile of the latencies of that cell, seconds.
     pub p99_latency: f64,
-    /// Over the whole run, by whichever cell, counting what was acknowledged before the end.
+    /// Highest throughput over the whole run, of any cell, acknowledged before the end.
     pub whole_run: f64,
-    /// From change to change.
+    /// The best cell of each phase.
     pub phases: Vec<PhaseReference>,
 }
 
 /// The best cell between two changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseReference {
-    /// Beginning, seconds.
+    /// Start of the phase, seconds.
     pub from: f64,
-    /// End, seconds.
+    /// End of the phase, seconds.
     pub to: f64,
-    /// What it reaches, without the time right after the change.
+    /// Throughput of the cell, without the time right after the change.
     pub steady: f64,
-    /// Which it is.
+    /// The cell.
     pub cell: Cell,
 }
 
@@ -66,22 +64,23 @@ impl Yardstick {
         Yardstick { cells, tenants_rejected_most: scenario.tenants_rejected_most() }
     }
 
-    /// The cell with the largest measure, the smallest of equals, and its measure, among those that leave the tenants in peace.
+    /// The cell with the largest measure, and the measure. Cells that reject too many tasks of
+    /// tenants do not count. Of equal cells, the smallest is the best.
     pub fn best(&self, measure: impl Fn(&Record) -> f64) -> (Cell, f64) {
         let (cell, record) = self.best_run(&measure);
         (*cell, measure(record))
     }
 
-    /// Every cell and its run, by batch bytes, then by requests in flight.
+    /// All cells with their records, by batch bytes, then by requests in flight.
     pub fn cells(&self) -> &[(Cell, Record)] {
         &self.cells
     }
 
-    /// What a run is held against.
+    /// The reference that a run is compared with.
     pub fn reference(&self, scenario: &Scenario) -> Reference {
         let (cell, best) = self.best_run(|record| record.throughput(START_SECONDS, scenario.seconds));
         let phase = |(from, to): (f64, f64)| {
-            // What the change itself breaks is left out of what a cell reaches: a fifth of the phase, at most 5 s.
+            // The effect of the change itself is left out: a fifth of the phase, at most 5 s.
             let after = from + ((to - from) / 5.0).min(5.0);
             let (cell, steady) = self.best(|record| record.throughput(after, to));
             PhaseReference { from, to, steady, cell }
@@ -97,7 +96,7 @@ impl Yardstick {
     }
 
     fn best_run(&self, measure: impl Fn(&Record) -> f64) -> &(Cell, Record) {
-        // If all of them disturb the tenants, the first and smallest does so least.
+        // If all cells reject too many tasks of tenants, the first and smallest rejects least.
         let mut best = &self.cells[0];
         for run in &self.cells[1..] {
             if run.1.tenant_rejected_ratio() <= self.tenants_rejected_most && measure(&run.1) > measure(&best.1) {
@@ -108,7 +107,7 @@ impl Yardstick {
     }
 }
 
-/// Powers of two within the bounds, and the bounds themselves. Never empty.
+/// Powers of two within the bounds, and the bounds themselves; at least one cell.
 fn grid(bounds: &Bounds) -> Vec<Cell> {
     let bytes = doublings(bounds.batch_bytes);
     let in_flight = doublings((u64::from(bounds.in_flight.0), u64::from(bounds.in_flight.1)));

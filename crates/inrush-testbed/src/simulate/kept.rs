@@ -1,4 +1,5 @@
-//! What the best fixed settings reach, kept in a file: running the grid takes fifty times as long as running a controller.
+//! The figures of the best fixed settings, kept in a file. A run of the grid takes fifty times as
+//! long as that of one controller.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,14 +7,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use inrush_testbed::sim::{Reference, Scenario};
 
-/// See the module's text.
+/// Kept figures by scenario and seed.
 pub(crate) struct Kept {
     path: Option<PathBuf>,
     references: BTreeMap<String, Reference>,
 }
 
 impl Kept {
-    /// Reads the file if there is one; keeps nothing without a path.
+    /// Reads the file if it exists. Without a path, nothing is kept.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
         let references = match path {
             Some(path) if path.exists() => {
@@ -39,9 +40,9 @@ impl Kept {
     }
 }
 
-/// A scenario that was changed has another key.
+/// The key of a scenario and a seed. A changed scenario has another key.
 fn key(scenario: &Scenario, seed: u64) -> String {
-    // FNV-1a, which is the same in every build, unlike the standard library's.
+    // FNV-1a is the same in every build; the hash of the standard library is not.
     let text = format!("{scenario:?}");
     let hash = text
         .bytes()

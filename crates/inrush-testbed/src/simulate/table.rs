@@ -1,8 +1,8 @@
-//! Many runs as a table.
+//! Tables of runs.
 
 use inrush_testbed::sim::Judgement;
 
-/// One row for each controller: means over the seeds, with the worst in brackets.
+/// One row for each controller: means over the seeds, the worst in brackets.
 pub(crate) fn rows(scenario: &str, controllers: &[String], judgements: &[Judgement]) -> Vec<String> {
     controllers.iter().map(|name| row(scenario, name, &of(judgements, name))).collect()
 }
@@ -30,7 +30,8 @@ fn row(scenario: &str, controller: &str, runs: &[&Judgement]) -> String {
 /// Smaller differences are a tie.
 const BETTER: f64 = 0.02;
 
-/// How each controller did over all scenarios, and how often the others did better than the first.
+/// The figures of each controller over all scenarios, and the scenarios in which it beats the first
+/// controller.
 pub(crate) fn summary(controllers: &[String], judgements: &[Judgement]) -> Vec<String> {
     let mut scenarios: Vec<&str> = judgements.iter().map(|j| j.scenario.as_str()).collect();
     scenarios.dedup();
@@ -68,7 +69,7 @@ pub(crate) fn summary(controllers: &[String], judgements: &[Judgement]) -> Vec<S
     lines
 }
 
-/// All figures of all runs.
+/// All figures of all runs, as comma-separated values.
 pub(crate) fn csv(judgements: &[Judgement]) -> String {
     let mut text =
         "scenario,controller,seed,throughput,best_fixed,best_batch_bytes,best_in_flight,ratio,whole_run_ratio,\

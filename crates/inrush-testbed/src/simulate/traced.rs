@@ -1,4 +1,4 @@
-//! A simulated run as a trace.
+//! The trace of a simulated run.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,7 +10,7 @@ use inrush_core::trace::{Entry, Header};
 use inrush_core::tune::{Decision, Sample};
 use inrush_testbed::sim::{Scenario, Watcher, controller, run};
 
-/// Runs the scenario once more and writes down what the first loader's controller sees and says.
+/// Runs the scenario once more and writes samples and decisions of the first loader's controller.
 pub(crate) fn write(path: &Path, scenario: &Scenario, name: &str, seed: u64) -> anyhow::Result<()> {
     let tuners = scenario.loaders.iter().map(|_| controller(name, scenario)).collect::<anyhow::Result<Vec<_>>>()?;
     let header = Header::new(name, scenario.bounds(), controller(name, scenario)?.plan());

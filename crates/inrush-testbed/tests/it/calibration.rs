@@ -1,12 +1,14 @@
-//! How closely the model reproduces a real node: OpenSearch 3.6.0 on 2 cores, documents of 135 bytes, one shard, no replica, each cell of
-//! the grid measured twice. The measured machine was shared, and single figures swing by 20 %.
+//! The model compared with a real node: OpenSearch 3.6.0 on 2 cores, documents of 135 bytes, one
+//! shard, no replica. Each cell of the grid was measured twice. The machine was shared, so single
+//! figures vary by 20 %.
 
 use inrush_core::tune::{Fixed, Plan, Tuner};
 use inrush_testbed::sim::{Scenario, Unwatched, run};
 
 const IN_FLIGHT: [u32; 5] = [1, 2, 4, 8, 16];
 
-/// Documents of a request; for each of [`IN_FLIGHT`] thousand documents a second, in two rounds, and median latency, milliseconds.
+/// Documents of a request. For each of [`IN_FLIGHT`], thousand documents a second in two rounds,
+/// and the median latency in milliseconds.
 type Row = (u32, [(f64, f64); 5], [f64; 5]);
 
 const MEASURED: [Row; 7] = [
@@ -24,7 +26,8 @@ fn small_node() -> Scenario {
     Scenario { seconds: 20.0, ..Scenario::read(path.as_ref()).unwrap() }
 }
 
-/// Thousand documents a second and median latency, milliseconds, of one cell in the model, which is the scenario small-node.
+/// Thousand documents a second and median latency in milliseconds of one cell in the model, the
+/// scenario small-node.
 fn cell(scenario: &Scenario, docs: u32, in_flight: u32) -> (f64, f64) {
     let plan = Plan { batch_bytes: u64::from(docs) * 135, batch_docs: docs, in_flight };
     let tuner: Box<dyn Tuner> = Box::new(Fixed(plan));
@@ -77,7 +80,8 @@ fn the_plateau_begins_where_it_was_measured() {
     }
 }
 
-/// Batch bytes, requests in flight, and throughput compared with 512 KiB x 4: bench/runs/2026-11-21-under-way.md, another day's server.
+/// Batch bytes, requests in flight, and throughput compared with 512 KiB x 4, from
+/// bench/runs/2026-11-21-under-way.md: the server of another day.
 const UNDER_WAY: [(u32, u32, f64); 6] = [
     (512 << 10, 32, 1.00),
     (2 << 20, 4, 0.97),
@@ -99,7 +103,8 @@ fn many_bytes_under_way_cost_what_was_measured() {
     for (bytes, in_flight, measured) in UNDER_WAY {
         let ratio = rate(bytes, in_flight) / few;
         println!("{in_flight} x {bytes}: {ratio:.2} for {measured:.2}");
-        // Rounds of the same setting differ by up to 18 %, and the model takes too little for it rather than too much.
+        // Rounds of one setting differ by up to 18 %, and the model rather underestimates the
+        // effect.
         assert!((ratio - measured).abs() < 0.1, "{in_flight} x {bytes}: {ratio:.3} for {measured:.2}");
     }
 }

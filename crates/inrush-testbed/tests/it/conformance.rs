@@ -1,13 +1,12 @@
-//! The fake is held to the same cases as the real servers, for each of the four products it imitates.
+//! The fake passes the cases that the real servers pass, in each of the four versions.
 
+use inrush_fake::{FakeCluster, FakeConfig, Flavor};
 use inrush_testbed::conformance::{Outcome, Target, cases, run_all};
-use inrush_testbed::{FakeCluster, FakeConfig, Flavor};
 
 #[tokio::test]
 async fn the_fake_does_as_the_servers_do() {
     for flavor in Flavor::all() {
-        let cluster =
-            FakeCluster::start(FakeConfig { flavor: flavor.clone(), ..FakeConfig::default() }).await.expect("start");
+        let cluster = FakeCluster::start(FakeConfig::default().flavor(flavor.clone())).await.expect("start");
         let target = Target::connect(&cluster.url(), None).await.expect("target");
         assert_eq!(target.flavor, flavor);
         let outcomes = run_all(&target).await;

@@ -1,10 +1,9 @@
-//! The testbed's own tests, in one executable: `cargo test -p inrush-testbed --test it faults::` runs those of a module.
-#![allow(missing_docs, clippy::unwrap_used)]
+//! The tests of the test bed: the fake against the conformance suite, the proxy, and the simulator
+//! with the tuner.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
 
 mod calibration;
 mod conformance;
-mod faults;
-mod null;
 mod proxy;
 mod simulate;
 mod simulator;

@@ -1,4 +1,4 @@
-//! `simulate` and `replay` as somebody calls them.
+//! The subcommands `simulate` and `replay`.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ fn testbed(arguments: &[&str]) -> String {
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// Short, and with few cells in its grid.
+/// A short scenario with few cells in its grid.
 const SCENARIO: &str = r#"
 intent = "A short run on a small node, to see what is printed."
 seconds = 15

@@ -1,4 +1,4 @@
-//! What the simulator promises, whatever it simulates.
+//! The promises of the simulator for every scenario.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -71,7 +71,7 @@ fn the_same_seed_gives_the_same_numbers() {
     assert_ne!(text(5), text(6));
 }
 
-/// Counts on its own.
+/// An observer that keeps its own counts.
 #[derive(Default)]
 struct Count {
     accepted_bytes: u64,
@@ -84,7 +84,7 @@ impl Watcher for Count {
     fn sample(&mut self, _: usize, now: Time, sample: &Sample) {
         assert!(now >= self.last && sample.sent + sample.wall == now, "time goes forward");
         assert!(sample.accepted + sample.rejected <= sample.docs && sample.in_flight > 0);
-        // The clocks of these servers go in steps of a millisecond.
+        // The clocks of these servers advance in steps of a millisecond.
         assert!(sample.took.is_none_or(|took| took <= sample.wall + Duration::from_millis(1)));
         match sample.outcome {
             Outcome::Answered => assert_eq!(sample.accepted + sample.rejected, sample.docs),
@@ -110,12 +110,12 @@ fn what_goes_in_comes_out() {
     for name in ["node-back", "short-queue-ten-shards", "memory-limit", "body-limit-10mib", "flaky", "unequal-nodes"] {
         let scenario = scenario(name);
         let mut count = Count::default();
-        // Larger than the body limit, and enough for every kind of refusal.
+        // Larger than the body limit, and large enough for every kind of refusal.
         let record = run(&scenario, 3, tuners(&scenario, "fixed:16777216:4"), &mut count);
         assert_eq!(record.docs, count.accepted, "{name}");
         let acknowledged = record.whole_run() * scenario.seconds;
         let difference = (acknowledged - count.accepted_bytes as f64).abs();
-        // A part of a byte is lost to rounding in each request.
+        // Rounding loses a part of a byte in each request.
         assert!(difference <= record.requests() as f64, "{name}: {acknowledged} and {}", count.accepted_bytes);
         let spread = record.throughput(0.0, scenario.seconds) * scenario.seconds;
         assert!(
@@ -139,7 +139,7 @@ fn nothing_is_faster_than_its_bottleneck() {
     for (name, limit) in limits {
         let scenario = Scenario { seconds: 20.0, ..scenario(name) };
         let best = Yardstick::measure(&scenario, 1).reference(&scenario).steady;
-        // Answers come in lumps: a large one may fall into the time that is measured, or just not.
+        // Replies are large: one may fall just inside or just outside of the measured time.
         assert!(best <= limit * 1.04, "{name}: {best} of {limit}");
         assert!(name == "hundred-mbit-100ms" || best >= limit * 0.95, "{name}: {best} of {limit}");
     }

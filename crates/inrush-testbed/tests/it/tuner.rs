@@ -1,5 +1,5 @@
-//! The tuner in the simulator: a few scenarios, with what it reaches there, less a margin. All of them, with more seeds and with the
-//! baselines, are in docs/tuner.md.
+//! The tuner in the simulator: a few scenarios with the figures that it reaches, less a margin.
+//! docs/tuner.md has all scenarios, with more seeds and with the baselines.
 
 use std::path::Path;
 
@@ -16,12 +16,13 @@ fn play(scenario: &Scenario, name: &str, watcher: &mut dyn Watcher) -> Record {
     run(scenario, 1, tuners, watcher)
 }
 
-/// Against the whole grid.
+/// Compares a run with the whole grid.
 fn judged(scenario: &Scenario) -> Judgement {
     judged_by(scenario, scenario)
 }
 
-/// `yardstick`: the same with bounds that leave less of the grid, where the best setting is known to be within them.
+/// Compares a run with the grid of `yardstick`: the same scenario with narrower bounds, which
+/// contain the best setting.
 fn judged_by(scenario: &Scenario, yardstick: &Scenario) -> Judgement {
     let reference = Yardstick::measure(yardstick, 1).reference(yardstick);
     let record = play(scenario, "auto", &mut Unwatched);
@@ -61,7 +62,7 @@ fn back_within_ten_seconds_after_a_step() {
 #[test]
 fn two_loaders_share_and_lose_nothing_together() {
     let scenario = scenario("two-loaders");
-    // Only compared with each other and with one loader alone.
+    // The loaders are compared with each other and with one loader alone.
     let mut one_cell = scenario.clone();
     (one_cell.bounds.batch_bytes, one_cell.bounds.in_flight) = ((1 << 20, 1 << 20), (16, 16));
     let judgement = judged_by(&scenario, &one_cell);
@@ -69,7 +70,7 @@ fn two_loaders_share_and_lose_nothing_together() {
     assert!(fairness >= 0.9 && total >= 0.9, "fairness {fairness:.3}, {total:.3} of what one gets");
 }
 
-/// What answers after the first 10 s took and had rejected.
+/// Wall times and rejections of the replies after the first 10 s.
 #[derive(Default)]
 struct Seen {
     walls: Vec<f64>,
@@ -98,7 +99,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// `--gentle` promises at most 1.3 times the wall time of a request alone, and that rejections are not gone on with.
+/// A gentle load promises at most 1.3 times the wall time of a lone request, and no lasting
+/// rejections.
 #[test]
 fn gentle_keeps_to_its_bounds() {
     let mut broken = Vec::new();
@@ -106,7 +108,7 @@ fn gentle_keeps_to_its_bounds() {
         let scenario = scenario(name).alone();
         let mut seen = Seen::default();
         let record = play(&scenario, "gentle", &mut seen);
-        // One request at a time, as long as the mean of those.
+        // One request at a time, as large as the mean of those.
         let plan = Plan { batch_bytes: mean(&seen.bytes) as u64, batch_docs: u32::MAX, in_flight: 1 };
         let mut idle = Seen::default();
         let fixed: Box<dyn Tuner> = Box::new(Fixed(plan));

@@ -17,8 +17,8 @@ const RTT_TOLERANCE: f64 = 1.5;
 const WINDOW: Duration = Duration::from_secs(1);
 const WINDOW_SAMPLES: u32 = 10;
 
-/// `limit x clamp(tolerance x long / short, 0.5, 1) + queue`, smoothed, once a window; does not move while less than half of the
-/// limit is used.
+/// Once a window, the limit becomes `limit x clamp(tolerance x long / short, 0.5, 1) + queue`,
+/// smoothed. It stays while less than half of it is used.
 #[derive(Debug)]
 pub(super) struct Gradient2 {
     plan: Plan,
@@ -70,7 +70,7 @@ impl Gradient2 {
         }
     }
 
-    /// measurement/ExpAvgMeasurement.java: a plain mean at first.
+    /// measurement/ExpAvgMeasurement.java: a plain mean for the first samples.
     fn add_long(&mut self, rtt: f64) {
         if self.long_count < WARM_UP_WINDOW {
             let count = f64::from(self.long_count);

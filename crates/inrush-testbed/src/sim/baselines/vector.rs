@@ -1,4 +1,4 @@
-//! Vector's adaptive concurrency: additive increase, multiplicative decrease on latency.
+//! Adaptive concurrency of Vector: additive increase, multiplicative decrease on latency.
 
 use std::time::Duration;
 
@@ -11,8 +11,10 @@ const EWMA_ALPHA: f64 = 0.4;
 const RTT_DEVIATION_SCALE: f64 = 2.5;
 const MAX_CONCURRENCY: u32 = 200;
 
-/// src/sinks/util/adaptive_concurrency/controller.rs: once a mean round trip, +1 if the limit was reached and the round trip is not above
-/// its moving mean, x0.9 on back-pressure or above mean and 2.5 deviations. Rejected items are no back-pressure to it.
+/// src/sinks/util/adaptive_concurrency/controller.rs. Once a mean round trip the limit rises by 1
+/// if it was reached and the round trip is not above its moving mean. It falls to 0.9 on
+/// back-pressure, or if the round trip is above the mean and 2.5 deviations. Rejected items are not
+/// back-pressure.
 #[derive(Debug)]
 pub(super) struct Vector {
     plan: Plan,

@@ -22,7 +22,7 @@ use inrush::config::{DeadLetters, LoadConfig};
 use inrush::node::{Distribution, NodeError, NodeSpec, OwnedNode};
 use inrush::transport::{Credentials, HttpOptions, Transport};
 use inrush_testbed::client::Client;
-use inrush_testbed::{Flavor, Product};
+use inrush_testbed::Flavor;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{Mutex, MutexGuard};
@@ -52,9 +52,9 @@ impl Version {
             Version::Elasticsearch8 => Flavor::elasticsearch_8(),
             Version::Elasticsearch7 => Flavor::elasticsearch_7(),
         };
-        match flavor.product {
-            Product::OpenSearch => Distribution::opensearch(flavor.version),
-            Product::Elasticsearch => Distribution::elasticsearch(flavor.version),
+        match flavor.is_elasticsearch() {
+            false => Distribution::opensearch(flavor.version()),
+            true => Distribution::elasticsearch(flavor.version()),
         }
     }
 }

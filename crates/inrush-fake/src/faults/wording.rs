@@ -1,0 +1,91 @@
+//! The errors of faults, in the servers' words.
+
+use super::fault::Fault;
+use crate::error::ServerError;
+use crate::model::Op;
+use crate::product::Flavor;
+
+/// The error of an item fault; `None` for any other fault.
+pub(crate) fn item_error(flavor: &Flavor, fault: Fault, op: &Op) -> Option<ServerError> {
+    let index = op.index.as_str();
+    match fault {
+        Fault::ItemRejected => Some(rejected(flavor)),
+        Fault::ItemUnavailable => Some(ServerError::new(
+            503,
+            "unavailable_shards_exception",
+            format!("[{index}][0] primary shard is not active Timeout: [1m], request: [BulkShardRequest [[{index}][0]] containing [1] requests]"),
+        )),
+        Fault::ItemFloodStage => Some(ServerError::blocked(
+            429,
+            index,
+            "TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only-allow-delete block",
+        )),
+        Fault::ItemWriteBlock => Some(ServerError::blocked(403, index, "FORBIDDEN/8/index write (api)")),
+        Fault::ItemIndexGone => Some(ServerError::index_not_found(index, "index_or_alias")),
+        Fault::ItemBadRequest => Some(
+            ServerError::new(
+                400,
+                flavor.mapper_error_type(),
+                format!(
+                    "failed to parse field [fault] of type [long] in document with id '{}'. Preview of field's value: 'x'",
+                    op.id.as_deref().unwrap_or_default()
+                ),
+            )
+            .caused_by("illegal_argument_exception", "For input string: \"x\""),
+        ),
+        Fault::ItemConflict => {
+            let id = op.id.as_deref().unwrap_or_default();
+            Some(ServerError::new(
+                409,
+                "version_conflict_engine_exception",
+                format!("[{id}]: version conflict, document already exists (current version [1])"),
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// The error of a fault that refuses a request in JSON; `None` for any other fault.
+pub(crate) fn request_error(flavor: &Flavor, fault: Fault) -> Option<ServerError> {
+    match fault {
+        Fault::RequestRejected => Some(rejected(flavor)),
+        Fault::RequestBadRequest => Some(ServerError::illegal_argument("refused by the fault script")),
+        Fault::RequestUnauthorized => Some(unauthorized()),
+        Fault::RequestForbidden => Some(ServerError::new(
+            403,
+            "security_exception",
+            "no permissions for [indices:data/write/bulk] and User [name=test, backend_roles=[], requestedTenant=null]",
+        )),
+        Fault::Unavailable => {
+            Some(ServerError::new(503, "cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/2/no master];"))
+        }
+        Fault::BreakerPermanent => Some(breaker("PERMANENT")),
+        Fault::BreakerTransient => Some(breaker("TRANSIENT")),
+        _ => None,
+    }
+}
+
+/// The 401 of a request with wrong credentials.
+pub(crate) fn unauthorized() -> ServerError {
+    ServerError::new(401, "security_exception", "missing authentication credentials for REST request [/]")
+}
+
+fn breaker(durability: &str) -> ServerError {
+    ServerError::new(
+        429,
+        "circuit_breaking_exception",
+        "[parent] Data too large, data for [<http_request>] would be [1020000000/972.7mb], which is larger than the limit of [1020054732/972.7mb]",
+    )
+    .with("bytes_wanted", 1_020_100_000)
+    .with("bytes_limit", 1_020_054_732)
+    .with("durability", durability)
+}
+
+/// The 429 of a full queue or of indexing pressure, for an item or a request.
+pub(crate) fn rejected(flavor: &Flavor) -> ServerError {
+    ServerError::new(
+        429,
+        flavor.rejected_type(),
+        "rejected execution of coordinating operation [coordinating_and_primary_bytes=107374182, replica_bytes=0, all_bytes=107374182, coordinating_operation_bytes=5242880, max_coordinating_and_primary_bytes=107374182]",
+    )
+}
