@@ -318,11 +318,11 @@ async fn a_record_that_somebody_deletes_comes_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_read_records_and_not_write_them_has_them_in_the_state_folder() {
     // The first question is whether there is a record.
-    let forbidden = || Faults::new([Rule::new(Fault::RequestForbidden).path(LOADS_INDEX).after(1)]);
-    let fake = fake(forbidden().rules).await;
+    let forbidden = || [Rule::new(Fault::RequestForbidden).path(LOADS_INDEX).after(1)];
+    let fake = fake(forbidden()).await;
     let job = ndjson(fake.urls(), "reader", false).await;
     assert_eq!(job.load(once(&job)).await.ended_before, None);
-    fake.set_faults(forbidden());
+    fake.set_faults(Faults::new(forbidden()));
     assert!(job.load(once(&job)).await.ended_before.is_some());
 
     // The record is another user's, and of other data.
@@ -331,7 +331,7 @@ async fn who_may_read_records_and_not_write_them_has_them_in_the_state_folder() 
     job.load(elsewhere(&job, "another-user")).await;
     std::fs::write(&job.path, documents(20, 20)).unwrap();
     for ended in [false, true] {
-        fake.set_faults(forbidden());
+        fake.set_faults(Faults::new(forbidden()));
         assert_eq!(job.load(once(&job)).await.ended_before.is_some(), ended);
     }
     assert_eq!(fake.documents("reader").len() as u64, DOCS + 30);
