@@ -1,5 +1,6 @@
-//! The way of `inrush` to a cluster of Elasticsearch or OpenSearch: [`transport`] sends requests to its nodes, [`api`]
-//! asks everything that a loader has to know or change besides its documents.
+//! The connection of `inrush` to a cluster of Elasticsearch or OpenSearch. [`transport`] sends
+//! requests to the nodes. [`api`] reads and changes everything that a loader needs besides its
+//! documents.
 //!
 //! Nothing here knows where documents come from, what a bulk request holds, or what a load is.
 

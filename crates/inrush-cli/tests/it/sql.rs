@@ -193,7 +193,7 @@ mod built {
         let uuid = || fake.cluster().indices["works"].uuid.clone();
         let before = uuid();
         let (_, stderr) = check(&run(folder.path(), &load).await, 2);
-        assert!(stderr.contains("artists: it is kept"), "{stderr}");
+        assert!(stderr.contains("artists: it was not deleted"), "{stderr}");
         assert_eq!((uuid(), documents(&fake, "works").len(), documents(&fake, "artists").len()), (before, 3, 2));
         // A row that is none is tolerated in the output that tells of it.
         std::fs::write(folder.path().join("settings.json"), "{}").unwrap();

@@ -1,4 +1,4 @@
-//! What an alias stands for, and moving it from one index to another in one step.
+//! The indices behind an alias, and moving the alias from one index to another in one step.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,17 @@ use crate::transport::{Transport, path_segment};
 /// One of the indices behind a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Carrier {
-    /// Tells the index from another one of the same name made later.
+    /// The UUID of the index. It differs for a later index of the same name.
     pub uuid: String,
-    /// Its aliases with what each carries: `filter`, `index_routing`, `search_routing`, `is_write_index`, `is_hidden`.
+    /// The aliases of the index with their properties: `filter`, `index_routing`, `search_routing`,
+    /// `is_write_index`, `is_hidden`.
     pub aliases: Map<String, Value>,
-    /// The data stream that it belongs to.
+    /// The data stream that the index belongs to.
     pub data_stream: Option<String>,
 }
 
-/// The indices behind `name`, by their own names: the index itself, those of an alias, or those of a data stream. None where there is
-/// nothing of this name.
+/// The indices behind `name`, by their own names: the index itself, those of an alias, or those of
+/// a data stream. Empty if nothing has this name.
 ///
 /// # Errors
 /// As every question.
@@ -45,19 +46,20 @@ pub async fn behind(transport: &Transport, name: &str) -> Result<BTreeMap<String
     Ok(indices.filter_map(|(name, index)| Some((name.clone(), carrier(index)?))).collect())
 }
 
-/// What has the name of an alias before it is put on an index.
+/// What has the name of an alias before the alias is put on an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place<'a> {
     /// Nothing.
     Free,
-    /// The alias itself: it is taken off this index.
+    /// The alias itself. It is removed from this index.
     Alias(&'a str),
     /// An index, which is deleted.
     Index,
 }
 
-/// The body of `POST _aliases` that puts `alias` on `index` and takes it from where it was. The cluster does all of it or nothing, and
-/// nothing where the alias is no longer on the index that [`Place::Alias`] names (`must_exist`: Elasticsearch 7.11, OpenSearch 2.12).
+/// The body of `POST _aliases` that puts `alias` on `index` and removes it from the index that had
+/// it. The cluster applies all of it or nothing. It applies nothing if the alias is no longer on
+/// the index that [`Place::Alias`] names (`must_exist`: Elasticsearch 7.11, OpenSearch 2.12).
 pub fn actions(alias: &str, index: &str, options: &Map<String, Value>, place: Place<'_>) -> Value {
     let mut add = options.clone();
     add.insert("index".to_owned(), json!(index));
@@ -71,10 +73,11 @@ pub fn actions(alias: &str, index: &str, options: &Map<String, Value>, place: Pl
     json!({ "actions": actions })
 }
 
-/// Changes aliases as [`actions`] says.
+/// Sends the body that [`actions`] made.
 ///
 /// # Errors
-/// As every question. Without an answer, it may have been done all the same.
+/// [`ClusterError`] if the request fails. If the reply is lost, the alias may have been moved all
+/// the same.
 pub async fn update(transport: &Transport, actions: &Value) -> Result<(), ClusterError> {
     transport.demand("moving the alias", Method::POST, "/_aliases", Some(actions)).await.map(|_| ())
 }

@@ -1,4 +1,5 @@
-//! What was written to an index after a moment, told by sequence numbers: each operation on a shard has the next one.
+//! What was written to an index after a moment. Sequence numbers tell it: each operation on a shard
+//! has the next one.
 
 use std::collections::BTreeMap;
 
@@ -10,58 +11,61 @@ use serde_json::{Value, json};
 use super::error::ClusterError;
 use crate::transport::{Transport, path_segment};
 
-/// How far one copy of a shard is.
+/// The progress of one copy of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardCopy {
-    /// Whether it is the primary.
+    /// Whether the copy is the primary.
     pub primary: bool,
-    /// The highest sequence number that it has seen; -1: none.
+    /// The highest sequence number of the copy; -1 if there is none.
     pub max: i64,
-    /// The sequence number up to which it has all; -1: none.
+    /// The copy has every operation up to this sequence number (its local checkpoint); -1 if it has
+    /// none.
     pub all_up_to: i64,
-    /// The sequence number up to which all copies have all, as far as this one knows; -1: none.
+    /// Every copy has every operation up to this sequence number, as far as this copy knows (the
+    /// global checkpoint); -1 if there is none.
     pub on_all_up_to: i64,
 }
 
-/// The copies of shards that are in use, and how far they are.
+/// The active shard copies of some indices, and their progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copies {
-    /// By index and shard.
+    /// The copies by index and shard number.
     pub shards: BTreeMap<(String, u32), Vec<ShardCopy>>,
-    /// With segment replication: a replica lacks segments of its primary.
+    /// Whether a replica lacks segments of its primary (segment replication).
     pub lags: bool,
 }
 
-/// Where a shard was at a moment.
+/// The position of a shard at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// The highest sequence number; -1: none.
+    /// The highest sequence number; -1 if there is none.
     pub max: i64,
-    /// Operations up to this one had ended; those above may have been under way.
+    /// Operations up to this one had ended. Those above may have been in flight.
     pub all_up_to: i64,
 }
 
-/// Where the primary shards of an index were at a moment, by number.
+/// The positions of the primary shards of an index at a moment, by shard number.
 pub type Marks = BTreeMap<u32, Mark>;
 
 /// A document that was written after a moment.
 #[derive(Debug, Deserialize)]
 pub struct Changed {
-    /// Its id.
+    /// The id.
     #[serde(rename = "_id")]
     pub id: String,
-    /// Its routing value, where it was written with one.
+    /// The routing value, if the document was written with one.
     #[serde(rename = "_routing")]
     pub routing: Option<String>,
-    /// Its sequence number.
+    /// The sequence number.
     #[serde(rename = "_seq_no")]
     pub seq_no: i64,
-    /// Its source as the server sent it; `None` where it was not asked for, or the index does not keep it.
+    /// The source as the server sent it. `None` if it was not requested, or if the index does not
+    /// keep it.
     #[serde(rename = "_source")]
     pub source: Option<Box<RawValue>>,
 }
 
-/// The copies of the indices behind `name` that are in use.
+/// The active shard copies of the indices behind `name`.
 ///
 /// # Errors
 /// As every question.
@@ -76,10 +80,10 @@ pub async fn copies(transport: &Transport, name: &str) -> Result<Copies, Cluster
     parse(&body).ok_or_else(|| ClusterError::Reply { what, problem: "no sequence numbers".to_owned() })
 }
 
-/// Where the primary shards of `index` are now.
+/// The present positions of the primary shards of `index`.
 ///
 /// # Errors
-/// As every question, and where a primary shard is missing.
+/// [`ClusterError`] if the request fails, or if a primary shard is not active.
 pub async fn marks(transport: &Transport, index: &str) -> Result<Marks, ClusterError> {
     let copies = copies(transport, index).await?.shards;
     let mark = |copies: &Vec<ShardCopy>| {
@@ -93,11 +97,12 @@ pub async fn marks(transport: &Transport, index: &str) -> Result<Marks, ClusterE
     })
 }
 
-/// The documents of one shard of `index` with sequence numbers above `after`, as they were at the last refresh: the lowest numbers
-/// first, at most `size`. Deleted documents are not among them.
+/// The documents of one shard of `index` with sequence numbers above `after`, as of the last
+/// refresh. The lowest numbers come first, at most `size` of them. Deleted documents are not
+/// included.
 ///
 /// # Errors
-/// As every question, and where the shard did not answer.
+/// [`ClusterError`] if the request fails, or if the shard did not answer.
 pub async fn changed(
     transport: &Transport,
     index: &str,
@@ -141,7 +146,7 @@ fn parse(body: &Value) -> Option<Copies> {
             copies.shards.insert((index.clone(), shard.parse().ok()?), found?);
         }
     }
-    // A size such as `0b`, or a number.
+    // The value is a size such as `0b`, or a number.
     copies.lags = match body.pointer("/_all/total/segments/segment_replication/max_bytes_behind") {
         Some(Value::String(text)) => text != "0b" && text != "0",
         Some(Value::Number(number)) => number.as_u64() != Some(0),

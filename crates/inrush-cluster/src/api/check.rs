@@ -1,7 +1,8 @@
-//! The preflight: everything that would spoil a load and can be asked before its first document.
+//! The preflight: everything that would spoil a load and can be found out before its first
+//! document.
 //!
-//! Questions that do not depend on each other are asked at the same time. What a cluster does not know or a user may not
-//! ask is left out; a load is refused only for what it would fail on anyway.
+//! Independent requests are sent at the same time. A question that the cluster does not know or the
+//! user may not ask is skipped. A load is refused only if it would fail anyway.
 
 use http::Method;
 use inrush_core::Action;
@@ -20,43 +21,44 @@ use crate::transport::{Transport, path_segment};
 pub struct Needs {
     /// Index, alias or data stream, if all documents go to one.
     pub index: Option<String>,
-    /// The index is deleted and made anew, so what it is like now does not matter.
+    /// The index is deleted and created anew, so its present state does not matter.
     pub recreate: bool,
-    /// Replicas it will be made with, where that was said.
+    /// Number of replicas that the index will be created with, if the user gave one.
     pub replicas: Option<u32>,
-    /// Settings it will be made with, where there are some.
+    /// Settings that the index will be created with, if there are any.
     pub settings: Option<Value>,
-    /// The ingest pipeline that requests name.
+    /// The ingest pipeline that the requests name.
     pub pipeline: Option<String>,
-    /// Bytes of documents that are coming, where that can be told.
+    /// Bytes of the documents to be loaded, if known.
     pub bytes_expected: Option<u64>,
-    /// What is done with the documents.
+    /// The bulk action of the documents.
     pub action: Action,
-    /// Go on where a policy will keep documents out during the load.
+    /// Continue although an index policy will make the index refuse documents during the load.
     pub under_policy: bool,
 }
 
-/// What was found.
+/// The result of a preflight.
 #[derive(Clone, Debug)]
 pub struct Preflight {
     /// Product and version.
     pub info: ClusterInfo,
-    /// What the index stands for now, where one was named.
+    /// What the target's name stands for now, if one was given.
     pub target: Option<Target>,
-    /// The largest request that the cluster takes, bytes, where it says so.
+    /// The largest request that the cluster accepts, in bytes, if the cluster reports it.
     pub body_bytes_max: Option<u64>,
-    /// Whether an ingest pipeline is in force, or may be because the target cannot be looked at. False
-    /// where documents name their index: then nobody looked.
+    /// Whether an ingest pipeline applies, or may apply because the target cannot be read. False if
+    /// documents name their own index: then no target was read.
     pub pipelines: bool,
-    /// What a person should know, one sentence each.
+    /// Warnings for the user, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Looks whether the cluster can take what is coming.
+/// Checks whether the cluster can take the documents.
 ///
 /// # Errors
-/// The first thing that makes the load impossible: nobody reached, credentials refused, a name that is not a target,
-/// a block, a closed index, a missing privilege or pipeline, disks that are clearly too small.
+/// The first problem that makes the load impossible: no node reached, credentials rejected, a name
+/// that cannot be a target, a block, a closed index, a missing privilege or pipeline, disks that
+/// are clearly too small.
 pub async fn preflight(transport: &Transport, needs: &Needs) -> Result<Preflight, ClusterError> {
     let (info, target, privileges, pipeline, disks, cluster_blocks, body_bytes_max) = tokio::join!(
         product::detect(transport),
@@ -98,10 +100,10 @@ fn check_action(target: &Target, needs: &Needs) -> Result<(), ClusterError> {
     let refuse = |problem: &str| Err(ClusterError::Target { name: target.name.clone(), problem: problem.to_owned() });
     match (&target.kind, needs.action) {
         (TargetKind::Alias { .. }, _) if needs.recreate => {
-            refuse("it is an alias, which cannot be made anew; name the index behind it")
+            refuse("it is an alias, which cannot be recreated; name the index behind it")
         }
         (TargetKind::DataStream { .. }, _) if needs.recreate => {
-            refuse("it is a data stream, which is not made anew here; delete it with DELETE _data_stream first")
+            refuse("it is a data stream, which cannot be recreated; delete it with DELETE _data_stream first")
         }
         (_, Action::Update | Action::Upsert | Action::Delete) if target.is_data_stream() => {
             refuse("it is a data stream, which takes new documents only; use the action create")
@@ -113,8 +115,8 @@ fn check_action(target: &Target, needs: &Needs) -> Result<(), ClusterError> {
     }
 }
 
-/// What is asked about the index itself: closed, blocked, its pipelines, room for fields. Returns
-/// whether it has pipelines, or may have some.
+/// Checks the index itself: closed, blocked, its pipelines, room for fields. Returns whether the
+/// index has pipelines, or may have some.
 async fn check_target(
     transport: &Transport,
     info: &ClusterInfo,
@@ -125,7 +127,7 @@ async fn check_target(
     if matches!(target.kind, TargetKind::Hidden) {
         let name = &target.name;
         warnings.push(format!(
-            "the user may not look at {name} (view_index_metadata): blocks, pipelines and mapping were not checked"
+            "the user lacks the privilege view_index_metadata on {name}: blocks, pipelines and mapping were not checked"
         ));
     }
     let (index, default, last) = match target.write_index().filter(|_| !needs.recreate) {
@@ -149,7 +151,8 @@ async fn check_target(
         }
         None => return Ok(true),
     };
-    // The pipeline that a request names replaces the index's default one, never the final one.
+    // The pipeline that a request names replaces the default pipeline of the index, never the final
+    // one.
     let default = default.filter(|_| needs.pipeline.is_none());
     let named_by = |setting: &str| format!("which index.{setting} of {index} names");
     let named = [&default, &last].into_iter().flatten().any(|name| name != "_none");
@@ -160,7 +163,8 @@ async fn check_target(
     default.and(last).map(|()| named)
 }
 
-/// The default and the final pipeline of an index that is yet to be made: its own settings win over those of its template.
+/// The default and the final pipeline of an index that does not exist yet. Its own settings take
+/// precedence over those of its template.
 async fn pipelines_of_new(
     transport: &Transport,
     name: &str,
@@ -192,10 +196,12 @@ fn check_open(index: &IndexInfo) -> Result<(), ClusterError> {
             None => return Ok(()),
             Some(block @ (Block::Write | Block::ReadOnly)) => {
                 let setting = block.setting();
-                format!("{setting} keeps documents out; lift it with PUT {name}/_settings {{\"{setting}\": null}}")
+                format!(
+                    "{setting} keeps documents out; remove the block with PUT {name}/_settings {{\"{setting}\": null}}"
+                )
             }
             Some(block @ Block::FloodStage) => format!(
-                "{} keeps documents out, because a disk passed the flood stage; free disk space, and the servers lift it",
+                "{} keeps documents out, because a disk passed the flood stage; free disk space, and the servers remove the block",
                 block.setting()
             ),
         }
@@ -213,7 +219,7 @@ fn fields_warning(index: &IndexInfo) -> Option<String> {
     })
 }
 
-/// An error if the pipeline is surely not there.
+/// An error if the pipeline surely does not exist.
 async fn check_pipeline(transport: &Transport, name: Option<&str>, named_by: String) -> Result<(), ClusterError> {
     let Some(name) = name.filter(|name| *name != "_none") else { return Ok(()) };
     let path = format!("/_ingest/pipeline/{}?filter_path=*.version", path_segment(name));
@@ -221,14 +227,14 @@ async fn check_pipeline(transport: &Transport, name: Option<&str>, named_by: Str
         Err(ClusterError::Refused { status: 404, .. }) => {
             Err(ClusterError::NoPipeline { pipeline: name.to_owned(), named_by })
         }
-        // Whoever may not read pipelines may still write through them.
+        // A user who may not read pipelines may still write through them.
         Err(error) if error.cannot_be_asked() => Ok(()),
         Err(error) => Err(error),
         Ok(_) => Ok(()),
     }
 }
 
-/// Blocks of the whole cluster that are on; none where they cannot be asked for.
+/// The blocks of the whole cluster that are on. Empty if the user may not read them.
 async fn cluster_blocks(transport: &Transport) -> Vec<&'static str> {
     let path = "/_cluster/settings?filter_path=persistent.cluster.blocks,transient.cluster.blocks";
     let Ok(body) = transport.demand("asking for blocks", Method::GET, path, None).await else { return Vec::new() };
@@ -248,17 +254,17 @@ fn check_cluster_blocks(target: &Target, blocks: &[&'static str]) -> Result<(), 
         Some(block) => Err(ClusterError::Target {
             name: target.name.clone(),
             problem: format!(
-                "the cluster takes no documents for it, cluster.blocks.{block} is on; lift it with PUT _cluster/settings"
+                "the cluster takes no documents for it, cluster.blocks.{block} is on; turn it off with PUT _cluster/settings"
             ),
         }),
     }
 }
 
-/// Privileges that a load can need on its index, by Elasticsearch's names.
+/// Privileges that a load can need on its index, by the names of Elasticsearch.
 const PRIVILEGES: [&str; 7] = ["create_doc", "index", "delete", "create_index", "delete_index", "maintenance", "read"];
 
-/// Which of [`PRIVILEGES`] the user has on the index. Nothing where it cannot be asked: OpenSearch has no such question,
-/// and Elasticsearch only with its security on.
+/// The user's [`PRIVILEGES`] on the index. `None` if the cluster cannot tell: OpenSearch has no
+/// such request, and Elasticsearch only with security enabled.
 async fn privileges(transport: &Transport, index: Option<&str>) -> Option<Value> {
     let index = index?;
     let question = json!({"index": [{"names": [index], "privileges": PRIVILEGES}]});
@@ -290,12 +296,12 @@ fn check_privileges(
     if let Some(privilege) = [Some(write), create, delete].into_iter().flatten().find(|privilege| lacks(privilege)) {
         return Err(ClusterError::Target {
             name: name.clone(),
-            problem: format!("the user has not the privilege {privilege} on it; grant it, or use another user or key"),
+            problem: format!("the user lacks the privilege {privilege} on it; grant it, or use another user or key"),
         });
     }
     if let Some(privilege) = ["maintenance", "read"].into_iter().find(|privilege| lacks(privilege)) {
         warnings.push(format!(
-            "the user has not the privilege {privilege} on {name}: documents cannot be counted at the end"
+            "the user lacks the privilege {privilege} on {name}: documents cannot be counted at the end"
         ));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Whether the copies of an index's shards are where they should be.
+//! The health of an index: which copies of its shards are active.
 
 use http::Method;
 use serde_json::Value;
@@ -11,31 +11,34 @@ use crate::transport::{Transport, path_segment};
 pub struct Health {
     /// `green`, `yellow` or `red`.
     pub status: String,
-    /// Shard copies that there should be, primaries included.
+    /// Shard copies that should exist, primaries included.
     pub copies: u64,
-    /// Shard copies that are in use.
+    /// Shard copies that are active.
     pub active: u64,
-    /// Shard copies that are being filled.
+    /// Shard copies that are being initialized.
     pub initializing: u64,
-    /// Shard copies that the nodes there are have room for: no two copies of a shard on one node.
+    /// Shard copies that the present data nodes can hold: one node never holds two copies of a
+    /// shard.
     pub possible: u64,
-    /// Nodes that can hold shards.
+    /// Number of data nodes.
     pub data_nodes: u64,
 }
 
 impl Health {
-    /// Every copy is in use.
+    /// Whether every copy is active.
     pub fn is_green(&self) -> bool {
         self.status == "green"
     }
 
-    /// Every copy is in use that the nodes there are can hold.
+    /// Whether every copy is active that the present data nodes can hold.
     pub fn is_as_good_as_it_gets(&self) -> bool {
-        // A shard cannot have more copies in use than are possible, so where the sums are equal each of them has all.
+        // A shard cannot have more active copies than are possible, so equal sums mean that each
+        // shard has all of them.
         self.is_green() || self.active >= self.possible
     }
 
-    /// For people: `yellow, 3 of 10 shard copies are not in use, 2 of them are being filled`.
+    /// The health as text:
+    /// `yellow, 3 of 10 shard copies are not in use, 2 of them are being filled`.
     pub fn words(&self) -> String {
         let missing = self.copies.saturating_sub(self.active);
         let mut words = format!("{}, {missing} of {} shard copies are not in use", self.status, self.copies);
@@ -45,7 +48,7 @@ impl Health {
         if self.copies > self.possible {
             let nodes = if self.data_nodes == 1 { "data node has" } else { "data nodes have" };
             words.push_str(&format!(
-                ", and for {} there is no place, because {} {nodes} room for no more",
+                ", and {} cannot be assigned, because {} {nodes} room for no more",
                 self.copies - self.possible,
                 self.data_nodes
             ));
@@ -54,7 +57,7 @@ impl Health {
     }
 }
 
-/// How the indices behind `name` are.
+/// The health of the indices behind `name`.
 ///
 /// # Errors
 /// As every question.
@@ -102,7 +105,7 @@ mod tests {
         assert!(one.is_as_good_as_it_gets() && !one.is_green());
         assert_eq!(
             one.words(),
-            "yellow, 2 of 4 shard copies are not in use, and for 2 there is no place, because 1 data node has room for no more"
+            "yellow, 2 of 4 shard copies are not in use, and 2 cannot be assigned, because 1 data node has room for no more"
         );
         assert!(!found("red", 1, 0, 1).is_as_good_as_it_gets());
         let two = found("yellow", 3, 1, 2);

@@ -1,4 +1,4 @@
-//! Giving a data stream an index that was made without it.
+//! Attaching an index that was created on its own to a data stream.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -7,15 +7,16 @@ use super::error::ClusterError;
 use super::product::{ClusterInfo, Product, Version};
 use crate::transport::{Transport, path_segment};
 
-/// Since when Elasticsearch has the request ("Modify data streams API", 7.16). OpenSearch has none.
+/// The first version of Elasticsearch with the request ("Modify data streams API", 7.16).
+/// OpenSearch has none.
 const ATTACH_SINCE: Version = Version::new(7, 16, 0);
 
-/// Whether a cluster has the request.
+/// Whether the cluster can attach an index to a data stream.
 pub fn can_attach(info: &ClusterInfo) -> bool {
     info.product == Product::Elasticsearch && info.version.is_none_or(|version| version >= ATTACH_SINCE)
 }
 
-/// The indices of a data stream, `None` where there is no such stream.
+/// The indices of a data stream. `None` if there is no such stream.
 ///
 /// # Errors
 /// As every question.
@@ -37,13 +38,14 @@ fn names(body: &Value, stream: &str) -> Option<Vec<String>> {
     Some(indices.filter_map(|index| Some(index.get("index_name")?.as_str()?.to_owned())).collect())
 }
 
-/// Makes `index` one of the stream's, behind the one that is written to. Done again it changes nothing.
+/// Attaches `index` to the stream, behind its write index. Repeating the request changes nothing.
 ///
 /// # Errors
-/// As every question. Without an answer, it may have been done all the same.
+/// [`ClusterError`] if the request fails. If the reply is lost, the index may have been attached
+/// all the same.
 pub async fn attach(transport: &Transport, stream: &str, index: &str) -> Result<(), ClusterError> {
     let body = json!({"actions": [{"add_backing_index": {"data_stream": stream, "index": index}}]});
-    let what = format!("giving the data stream {stream} the index {index}");
+    let what = format!("attaching the index {index} to the data stream {stream}");
     transport.demand(&what, Method::POST, "/_data_stream/_modify", Some(&body)).await.map(drop)
 }
 

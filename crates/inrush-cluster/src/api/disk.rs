@@ -1,4 +1,4 @@
-//! Whether what is coming fits on the cluster's disks.
+//! Whether the documents fit on the cluster's disks.
 
 use http::Method;
 use serde_json::Value;
@@ -6,36 +6,37 @@ use serde_json::Value;
 use super::error::ClusterError;
 use crate::transport::Transport;
 
-/// The servers stop writing on a disk that is fuller than this (`cluster.routing.allocation.disk.watermark.flood_stage`,
-/// by default), in percent.
+/// The servers stop writing to a disk that is fuller than this, in percent (default of
+/// `cluster.routing.allocation.disk.watermark.flood_stage`).
 const FLOOD_STAGE_PERCENT: u64 = 95;
 
-/// An index rarely takes less than this part of the documents' JSON.
+/// The smallest index is the documents' JSON divided by this. An index rarely takes less.
 const SMALLEST_PART: u64 = 4;
 
 /// The room on the data nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Disks {
-    /// Nodes that hold data.
+    /// Number of data nodes.
     data_nodes: u64,
-    /// Bytes until every one of them is at the flood stage.
+    /// Bytes until every data node is at the flood stage.
     usable_bytes: u64,
 }
 
-/// Asks for the room on the data nodes. Nothing where it cannot be asked: the user may not (`monitor`), or the cluster
-/// is serverless.
+/// Asks for the room on the data nodes. `None` if the user may not ask (`monitor`), or if the
+/// cluster is serverless.
 pub(super) async fn ask(transport: &Transport) -> Option<Disks> {
     let path = "/_nodes/stats/fs?filter_path=nodes.*.roles,nodes.*.fs.total";
     parse(&transport.demand("asking for disk space", Method::GET, path, None).await.ok()?)
 }
 
 impl Disks {
-    /// A warning if `bytes` of documents in `1 + replicas` copies are more than there is room for.
+    /// Compares `bytes` of documents in `1 + replicas` copies with the room. Returns a warning if
+    /// they may not fit.
     ///
     /// # Errors
-    /// [`ClusterError::Disk`] if even the smallest index they can make has no room.
+    /// [`ClusterError::Disk`] if even the smallest index that they can make does not fit.
     pub(super) fn check(self, bytes: u64, replicas: u32) -> Result<Option<String>, ClusterError> {
-        // A copy for which there is no other node is not assigned and takes no room.
+        // A copy without another node for it is not assigned and takes no room.
         let copies = (1 + u64::from(replicas)).min(self.data_nodes);
         let needed = bytes.saturating_mul(copies);
         let coming = format!(
@@ -51,8 +52,9 @@ impl Disks {
     }
 }
 
-/// Whether a disk is fuller than a watermark: a percentage or ratio of use, of which no more than `headroom` has to stay free
-/// (Elasticsearch 8.5 and newer), or an amount that must stay free.
+/// Whether a disk is fuller than a watermark. `mark` is a percentage or ratio of use, or an amount
+/// that must stay free. With a percentage or ratio, at most `headroom` has to stay free
+/// (Elasticsearch 8.5 and newer).
 pub fn watermark_passed(mark: &str, headroom: Option<&str>, total: f64, free: f64) -> bool {
     let percent = mark.strip_suffix('%').and_then(|text| text.parse::<f64>().ok()).map(|percent| percent / 100.0);
     match percent.or_else(|| mark.parse::<f64>().ok()) {
@@ -64,7 +66,7 @@ pub fn watermark_passed(mark: &str, headroom: Option<&str>, total: f64, free: f6
     }
 }
 
-/// A size as settings are written: `512mb`.
+/// The bytes of a size as settings write it: `512mb`.
 pub fn setting_bytes(text: &str) -> Option<f64> {
     let text = text.trim().to_ascii_lowercase();
     let units = [("pb", 50), ("tb", 40), ("gb", 30), ("mb", 20), ("kb", 10), ("b", 0)];
@@ -139,7 +141,7 @@ mod tests {
         assert!(warning.contains("6.00 GB of documents are coming, in 2 copies"), "{warning}");
         let error = disks.check(21 * GB, 1).unwrap_err().to_string();
         assert!(error.contains("21.0 GB") && error.contains("free disk space"), "{error}");
-        // With one node the replicas are nowhere.
+        // With one node the replicas take no room.
         assert_eq!(Disks { data_nodes: 1, ..disks }.check(9 * GB, 2).unwrap(), None);
     }
 

@@ -8,22 +8,25 @@ use serde_json::value::RawValue;
 use super::error::ClusterError;
 use crate::transport::Transport;
 
-/// Which document to read.
+/// The key of a document to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentKey {
-    /// The index itself: an alias of several indices is refused by the servers.
+    /// The name of the index itself: the servers refuse an alias of several indices.
     pub index: String,
     /// The id.
     pub id: String,
-    /// The routing value, where the document was written with one: without it, it is not found.
+    /// The routing value, if the document was written with one. Without it, the document is not
+    /// found.
     pub routing: Option<String>,
 }
 
-/// Reads documents by id, in the order of `keys`, as they are on the shards now (no refresh is needed). `None`: there is no
-/// such document, or no such index. The sources are the server's JSON, not parsed.
+/// Reads documents by id, in the order of `keys`, in their present state on the shards (no refresh
+/// is needed). An entry is `None` if there is no such document or no such index. The sources are
+/// the JSON of the server, not parsed.
 ///
 /// # Errors
-/// Where a document could not be looked up at all (its shard is not available): that is not "not there".
+/// [`ClusterError`] if the request fails, or if a document could not be looked up (its shard is not
+/// available). That is different from a missing document.
 pub async fn mget(transport: &Transport, keys: &[DocumentKey]) -> Result<Vec<Option<Box<RawValue>>>, ClusterError> {
     if keys.is_empty() {
         return Ok(Vec::new());

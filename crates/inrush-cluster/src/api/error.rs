@@ -1,65 +1,66 @@
-//! Why the cluster could not be asked, or did not do what it was asked.
+//! Errors of requests to the cluster's API.
 
 use serde_json::Value;
 
 use crate::transport::HttpError;
 
-/// A question to the cluster without a usable answer. Each variant says what was expected and what to do.
+/// An API request without a usable reply. Each variant says what was expected and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     /// No complete reply, after the tries that were safe.
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// 401: the cluster does not know who is asking.
+    /// 401: the cluster rejects the credentials.
     #[error(
         "{what}: the cluster does not accept the credentials (401{reason}); check user and password, API key or token"
     )]
     LogIn {
-        /// What was asked.
+        /// What was requested.
         what: String,
-        /// The server's words, with a separator before them, or nothing.
+        /// The reason that the server gave, with a separator before it, or nothing.
         reason: String,
     },
-    /// 403: the cluster knows who is asking and forbids it.
-    #[error("{what}: forbidden (403{reason}); give the user the privilege, or use another one")]
+    /// 403: the cluster accepts the credentials, but forbids the request.
+    #[error("{what}: forbidden (403{reason}); grant the user the privilege, or use another user")]
     Forbidden {
-        /// What was asked.
+        /// What was requested.
         what: String,
-        /// The server's words, with a separator before them, or nothing.
+        /// The reason that the server gave, with a separator before it, or nothing.
         reason: String,
     },
     /// Another error status.
     #[error("{what}: refused with {status}{reason}")]
     Refused {
-        /// What was asked.
+        /// What was requested.
         what: String,
         /// The HTTP status.
         status: u16,
-        /// The server's words, with a separator before them, or nothing.
+        /// The reason that the server gave, with a separator before it, or nothing.
         reason: String,
     },
-    /// A reply of another form than this server's: something else answers, or a version that is not known here.
+    /// A reply that neither Elasticsearch nor OpenSearch would give: another server answers, or an
+    /// unknown version.
     #[error("{what}: the reply is not what was expected: {problem}; is this address Elasticsearch or OpenSearch?")]
     Reply {
-        /// What was asked.
+        /// What was requested.
         what: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the reply.
         problem: String,
     },
-    /// A reply that cannot be read because of a document in it that is no JSON, and was taken by
-    /// the server all the same.
+    /// A reply that is not JSON because of a document in it. The server had accepted the document
+    /// although it is not JSON.
     #[error(
-        "{what}: the document {id:?} is kept in the index and is no JSON: {problem}; load it again as JSON, or delete it"
+        "{what}: the index holds the document {id:?}, which is not JSON: {problem}; load it again as JSON, or delete it"
     )]
     Stored {
-        /// What was asked.
+        /// What was requested.
         what: String,
         /// The id of the document.
         id: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the reply.
         problem: String,
     },
-    /// The target cannot be loaded into as it is.
+    /// The target cannot take documents as it is.
     #[error("{name}: {problem}")]
     Target {
         /// Index, alias or data stream.
@@ -67,14 +68,14 @@ pub enum ClusterError {
         /// What is wrong, and what to do.
         problem: String,
     },
-    /// An ingest pipeline that is named and does not exist.
+    /// An ingest pipeline is named and does not exist.
     #[error(
         "the ingest pipeline {pipeline} ({named_by}) does not exist; create it with PUT _ingest/pipeline/{pipeline}, or name another"
     )]
     NoPipeline {
         /// The pipeline.
         pipeline: String,
-        /// What names it.
+        /// What names the pipeline.
         named_by: String,
     },
     /// The documents cannot fit on the cluster's disks.
@@ -83,7 +84,7 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
-    /// The HTTP status, where there was a reply with an error.
+    /// The HTTP status, if the reply was an error.
     pub fn status(&self) -> Option<u16> {
         match self {
             ClusterError::LogIn { .. } => Some(401),
@@ -98,14 +99,14 @@ impl ClusterError {
         }
     }
 
-    /// Whether the cluster does not have what was asked for, or lets nobody ask: such a question is skipped where the
-    /// answer would only have been of use. 400 and 405 are what older versions and gateways answer to paths that they
-    /// do not know.
+    /// Whether the cluster does not know the request, or does not let the user make it. The caller
+    /// then skips a request whose answer would only have been useful. Older versions and gateways
+    /// answer 400 or 405 to paths that they do not know.
     pub fn cannot_be_asked(&self) -> bool {
         matches!(self.status(), Some(400 | 403 | 404 | 405 | 410 | 500 | 501))
     }
 
-    /// The error of an answer with `status` to the question `what`, with the reason that `body` gives.
+    /// The error for a reply with `status` to the request `what`, with the reason in `body`.
     pub fn from_status(what: &str, status: u16, body: &Value) -> Self {
         let what = what.to_owned();
         let reason = match reason(body) {
@@ -120,12 +121,12 @@ impl ClusterError {
     }
 }
 
-/// The type of a server's error, as in `index_not_found_exception`.
+/// The type of an error of the server, as in `index_not_found_exception`.
 pub(super) fn error_type(body: &Value) -> Option<&str> {
     body.get("error")?.get("type")?.as_str()
 }
 
-/// The server's own words for an error: type and reason, and the innermost cause where there is one.
+/// The server's description of an error: type and reason, and the innermost cause if there is one.
 fn reason(body: &Value) -> Option<String> {
     let shown = |text: &str| text.chars().take(400).collect::<String>();
     let error = match body.get("error") {
@@ -191,7 +192,7 @@ mod tests {
         check(
             403,
             json!({"Message": "User is not authorized"}),
-            "creating index x: forbidden (403: User is not authorized); give the user the privilege, or use another one",
+            "creating index x: forbidden (403: User is not authorized); grant the user the privilege, or use another user",
         );
     }
 }

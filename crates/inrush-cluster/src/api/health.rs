@@ -1,4 +1,5 @@
-//! Whether this is a time to write to certain indices: their primary shards are there, and the disks below them have room.
+//! Whether documents can be written to certain indices now: their primary shards are active, and
+//! the disks that hold them have room.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,38 +12,40 @@ use super::disk::watermark_passed;
 use super::error::ClusterError;
 use crate::transport::{Transport, path_segment};
 
-/// Names that are asked for at once are no longer than this together: a URL has its limits. The newest come first.
+/// The longest list of names in one request, bytes, because the length of a URL is limited. The
+/// newest names come first.
 const NAMES_BYTES_MAX: usize = 3000;
 
-/// What was seen.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// Nothing keeps documents out.
+    /// Documents can be written.
     Fine,
-    /// It is no time to send.
+    /// Documents should not be sent now.
     Trouble(Pause),
-    /// Nobody answered.
+    /// No answer came.
     Unknown,
 }
 
-/// Asks again and again, and says once what it may not ask.
+/// Checks the health of indices repeatedly, and logs once what the user may not read.
 pub struct Observer {
     transport: Arc<Transport>,
-    told: BTreeSet<&'static str>,
+    logged: BTreeSet<&'static str>,
 }
 
 const RED: &str = "/_cluster/health";
 const DISKS: &str = "/_nodes/stats/fs and /_cluster/settings";
 
 impl Observer {
-    /// Nothing was asked yet.
+    /// An observer that has not checked anything yet.
     pub fn new(transport: Arc<Transport>) -> Self {
-        Observer { transport, told: BTreeSet::new() }
+        Observer { transport, logged: BTreeSet::new() }
     }
 
-    /// Looks at the indices of these names, which are no aliases: what befalls other indices does not matter.
+    /// Checks the indices of these names, which must not be aliases. The health of other indices
+    /// does not matter.
     pub async fn look(&mut self, names: &[String]) -> Health {
-        let names = fitting(names);
+        let names = newest_names(names);
         if names.is_empty() {
             return Health::Fine;
         }
@@ -55,27 +58,28 @@ impl Observer {
         }
     }
 
-    /// What may not be asked is no trouble; what is not answered now is not known.
+    /// A check that the user may not make finds no trouble. A check without an answer leaves the
+    /// health unknown.
     fn note(&mut self, what: &'static str, answer: Result<Option<String>, ClusterError>) -> Option<Option<String>> {
         match answer {
             Ok(trouble) => Some(trouble),
             Err(error) if error.cannot_be_asked() => {
-                if self.told.insert(what) {
+                if self.logged.insert(what) {
                     tracing::info!(
-                        "{what} cannot be asked, so the load does not pause for what they would tell: {error}"
+                        "{what} cannot be read, so the load does not pause for red indices or full disks found there: {error}"
                     );
                 }
                 Some(None)
             }
             Err(error) => {
-                tracing::debug!("the health of the cluster is not known: {error}");
+                tracing::debug!("the health of the cluster is unknown: {error}");
                 None
             }
         }
     }
 }
 
-fn fitting(names: &[String]) -> Vec<&str> {
+fn newest_names(names: &[String]) -> Vec<&str> {
     let mut bytes = 0;
     let fits = |name: &&str| {
         bytes += name.len() + 3;
@@ -84,9 +88,9 @@ fn fitting(names: &[String]) -> Vec<&str> {
     names.iter().rev().map(String::as_str).take_while(fits).collect()
 }
 
-/// Which of the indices lack a primary shard, in words.
+/// The indices without an active primary shard, as text.
 async fn red(transport: &Transport, names: &[&str]) -> Result<Option<String>, ClusterError> {
-    // Of a name that does not exist the servers would wait for it to appear.
+    // For a name that does not exist the servers would wait until it appears.
     let query = "level=indices&timeout=1s&filter_path=indices.*.status";
     let path = format!("/_cluster/health/{}?{query}", path_segment(&names.join(",")));
     let body = transport.demand("asking for the health of indices", Method::GET, &path, None).await?;
@@ -94,14 +98,17 @@ async fn red(transport: &Transport, names: &[&str]) -> Result<Option<String>, Cl
     let red: Vec<&str> = names.iter().filter(is_red).copied().collect();
     Ok((!red.is_empty()).then(|| {
         let verb = if red.len() == 1 { "is" } else { "are" };
-        format!("{} {verb} red: a primary shard is not assigned (GET _cluster/allocation/explain says why)", some(&red))
+        format!(
+            "{} {verb} red: a primary shard is not assigned (GET _cluster/allocation/explain says why)",
+            shortened(&red)
+        )
     }))
 }
 
-/// Which node with shards of the indices has a disk above the high watermark, in words.
+/// The first node with shards of the indices whose disk is above the high watermark, as text.
 async fn disks(transport: &Transport, names: &[&str]) -> Result<Option<String>, ClusterError> {
     let stats = "/_nodes/stats/fs?filter_path=nodes.*.name,nodes.*.fs.total";
-    // Not flat: a filter does not look into names with dots.
+    // The settings are not requested flat: a filter does not look into names with dots.
     let settings = "/_cluster/settings?include_defaults=true&filter_path=*.cluster.routing.allocation.disk";
     let (stats, settings) = tokio::join!(
         transport.demand("asking for disk space", Method::GET, stats, None),
@@ -156,7 +163,8 @@ fn above(stats: &Value, settings: &Value) -> Vec<(String, String)> {
     full.collect()
 }
 
-/// Settings by their whole names: one that has others below it is written as `high` and `high.max_headroom` side by side.
+/// Settings by their whole names. A setting that has others below it is written as `high` and
+/// `high.max_headroom` side by side.
 fn flatten<'a>(prefix: &str, value: &'a Value, flat: &mut BTreeMap<String, &'a str>) {
     for (key, value) in value.as_object().into_iter().flatten() {
         let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
@@ -176,7 +184,7 @@ fn with_headroom(mark: &str, headroom: Option<&str>) -> String {
     }
 }
 
-fn some(names: &[&str]) -> String {
+fn shortened(names: &[&str]) -> String {
     let more = names.len().saturating_sub(3);
     let shown = names[..names.len() - more].join(", ");
     if more > 0 { format!("{shown} and {more} more") } else { shown }
@@ -217,9 +225,9 @@ mod tests {
     #[test]
     fn the_newest_names_are_asked_for_where_not_all_fit() {
         let names: Vec<String> = (0..1000).map(|n| format!("logs-{n:04}")).collect();
-        let asked = fitting(&names);
+        let asked = newest_names(&names);
         assert_eq!((asked.len(), asked[0]), (250, "logs-0999"));
-        assert_eq!(some(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
-        assert_eq!(some(&["a"]), "a");
+        assert_eq!(shortened(&["a", "b", "c", "d", "e"]), "a, b, c and 2 more");
+        assert_eq!(shortened(&["a"]), "a");
     }
 }

@@ -1,4 +1,4 @@
-//! What a name stands for in the cluster, and making and removing indices.
+//! What a name stands for in the cluster, and creating and deleting indices.
 
 use std::collections::BTreeMap;
 
@@ -13,47 +13,48 @@ use crate::transport::{Transport, path_segment};
 /// The servers' default of `index.mapping.total_fields.limit`.
 pub const FIELDS_LIMIT_DEFAULT: u64 = 1000;
 
-/// What documents are to be written to, by the name that was given.
+/// What documents are written to, by the name that the user gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// The name that was given.
+    /// The name that the user gave.
     pub name: String,
-    /// What it stands for.
+    /// What the name stands for.
     pub kind: TargetKind,
 }
 
 /// What a name can stand for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TargetKind {
-    /// Nothing yet. The first document, or [`create`], makes it.
+    /// Nothing yet. The first document, or [`create`], creates it.
     Missing {
         /// The index template that applies, if any.
         template: Option<Template>,
     },
     /// An index.
     Index(IndexInfo),
-    /// An alias that writes to one index.
+    /// An alias with one index that takes the documents.
     Alias {
         /// The index that takes the documents.
         write: IndexInfo,
-        /// All indices of the alias: searches and counts through it see them all.
+        /// All indices of the alias: searches and counts through the alias include them all.
         indices: Vec<String>,
         /// Whether the alias has a filter, so that a count through it may leave documents out.
         filtered: bool,
     },
-    /// A data stream, which takes the action `create` only.
+    /// A data stream, which accepts only the action `create`.
     DataStream {
-        /// The data stream; another name than the target's where that is an alias of it.
+        /// The name of the data stream. It differs from the target's name if that is an alias of
+        /// the stream.
         stream: String,
         /// The backing index that takes the documents now.
         write: IndexInfo,
     },
-    /// Something we may not look at.
+    /// The user may not read what the name stands for.
     Hidden,
 }
 
 impl Target {
-    /// The index that takes the documents now, where it is known.
+    /// The index that takes the documents now, if it is known.
     pub fn write_index(&self) -> Option<&IndexInfo> {
         match &self.kind {
             TargetKind::Index(index) => Some(index),
@@ -62,7 +63,7 @@ impl Target {
         }
     }
 
-    /// Whether documents must be sent with `create`: it is a data stream, or will be one.
+    /// Whether documents must be sent with `create`: the target is a data stream, or will be one.
     pub fn is_data_stream(&self) -> bool {
         match &self.kind {
             TargetKind::DataStream { .. } => true,
@@ -72,12 +73,12 @@ impl Target {
     }
 }
 
-/// An index template that applies to an index to be made.
+/// An index template that applies to an index that does not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     /// Its name.
     pub name: String,
-    /// Whether it makes data streams. An index cannot be made where it does.
+    /// Whether it creates data streams. Then no index of this name can be created.
     pub data_stream: bool,
 }
 
@@ -88,12 +89,13 @@ pub enum Block {
     Write,
     /// `index.blocks.read_only`.
     ReadOnly,
-    /// `index.blocks.read_only_allow_delete`: the servers set it when a disk reaches the flood stage.
+    /// `index.blocks.read_only_allow_delete`: the servers set it when a disk reaches the flood
+    /// stage.
     FloodStage,
 }
 
 impl Block {
-    /// The setting's name.
+    /// The name of the setting.
     pub const fn setting(self) -> &'static str {
         match self {
             Block::Write => "index.blocks.write",
@@ -103,40 +105,41 @@ impl Block {
     }
 }
 
-/// What matters of an index to somebody who writes to it.
+/// The properties of an index that matter to a writer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexInfo {
-    /// Its own name.
+    /// The name of the index itself, never an alias.
     pub name: String,
-    /// Tells an index from another one of the same name made later.
+    /// The UUID of the index. It differs for a later index of the same name.
     pub uuid: String,
-    /// Primary shards.
+    /// Number of primary shards.
     pub shards: u32,
-    /// Copies of each primary shard.
+    /// Number of replicas of each primary shard.
     pub replicas: u32,
-    /// Closed: takes no documents until it is opened.
+    /// Whether the index is closed: it takes no documents until it is opened.
     pub closed: bool,
     /// Blocks that keep documents out.
     pub blocks: Vec<Block>,
-    /// Fields of the mapping as the server counts them: objects and multi-fields too.
+    /// Number of fields of the mapping as the server counts them, objects and multi-fields
+    /// included.
     pub fields: u64,
     /// `index.mapping.total_fields.limit`.
     pub fields_limit: u64,
-    /// The pipeline of requests that name none.
+    /// The pipeline for requests that name none (`index.default_pipeline`).
     pub default_pipeline: Option<String>,
-    /// The pipeline that always comes last.
+    /// The pipeline that always runs last (`index.final_pipeline`).
     pub final_pipeline: Option<String>,
-    /// `index.refresh_interval`, where it was set.
+    /// `index.refresh_interval`, if it is set.
     pub refresh_interval: Option<String>,
-    /// The policy that manages the index (ILM, ISM), where its settings name one.
+    /// The policy that manages the index (ILM, ISM), if its settings name one.
     pub policy: Option<String>,
 }
 
 /// Finds out what `name` stands for.
 ///
 /// # Errors
-/// [`ClusterError::Target`] for an alias that does not say which of its indices takes documents;
-/// [`ClusterError::Forbidden`] where the user may not look (`view_index_metadata`).
+/// [`ClusterError::Target`] for an alias without a write index, [`ClusterError`] if the request
+/// fails.
 pub async fn resolve(transport: &Transport, name: &str) -> Result<Target, ClusterError> {
     let what = format!("looking up {name}");
     let answer = transport.ask(Method::GET, &format!("/{}", path_segment(name)), None).await?;
@@ -149,7 +152,7 @@ pub async fn resolve(transport: &Transport, name: &str) -> Result<Target, Cluste
     Ok(Target { name: name.to_owned(), kind })
 }
 
-/// Whether something of this name exists: index, alias or data stream.
+/// Whether an index, alias or data stream of this name exists.
 ///
 /// # Errors
 /// As every question.
@@ -163,8 +166,8 @@ pub async fn exists(transport: &Transport, name: &str) -> Result<bool, ClusterEr
     }
 }
 
-/// What tells the indices behind `name` from others of the same name made later, by their own names; none where there is nothing
-/// of this name.
+/// The UUIDs of the indices behind `name`, by their own names. A later index of the same name has
+/// another UUID. Empty if nothing has this name.
 ///
 /// # Errors
 /// As every question.
@@ -183,41 +186,42 @@ pub async fn uuids(transport: &Transport, name: &str) -> Result<BTreeMap<String,
     Ok(indices.filter_map(|(name, index)| Some((name.clone(), uuid(index)?))).collect())
 }
 
-/// How an index is made. Everything that is left out is the server's default, or its templates'.
+/// How an index is created. The server or its templates decide everything that is left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CreateIndex {
-    /// The body of `settings`, in any of the forms the servers take.
+    /// The body of `settings`, in any of the forms that the servers accept.
     pub settings: Option<Value>,
     /// The body of `mappings`.
     pub mappings: Option<Value>,
-    /// `index.number_of_shards`; wins over `settings`.
+    /// `index.number_of_shards`. Takes precedence over `settings`.
     pub shards: Option<u32>,
-    /// `index.number_of_replicas`; wins over `settings`.
+    /// `index.number_of_replicas`. Takes precedence over `settings`.
     pub replicas: Option<u32>,
 }
 
-/// Who made an index.
+/// Whether [`create`] created the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Created {
-    /// We did.
+    /// This call created it.
     New,
-    /// It was there already, with settings and mapping of its own.
+    /// It existed already, with settings and mapping of its own.
     Existing,
 }
 
-/// Makes the index `name`. One that is already there is left as it is, and told.
+/// Creates the index `name`. An existing index is left as it is and reported as
+/// [`Created::Existing`].
 ///
 /// # Errors
-/// [`ClusterError::Target`] for a name that no server takes, [`ClusterError::Refused`] with the server's reason for
-/// settings and mappings that it does not take.
+/// [`ClusterError::Target`] for a name that no server accepts, [`ClusterError::Refused`] with the
+/// server's reason for settings and mappings that it rejects.
 pub async fn create(transport: &Transport, name: &str, how: &CreateIndex) -> Result<Created, ClusterError> {
     create_with(transport, name, how, "").await
 }
 
-/// The query that makes the servers answer once the index is known, before its shards are there.
+/// The query that makes the servers answer once the index is known, before its shards are assigned.
 pub(super) const WAIT_FOR_NO_SHARD: &str = "?wait_for_active_shards=0";
 
-/// The same with a query.
+/// As [`create`], with a query.
 pub(super) async fn create_with(
     transport: &Transport,
     name: &str,
@@ -236,15 +240,15 @@ pub(super) async fn create_with(
             }
             Ok(Created::New)
         }
-        // A first try that the cluster answered with 503 can have been carried out later.
+        // A first try that the cluster answered with 503 may have been carried out later.
         400 if already_exists(&body) && answer.tries > 1 => Ok(Created::New),
         400 if already_exists(&body) => Ok(Created::Existing),
         status => Err(ClusterError::from_status(&what, status, &body)),
     }
 }
 
-/// Deletes the index `name` with all its documents. False if there was none. An alias or a data stream is refused by the
-/// server.
+/// Deletes the index `name` with all its documents. False if there was none. The server refuses to
+/// delete an alias or a data stream.
 ///
 /// # Errors
 /// As every question.
@@ -263,7 +267,7 @@ fn already_exists(body: &Value) -> bool {
     matches!(error_type(body), Some("resource_already_exists_exception" | "index_already_exists_exception"))
 }
 
-/// The body of the request that makes an index.
+/// The body of the request that creates an index.
 pub fn creation_body(how: &CreateIndex) -> Value {
     let mut settings = how.settings.clone();
     if let Some(shards) = how.shards {
@@ -282,8 +286,9 @@ pub fn creation_body(how: &CreateIndex) -> Value {
     Value::Object(body)
 }
 
-/// Sets one setting of the index and removes it in the other forms in which it may have been given: the servers take a
-/// body that has it twice, and which of the two counts is written nowhere.
+/// Sets one setting of the index and removes it in the other forms in which it may have been given.
+/// The servers accept a body that has a setting twice, and no documentation says which of the two
+/// counts.
 fn with_setting(settings: Option<Value>, key: &str, value: u32) -> Value {
     let mut settings = match settings {
         Some(Value::Object(settings)) => settings,
@@ -364,7 +369,7 @@ fn index_info(name: &str, body: &Value) -> Result<IndexInfo, ClusterError> {
         uuid,
         shards: text("number_of_shards").and_then(|n| n.parse().ok()).unwrap_or(1),
         replicas: text("number_of_replicas").and_then(|n| n.parse().ok()).unwrap_or(0),
-        // Written when an index is closed and removed when it is opened, by both servers.
+        // Both servers write it when an index is closed and remove it when it is opened.
         closed: is_on("verified_before_close"),
         blocks: blocks.iter().filter(|(_, key)| is_on(&format!("blocks/{key}"))).map(|(block, _)| *block).collect(),
         fields: body.get("mappings").map_or(0, fields),
@@ -382,8 +387,8 @@ fn index_info(name: &str, body: &Value) -> Result<IndexInfo, ClusterError> {
     })
 }
 
-/// Fields of a mapping as `total_fields.limit` counts them: every property, objects and multi-fields among them, and
-/// runtime fields.
+/// Number of fields of a mapping as `total_fields.limit` counts them: every property, objects and
+/// multi-fields included, and runtime fields.
 fn fields(mapping: &Value) -> u64 {
     let inner = |key: &str| mapping.get(key).and_then(Value::as_object);
     let below: u64 = [inner("properties"), inner("fields")]
@@ -395,8 +400,8 @@ fn fields(mapping: &Value) -> u64 {
     below + inner("runtime").map_or(0, |fields| fields.len() as u64)
 }
 
-/// The composable template with the highest priority that applies to `name`. A cluster or a user that cannot show
-/// templates has none, as far as we know.
+/// The composable template with the highest priority that applies to `name`. `None` also if the
+/// cluster or the user cannot read templates.
 pub async fn template_for(transport: &Transport, name: &str) -> Result<Option<Template>, ClusterError> {
     let path = "/_index_template/*?filter_path=index_templates.name,index_templates.index_template.index_patterns,\
                 index_templates.index_template.priority,index_templates.index_template.data_stream";
@@ -423,7 +428,7 @@ fn best_template(name: &str, body: &Value) -> Option<Template> {
     matching.max_by_key(|(priority, _)| *priority).map(|(_, template)| template)
 }
 
-/// Whether `name` is of the form of `pattern`, in which `*` stands for any text.
+/// Whether `name` matches `pattern`, in which `*` stands for any text.
 pub fn matches_pattern(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

@@ -1,8 +1,11 @@
-//! Making what an index has acknowledged durable, and proving it: a flush on every assigned copy, and the primary terms afterwards.
+//! Proof that what an index has acknowledged is durable: a flush on every assigned copy, and the
+//! primary terms afterwards.
 //!
-//! The terms come from the cluster state, the one place where they are for every shard on both products. (`_primary_term` of a bulk
-//! item does not say of which shard; `retention_leases.primary_term` of the shard's statistics is that of the last change of leases.)
-//! The master has published a term before the shard is active in it, so a flush that succeeded in a later term is seen to have.
+//! The terms come from the cluster state, the only place on both products that has them for every
+//! shard. (`_primary_term` of a bulk item does not say of which shard.
+//! `retention_leases.primary_term` of the shard's statistics is the term of the last change of
+//! leases.) The master publishes a term before the shard is active in it, so the state read after a
+//! flush shows the term in which the flush succeeded.
 
 use http::Method;
 use inrush_core::flow::{Flushed, PrimaryTerms};
@@ -14,15 +17,16 @@ use crate::transport::{Transport, path_segment};
 
 const FILTER: &str = "metadata.indices.*.settings.index.uuid,metadata.indices.*.primary_terms,routing_table.indices.*.shards.*.state,routing_table.indices.*.shards.*.primary";
 
-/// Identity and primary terms of `index`, which is no alias.
+/// UUID and primary terms of `index`, which must not be an alias.
 ///
 /// # Errors
-/// As every question; it needs the right to read the cluster state (`cluster:monitor/state`).
+/// [`ClusterError`] if the request fails. The user needs the privilege to read the cluster state
+/// (`cluster:monitor/state`).
 pub async fn life(transport: &Transport, index: &str) -> Result<PrimaryTerms, ClusterError> {
     look(transport, index).await.map(|(life, _)| life)
 }
 
-/// Flushes `index` and looks at it afterwards.
+/// Flushes `index` and reads its primary terms afterwards.
 pub async fn flush(transport: &Transport, index: &str) -> Flushed {
     match try_flush(transport, index).await {
         Ok(flushed) => flushed,
@@ -43,7 +47,7 @@ async fn try_flush(transport: &Transport, index: &str) -> Result<Flushed, Cluste
     })
 }
 
-/// With the number of active copies, unless a primary is not active.
+/// The same, with the number of active copies. The number is `None` if a primary is not active.
 async fn look(transport: &Transport, index: &str) -> Result<(PrimaryTerms, Option<u64>), ClusterError> {
     let what = format!("asking for the primary terms of {index}");
     let path = format!("/_cluster/state/metadata,routing_table/{}?filter_path={FILTER}", path_segment(index));

@@ -1,12 +1,13 @@
-//! What the servers say about the size of requests.
+//! The limits on the size of requests that the servers report.
 
 use http::Method;
 use serde_json::Value;
 
 use crate::transport::Transport;
 
-/// The largest body that the node behind one of our addresses takes (`http.max_content_length`), bytes; `None` where it does not say.
-/// Something in between, a proxy or a managed service, may take less: a 413 teaches that.
+/// The largest body that the node behind one of the given addresses accepts
+/// (`http.max_content_length`), bytes. `None` if the node does not report it. A proxy or a managed
+/// service on the way may accept less: a 413 teaches the loader that.
 pub(super) async fn body_bytes_max(transport: &Transport) -> Option<u64> {
     let path = "/_nodes/_local?filter_path=nodes.*.http.max_content_length_in_bytes";
     let reply = transport.demand("asking for the largest request", Method::GET, path, None).await.ok()?;

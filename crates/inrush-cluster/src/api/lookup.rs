@@ -1,4 +1,4 @@
-//! Many documents of one index looked up by id, and all ids of an index, page by page.
+//! Looking up many documents of one index by id, and reading all ids of an index, page by page.
 
 use http::Method;
 use serde::Deserialize;
@@ -12,32 +12,32 @@ use crate::transport::{Transport, path_segment};
 /// Ids on one page of a [`Scan`]: the servers' default of `index.max_result_window`.
 const PAGE: usize = 10_000;
 
-/// How long the servers keep what a [`Scan`] looks at between two pages.
+/// How long the servers keep the context of a [`Scan`] between two pages.
 const KEEP: &str = "5m";
 
 /// How documents are found by id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// In the one index of this name, by `_mget`: as they are now, refreshed or not.
+    /// In the one index of this name, by `_mget`: in their present state, refreshed or not.
     Get(String),
-    /// In all that this name stands for (a data stream, an alias of several indices or with a filter), by a search: as they were at
-    /// the last refresh.
+    /// In everything that this name stands for (a data stream, an alias of several indices or with
+    /// a filter), by a search: as of the last refresh.
     Search(String),
 }
 
-/// Which document to look up.
+/// The key of a document to look up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The id.
     pub id: String,
-    /// The routing value, where one is known. Then only a document that was written with it is found.
+    /// The routing value, if known. Then only a document that was written with it is found.
     pub routing: Option<String>,
 }
 
 /// A document that was found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Its source as the server sent it; `None` where it was not asked for.
+    /// The source as the server sent it. `None` if it was not requested.
     pub source: Option<Box<RawValue>>,
 }
 
@@ -89,10 +89,12 @@ impl Document {
 }
 
 impl Lookup {
-    /// Looks `wanted` up, and says in its order what was found: several where an id is in several indices of the name.
+    /// Looks up the `wanted` documents and returns the found ones in their order. An entry has
+    /// several documents if an id is in several indices of the name.
     ///
     /// # Errors
-    /// Where a document could not be looked up at all (its shard is not available): that is not "not there".
+    /// [`ClusterError`] if the request fails, or if a document could not be looked up (its shard is
+    /// not available). That is different from a missing document.
     pub async fn find(
         &self,
         transport: &Transport,
@@ -106,7 +108,7 @@ impl Lookup {
         }
     }
 
-    /// The name that is asked for.
+    /// The name of the index, alias or data stream.
     pub fn name(&self) -> &str {
         match self {
             Lookup::Get(name) | Lookup::Search(name) => name,
@@ -137,7 +139,7 @@ async fn get(
     }
     let entries = documents.into_iter().zip(wanted).map(|(document, wanted)| match &document.error {
         Some(error) => Err(wrong(format!("the document {:?} could not be read: {error}", wanted.id))),
-        // On an index of one shard a document is found whatever the routing.
+        // An index of one shard finds a document with any routing.
         None if document.found == Some(true) && document.is(wanted) => {
             found(document, with_source, &what).map(|f| vec![f])
         }
@@ -188,7 +190,8 @@ fn found(document: Document, with_source: bool, what: &str) -> Result<Found, Clu
     Ok(Found { source: document.source.filter(|_| with_source) })
 }
 
-/// All documents of an index, alias or data stream that a search finds, in no particular order, as they were when it began.
+/// A scan of all documents of an index, alias or data stream that a search finds. They come in no
+/// particular order, as of the beginning of the scan.
 pub struct Scan<'a> {
     transport: &'a Transport,
     what: String,
@@ -203,11 +206,11 @@ impl<'a> Scan<'a> {
         Scan { transport, what: format!("reading the ids of {name}"), path, scroll: None }
     }
 
-    /// The next ids with their routing values; empty at the end.
+    /// The next ids with their routing values. Empty at the end.
     ///
     /// # Errors
-    /// As every question, and where some shard did not answer. A page whose answer was lost cannot be asked for again: the scan has
-    /// to begin anew.
+    /// [`ClusterError`] if the request fails, or if a shard did not answer. A page whose reply was
+    /// lost cannot be requested again: the scan has to begin anew.
     pub async fn next(&mut self) -> Result<Vec<(String, Option<String>)>, ClusterError> {
         let reply = match &self.scroll {
             None => {
@@ -224,7 +227,7 @@ impl<'a> Scan<'a> {
         Ok(hits.into_iter().map(|hit| (hit.id, hit.routing)).collect())
     }
 
-    /// Lets the servers forget it; they do by themselves after five minutes.
+    /// Closes the scan on the servers. They close it by themselves after five minutes.
     pub async fn close(self) {
         if let Some(id) = self.scroll {
             let body = json!({ "scroll_id": [id] });

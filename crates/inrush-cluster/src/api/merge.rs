@@ -1,4 +1,4 @@
-//! Force-merging: an index becomes a few large segments.
+//! Force-merging: the segments of an index become a few large ones.
 
 use http::Method;
 use serde_json::Value;
@@ -6,35 +6,36 @@ use serde_json::Value;
 use super::error::ClusterError;
 use crate::transport::{HttpErrorKind, Transport, path_segment};
 
-/// A force-merge that was asked for.
+/// A force-merge that was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// It is done.
+    /// It has ended.
     Done,
-    /// A task works on it.
+    /// The task of this id works on it.
     Task(String),
-    /// The answer was lost or too late; the servers go on with it.
+    /// The reply was lost or came too late. The servers continue the merge.
     Unseen,
 }
 
-/// What an index consists of.
+/// The segments of an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
-    /// Segments of all copies of its shards.
+    /// Number of segments of all copies of its shards.
     pub count: u64,
     /// Bytes that are being merged now.
     pub merging_bytes: u64,
 }
 
-/// Asks for `index` to be merged to at most `segments` segments in each shard copy that is in use.
+/// Requests a merge of `index` to at most `segments` segments in each active shard copy.
 ///
 /// # Errors
-/// As every question, and where a shard failed.
+/// [`ClusterError`] if the request fails, or if the merge of a shard failed.
 pub async fn start(transport: &Transport, index: &str, segments: u32) -> Result<Merge, ClusterError> {
     let what = format!("force-merging {index}");
     let path = format!("/{}/_forcemerge?max_num_segments={segments}", path_segment(index));
     let answer = transport.ask(Method::POST, &format!("{path}&wait_for_completion=false"), None).await?;
-    // Servers before Elasticsearch 8.1 and OpenSearch 2.7 do not know the parameter: they answer when it is done.
+    // Servers before Elasticsearch 8.1 and OpenSearch 2.7 do not know the parameter: they answer
+    // when the merge has ended.
     let answer = match answer.status() {
         400 => match transport.ask(Method::POST, &path, None).await {
             Err(error) if matches!(error.kind, HttpErrorKind::Lost | HttpErrorKind::TimedOut) => {
@@ -50,7 +51,7 @@ pub async fn start(transport: &Transport, index: &str, segments: u32) -> Result<
             Some(task) => Ok(Merge::Task(task.to_owned())),
             None => merged(&what, &body).map(|()| Merge::Done),
         },
-        // A gateway's patience has ended, not the merge.
+        // The gateway timed out. The merge continues.
         502 | 504 => Ok(Merge::Unseen),
         status => Err(ClusterError::from_status(&what, status, &body)),
     }
@@ -59,7 +60,7 @@ pub async fn start(transport: &Transport, index: &str, segments: u32) -> Result<
 /// Whether a merge has ended.
 ///
 /// # Errors
-/// As every question, and where it failed.
+/// [`ClusterError`] if the request fails, or if the merge failed.
 pub async fn is_done(transport: &Transport, index: &str, merge: &Merge) -> Result<bool, ClusterError> {
     let what = format!("force-merging {index}");
     match merge {
@@ -82,7 +83,7 @@ pub async fn is_done(transport: &Transport, index: &str, merge: &Merge) -> Resul
     }
 }
 
-/// Segments of `index`, and how much is being merged.
+/// The segments of `index`, and how many bytes are being merged.
 ///
 /// # Errors
 /// As every question.
@@ -110,7 +111,8 @@ fn merged(what: &str, response: &Value) -> Result<(), ClusterError> {
     Err(ClusterError::Reply { what: what.to_owned(), problem: format!("{failed} shard copies were not merged: {why}") })
 }
 
-/// Whether one of the tasks is a force-merge of the index. A description is `Force-merge indices [a, b], maxSegments[1], …`.
+/// Whether one of the tasks is a force-merge of the index. A description is
+/// `Force-merge indices [a, b], maxSegments[1], …`.
 fn works_on(tasks: &Value, index: &str) -> bool {
     let Some(tasks) = tasks.get("tasks").and_then(Value::as_array) else { return false };
     tasks.iter().filter_map(|task| task.get("description")?.as_str()).any(|description| {

@@ -1,8 +1,9 @@
-//! What the loader asks of a cluster besides taking documents: which product it is, what the target is, whether it can
-//! take what is coming, how many documents are there.
+//! Everything that the loader asks of a cluster besides taking documents: product and version, what
+//! the target is, whether the cluster can take the documents, how many documents it holds.
 //!
-//! Every question is one request (or a few, at once), repeated a bounded number of times where that is safe, and every
-//! answer is parsed here, once. Errors name the index, what was expected and what to do.
+//! A function sends one request (or a few at once). It repeats them a bounded number of times if
+//! that is safe, and parses every reply here, once. Errors name the index, what was expected and
+//! what to do.
 
 pub mod aliases;
 pub mod changes;

@@ -1,4 +1,4 @@
-//! The way to a cluster: nodes that were named, if they belong together.
+//! Connecting to a cluster, with a check that the given nodes belong to the same one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,37 +10,37 @@ use serde_json::Value;
 use super::error::ClusterError;
 use crate::transport::{Credentials, HttpOptions, NodeIndex, Request, SetupError, Transport};
 
-/// How long a node may take to answer: one that is down must not delay every load.
+/// The longest wait for a node's answer: a node that is down must not delay every load.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
-/// Where a node tells the UUID of its cluster; the second one where the first is not answered (405
-/// from Elasticsearch's test distribution, 403 from gateways).
+/// Paths at which a node reports the UUID of its cluster. The second is for nodes that do not
+/// answer the first (405 from Elasticsearch's test distribution, 403 from gateways).
 const PATHS: [&str; 2] = ["/", "/_cluster/state/version?filter_path=cluster_uuid"];
 
-/// Bytes of an answer to one of them.
+/// The largest reply to one of these paths, bytes.
 const REPLY_BYTES_MAX: usize = 64 << 10;
 
-/// Why a cluster cannot be used; nothing was written to it.
+/// Why a cluster cannot be used. Nothing was written to it.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// An address, a certificate or credentials that cannot be used.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The nodes belong to several clusters; the text names the cluster of each node.
+    /// The nodes belong to several clusters. The text names the cluster of each node.
     #[error("{0}")]
     SeveralClusters(String),
-    /// The cluster does not answer as one that can be used.
+    /// The cluster does not answer as a usable cluster does.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
 }
 
-/// The transport to the nodes of one cluster. Where there are several nodes, each is asked for its
-/// cluster; those that do not answer within 5 s, or do not
-/// tell, are taken for its nodes.
+/// The transport to the nodes of one cluster. If there are several nodes, each is asked for the
+/// UUID of its cluster. A node that does not answer within 5 s, or does not report the UUID, counts
+/// as a node of the same cluster.
 ///
 /// # Errors
-/// [`ConnectError::Setup`] as [`Transport::new`]; [`ConnectError::SeveralClusters`] where the nodes belong to
-/// several clusters: says which node to which.
+/// [`ConnectError::Setup`] as [`Transport::new`]. [`ConnectError::SeveralClusters`] if the nodes
+/// belong to several clusters; it says which node belongs to which.
 pub async fn connect(
     urls: &[impl AsRef<str>],
     credentials: Credentials,
@@ -62,7 +62,7 @@ async fn one_cluster_within(transport: &Transport, answer_max: Duration) -> Resu
         let name = transport.nodes()[node].to_string();
         match uuid.unwrap_or_else(|_| Err(format!("no answer within {answer_max:?}"))) {
             Ok(uuid) => clusters.entry(uuid).or_default().push(name),
-            Err(why) => tracing::debug!("{name} does not tell which cluster it is of, and is left out: {why}"),
+            Err(why) => tracing::debug!("{name} does not report its cluster and is not compared: {why}"),
         }
     }
     if clusters.len() < 2 {
@@ -115,7 +115,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_node_that_does_not_answer_is_left_out_soon() {
-        // Takes connections and says nothing.
+        // Accepts connections and never answers.
         let hanging = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let hanging = (format!("http://{}", hanging.local_addr().unwrap()), hanging);
         let (a, b) = (node("a").await, node("b").await);

@@ -1,5 +1,5 @@
-//! Documents of this program's own, in hidden indices of the cluster: what loads on several
-//! machines have to agree on. They are written by compare-and-set only.
+//! Documents of this program in hidden indices of the cluster. Loads on several machines coordinate
+//! through them. They are written by compare-and-set only.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use super::error::ClusterError;
 use super::index::{self, CreateIndex};
 use crate::transport::{Transport, path_segment};
 
-/// How long the server waits for the shard; its default is a minute.
+/// How long the server waits for the shard. The server's default is a minute.
 const TIMEOUT: &str = "timeout=10s";
 
-/// One document.
+/// One such document.
 #[derive(Clone)]
 pub struct OwnDocument {
     /// The cluster.
     pub transport: Arc<Transport>,
-    /// The index that holds it.
+    /// The index that holds the document.
     pub index: &'static str,
-    /// Its id there.
+    /// The id of the document.
     pub id: String,
 }
 
@@ -30,7 +30,7 @@ impl OwnDocument {
         format!("/{}/_doc/{}{query}", self.index, path_segment(&self.id))
     }
 
-    /// The document, as it is on its shard now, whatever was refreshed.
+    /// Reads the document in its present state on the shard, refreshed or not.
     pub async fn read(&self, what: &str) -> Result<Option<(Value, Version)>, ClusterError> {
         let answer = self.transport.ask(Method::GET, &self.path(""), None).await?;
         let mut body = answer.json(what)?;
@@ -45,7 +45,8 @@ impl OwnDocument {
         }
     }
 
-    /// Writes it, and makes its index if it has to. None: somebody else has changed it.
+    /// Writes the document, and creates its index if needed. `None` if another writer has changed
+    /// the document.
     pub async fn write(&self, what: &str, value: &Value, over: Precondition) -> Result<Option<Version>, ClusterError> {
         let query = match over {
             Precondition::Absent => {
@@ -58,13 +59,13 @@ impl OwnDocument {
         let body = answer.json(what)?;
         match answer.status() {
             200..=299 => version(what, &body).map(Some),
-            // 404: the index was deleted, and the server makes none by itself.
+            // 404: the index was deleted, and the server does not create it by itself.
             404 | 409 => Ok(None),
             status => Err(ClusterError::from_status(what, status, &body)),
         }
     }
 
-    /// Deletes it. False: somebody else has changed or deleted it.
+    /// Deletes the document. False if another writer has changed or deleted it.
     pub async fn delete(&self, what: &str, version: Version) -> Result<bool, ClusterError> {
         let answer = self.transport.ask(Method::DELETE, &self.path(&at(version)), None).await?;
         match answer.status() {
@@ -75,10 +76,10 @@ impl OwnDocument {
     }
 }
 
-/// Makes the hidden index `name`, unless it is there: a user who may write to it may lack the right to
-/// make it.
+/// Creates the hidden index `name`, unless it exists: a user who may write to it may lack the
+/// privilege to create it.
 async fn ensure_index(transport: &Transport, name: &str) -> Result<(), ClusterError> {
-    // Who may not look is told by the write.
+    // A user who may not read the index gets the error of the write.
     if index::exists(transport, name).await.unwrap_or(true) {
         return Ok(());
     }

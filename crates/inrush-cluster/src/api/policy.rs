@@ -1,5 +1,6 @@
-//! Index policies (ILM, ISM): what they will do to an index while it is loaded. Nothing is changed on them: a policy is its owner's, and
-//! one that was taken off and not put on again would let an index grow or stay for ever.
+//! Index policies (ILM, ISM): what they will do to an index during the load. No policy is changed.
+//! A policy belongs to its owner, and an index whose policy was removed and not restored would grow
+//! or stay for ever.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,34 +13,35 @@ use super::index::IndexInfo;
 use super::product::Product;
 use crate::transport::{Transport, path_segment};
 
-/// What is due within so long counts as due during the load: a day, which is longer than nearly every load.
+/// An action that is due within this time counts as due during the load: a day, which is longer
+/// than nearly every load.
 const DURING_THE_LOAD: Duration = Duration::from_secs(24 * 3600);
 
-/// ILM actions after which the index takes no documents, or is gone or another one.
+/// ILM actions after which the index takes no documents, is gone, or is another index.
 const ILM_ACTIONS: [&str; 8] =
     ["readonly", "shrink", "forcemerge", "searchable_snapshot", "downsample", "rollup", "freeze", "delete"];
-/// The same of ISM.
+/// The same actions of ISM.
 const ISM_ACTIONS: [&str; 6] = ["read_only", "shrink", "force_merge", "close", "convert_index_to_remote", "delete"];
 const PHASES: [&str; 5] = ["hot", "warm", "cold", "frozen", "delete"];
 
 /// What a policy will do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outlook {
-    /// Something that keeps documents out during the load.
+    /// An action that keeps documents out during the load.
     Bad(String),
-    /// Something that a person should know.
+    /// An action that the user should know of.
     Warning(String),
 }
 
-/// An action that keeps documents out, and how long it takes until it can come, at least.
+/// An action that keeps documents out, and the shortest time until it can start.
 #[derive(Clone, Debug, PartialEq)]
 struct Due {
     action: String,
     seconds: f64,
 }
 
-/// Looks at the policy of an index. `rolls_over`: documents are sent to an alias or a data stream, so that after a rollover
-/// they go to the next index.
+/// Reads the policy of an index. `rolls_over`: documents are sent to an alias or a data stream, so
+/// after a rollover they go to the next index.
 pub(super) async fn outlook(
     transport: &Transport,
     product: Product,
@@ -60,11 +62,11 @@ pub(super) async fn outlook(
             let (policy, due) = found?;
             judge(&index.name, &policy, due)
         }
-        // A policy that may not be looked at, or none at all where the settings name none.
+        // The policy may not be read, or there is none because the settings name none.
         Err(error) => index.policy.as_ref().map(|policy| {
             let name = &index.name;
             Outlook::Warning(format!(
-                "the policy {policy} manages {name}, and what it does cannot be seen ({error}): if it makes the index read-only, shrinks or deletes it during the load, documents fail"
+                "the policy {policy} manages {name} and cannot be read ({error}): if it makes the index read-only, shrinks it or deletes it during the load, documents fail"
             ))
         }),
     }
@@ -80,7 +82,7 @@ fn judge(name: &str, policy: &str, due: Vec<Due>) -> Option<Outlook> {
         )));
     }
     Some(Outlook::Bad(format!(
-        "the policy {policy} manages it, and {action} is due {when}, after which it takes no documents; take the policy off (POST {name}/_ilm/remove, OpenSearch: POST _plugins/_ism/remove/{name}) and add it again after the load, or give --under-policy"
+        "the policy {policy} manages it, and {action} is due {when}, after which it takes no documents; remove the policy (POST {name}/_ilm/remove, OpenSearch: POST _plugins/_ism/remove/{name}) and add it again after the load, or give --under-policy"
     )))
 }
 
@@ -102,14 +104,14 @@ fn ilm_due(explain: &Value, phases: &Value, rolls_over: bool) -> Vec<Due> {
     }
     let text = |key: &str| explain[key].as_str().unwrap_or_default();
     let (current, action) = (text("phase"), text("action"));
-    // "new" comes before all of them, and everything of it is complete.
+    // "new" comes before all of them, and all of its actions are complete.
     let current = PHASES.iter().position(|phase| *phase == current);
     let waits = current.is_none_or(|at| at == 0 && action != "complete" && !ILM_ACTIONS.contains(&action));
     let before_rollover = waits && !phases["hot"]["actions"]["rollover"].is_null();
     if before_rollover && rolls_over {
         return Vec::new();
     }
-    // What comes after a rollover counts from there, and that may be now.
+    // The age of a phase after a rollover counts from the rollover, and that may be now.
     let age = if before_rollover { 0.0 } else { seconds(text("age")).unwrap_or(0.0) };
     let mut due = Vec::new();
     for (at, phase) in PHASES.iter().enumerate().skip(current.unwrap_or(0)) {
@@ -125,7 +127,7 @@ fn ilm_due(explain: &Value, phases: &Value, rolls_over: bool) -> Vec<Due> {
     due
 }
 
-/// The policy's name and what is due; nothing where no policy manages the index.
+/// The name of the policy and the actions that are due. `None` if no policy manages the index.
 async fn ism(transport: &Transport, name: &str, rolls_over: bool) -> Result<Option<(String, Vec<Due>)>, ClusterError> {
     let what = "looking at the index's policy";
     let path = format!("/_plugins/_ism/explain/{}", path_segment(name));
@@ -168,7 +170,8 @@ fn ism_due(explain: &Value, policy: &Value, age: f64, rolls_over: bool) -> Vec<D
         if !done {
             let bad = ISM_ACTIONS.iter().filter(|action| has(state, action));
             due.extend(bad.map(|action| Due { action: (*action).to_owned(), seconds }));
-            // What follows a rollover befalls an index that takes no documents of ours any more.
+            // Actions after a rollover concern an index that no longer takes the documents of this
+            // load.
             if rolls_over && has(state, "rollover") {
                 continue;
             }
@@ -180,7 +183,8 @@ fn ism_due(explain: &Value, policy: &Value, age: f64, rolls_over: bool) -> Vec<D
                 (Some(min), _) => self::seconds(min).map_or(0.0, |min| (min - age).max(0.0)),
                 (None, Some(_)) if rolls_over => continue,
                 (None, Some(min)) => self::seconds(min).unwrap_or(0.0),
-                // Documents and bytes are what a load brings; of a schedule nobody knows.
+                // Conditions on documents and bytes are met by the load itself. The time of a cron
+                // condition is unknown.
                 (None, None) => 0.0,
             };
             next.push((state, seconds.max(until)));
@@ -189,7 +193,7 @@ fn ism_due(explain: &Value, policy: &Value, age: f64, rolls_over: bool) -> Vec<D
     due
 }
 
-/// A time as the servers write it: `30d`, `5.6m`, `0ms`.
+/// A duration in seconds, from the form that the servers write: `30d`, `5.6m`, `0ms`.
 fn seconds(text: &str) -> Option<f64> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[number.len()..] {

@@ -1,4 +1,4 @@
-//! Which product answers, and in which version.
+//! Which product answers, and its version.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use serde_json::Value;
 use super::error::ClusterError;
 use crate::transport::Transport;
 
-/// The two products, and everything that does not say.
+/// The two products, and servers that do not tell their product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Product {
     /// OpenSearch.
     OpenSearch,
     /// Elasticsearch.
     Elasticsearch,
-    /// Neither said so: a gateway that hides it, or OpenSearch Serverless.
+    /// The server did not tell: a gateway hides it, or it is OpenSearch Serverless.
     #[default]
     Unknown,
 }
@@ -31,7 +31,7 @@ impl fmt::Display for Product {
     }
 }
 
-/// A version, without what may follow its three numbers (`-SNAPSHOT`).
+/// A version, without a suffix after its three numbers (`-SNAPSHOT`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// 8 in 8.19.21.
@@ -71,23 +71,23 @@ impl fmt::Display for Version {
     }
 }
 
-/// What a cluster says about itself.
+/// What a cluster reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterInfo {
     /// The product.
     pub product: Product,
-    /// Its version, if it told.
+    /// The version, if the cluster reports it.
     pub version: Option<Version>,
-    /// The cluster's name, if it told.
+    /// The name of the cluster, if it reports one.
     pub cluster_name: Option<String>,
-    /// Elastic's serverless offering, whose version number stands still.
+    /// Whether it is Elastic's serverless offering, whose version number does not change.
     pub serverless: bool,
 }
 
 impl ClusterInfo {
-    /// Whether the server may apply a bulk body in parts while it arrives (`rest.incremental_bulk`, Elasticsearch
-    /// 8.16 and later), so that a 400, a 413 or a reset does not mean that nothing was applied. True where it is
-    /// not known.
+    /// Whether the server may apply a bulk body in parts while it arrives (`rest.incremental_bulk`,
+    /// Elasticsearch 8.16 and later), so that a 400, a 413 or a reset does not mean that nothing
+    /// was applied. True if the version is unknown.
     pub fn incremental_bulk(&self) -> bool {
         match (self.product, self.version) {
             (Product::OpenSearch, _) => false,
@@ -96,9 +96,9 @@ impl ClusterInfo {
         }
     }
 
-    /// Whether the entries of a bulk reply stand at the places of their items whatever ingest
-    /// pipelines dropped and refused (Elasticsearch 8.13 and later, elastic/elasticsearch#104289).
-    /// False where it is not known.
+    /// Whether the entries of a bulk reply keep the positions of their items, even if ingest
+    /// pipelines drop or reject some (Elasticsearch 8.13 and later, elastic/elasticsearch#104289).
+    /// False if the version is unknown.
     pub fn keeps_bulk_order(&self) -> bool {
         match (self.product, self.version) {
             (Product::Elasticsearch, Some(version)) => self.serverless || version >= Version::new(8, 13, 0),
@@ -118,12 +118,13 @@ impl fmt::Display for ClusterInfo {
     }
 }
 
-/// Asks who is there: `GET /`, and where that is not answered (405 from Elasticsearch's test distribution, 403 and 404
-/// from gateways and OpenSearch Serverless) the local node for its version. If that is refused too, the product is unknown
-/// and the load goes on.
+/// Asks for product and version by `GET /`. If that is not answered (405 from Elasticsearch's test
+/// distribution, 403 and 404 from gateways and OpenSearch Serverless), it asks the local node for
+/// its version. If that is refused as well, the product is unknown and the load continues.
 ///
 /// # Errors
-/// Where nobody can be reached, the credentials are not accepted, or something else answers.
+/// [`ClusterError`] if no node is reached, if the credentials are rejected, or if another server
+/// answers.
 pub async fn detect(transport: &Transport) -> Result<ClusterInfo, ClusterError> {
     let what = "asking for product and version";
     let answer = transport.ask(Method::GET, "/", None).await?;
@@ -136,8 +137,8 @@ pub async fn detect(transport: &Transport) -> Result<ClusterInfo, ClusterError> 
         status @ 403..=405 => {
             let info = from_nodes(transport, answer.response.elastic_product).await?;
             match &body {
-                // Gateways hide the product behind JSON or nothing; a page of a web server hides no
-                // cluster.
+                // Gateways that hide the product answer with JSON or nothing. An HTML page comes
+                // from a web server, not from a gateway before a cluster.
                 Value::String(page) if status == 404 && info.product == Product::Unknown => Err(ClusterError::Reply {
                     what: what.to_owned(),
                     problem: format!("404: {page}; is a path prefix missing in the address, as in https://host/prefix"),

@@ -1,4 +1,4 @@
-//! Questions in JSON: sent, repeated where that is safe, and parsed.
+//! API requests in JSON: sending, repeating if that is safe, and parsing the reply.
 
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::error::ClusterError;
 use crate::transport::{HttpError, HttpErrorKind, Request, Response, Transport};
 
-/// No further try begins when a question has taken this long: behind a firewall that drops packets, one try alone takes
+/// No further try begins after this time. Behind a firewall that drops packets, a single try takes
 /// the whole connect timeout.
 const TRIES_FOR: Duration = Duration::from_secs(10);
 
-/// An answer and how often the question was asked.
+/// A reply and the number of tries it took.
 pub struct Answer {
     pub(super) response: Response,
     pub(super) tries: u32,
@@ -29,8 +29,8 @@ impl Answer {
         &self.response.body
     }
 
-    /// The body as JSON. The body of an error status may be anything (a gateway's HTML): it is then a JSON string
-    /// of its beginning, or null if there is none.
+    /// The body as JSON. The body of an error status may be anything (a gateway's HTML). It is then
+    /// a JSON string of its beginning, or null if it is empty.
     pub fn json(&self, what: &str) -> Result<Value, ClusterError> {
         let body = &self.response.body;
         match serde_json::from_slice(body) {
@@ -46,10 +46,12 @@ impl Answer {
 }
 
 impl Transport {
-    /// Asks for `path` and parses the answer. An error status is not an error here: it is returned with the body.
+    /// Sends a GET for `path` and parses the reply. An error status is not an error here: it is
+    /// returned with the body.
     ///
     /// # Errors
-    /// [`ClusterError::Http`] after the tries that were safe, [`ClusterError::Reply`] if a success is not JSON.
+    /// [`ClusterError::Http`] after the tries that were safe, [`ClusterError::Reply`] if a
+    /// successful reply is not JSON.
     pub async fn get_json(&self, path: &str) -> Result<(u16, Value), ClusterError> {
         self.ask_json(Method::GET, path, None).await
     }
@@ -62,7 +64,7 @@ impl Transport {
         self.ask_json(Method::PUT, path, Some(body)).await
     }
 
-    /// As [`Transport::get_json`], with POST and, where there is one, a body.
+    /// As [`Transport::get_json`], with POST and an optional body.
     ///
     /// # Errors
     /// As [`Transport::get_json`].
@@ -76,8 +78,8 @@ impl Transport {
         Ok((answer.status(), answer.json(&what)?))
     }
 
-    /// Asks, and again where the question surely did not arrive or where the cluster says that it cannot answer now. A
-    /// reader's question is also repeated where its answer was lost.
+    /// Sends a request. It is repeated if it surely did not arrive, or if the cluster answers that
+    /// it is busy. A request that only reads is also repeated if its reply was lost.
     pub async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, HttpError> {
         let reads = method == Method::GET || is_read(path);
         let mut request = Request::new(method, path);
@@ -111,7 +113,7 @@ impl Transport {
         }
     }
 
-    /// Asks, and takes anything but success for an error.
+    /// Sends a request. Any status but success is an error.
     pub async fn demand(
         &self,
         what: &str,
@@ -128,14 +130,15 @@ impl Transport {
     }
 }
 
-/// Whether a POST to this path only reads, so that it may be repeated. The next page of a scroll is gone once it was sent.
+/// Whether a POST to this path only reads, so that it may be repeated. The next page of a scroll
+/// does not count: the server has moved on once it was sent.
 fn is_read(path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     path.ends_with("/_mget") || path.ends_with("/_search")
 }
 
-/// The largest reply that a question can have: who answers to `GET /` says a few lines, and only
-/// documents can be very large.
+/// The largest reply to a request, bytes. The reply to `GET /` has a few lines, and only documents
+/// can be very large.
 fn reply_bytes_max(path: &str) -> Option<usize> {
     match path {
         "/" => Some(64 << 10),

@@ -1,4 +1,4 @@
-//! How an index spreads its documents over shards, and on which nodes their primaries are.
+//! How an index routes its documents to shards, and which nodes hold the primaries.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,17 @@ const FILTER: &str = "metadata.indices.*.routing_num_shards,metadata.indices.*.s
 /// The shards of one index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shards {
-    /// Which document goes to which.
+    /// The function from documents to shards.
     pub routing: Routing,
-    /// The id of the node that holds the primary of each, where it is active.
+    /// The id of the node that holds the primary of each shard, if it is active.
     pub primaries: Vec<Option<String>>,
 }
 
-/// Looks at the shards of `index`, which is no alias.
+/// Reads the shards of `index`, which must not be an alias.
 ///
 /// # Errors
-/// As every question; it needs the right to read the cluster state (`cluster:monitor/state`).
+/// [`ClusterError`] if the request fails. The user needs the privilege to read the cluster state
+/// (`cluster:monitor/state`).
 pub async fn shards(transport: &Transport, index: &str) -> Result<Shards, ClusterError> {
     let what = format!("asking for the shards of {index}");
     let path = format!("/_cluster/state/metadata,routing_table/{}?filter_path={FILTER}", path_segment(index));
@@ -50,7 +51,7 @@ fn parse(index: &str, body: &Value) -> Option<Shards> {
     Some(Shards { routing, primaries: (0..routing.shards()).map(primary).collect() })
 }
 
-/// Which of the transport's nodes has which id, as far as their addresses tell.
+/// The transport's nodes by their node ids, as far as their addresses tell.
 ///
 /// # Errors
 /// As every question.
@@ -67,7 +68,7 @@ pub async fn nodes(transport: &Transport) -> Result<BTreeMap<String, NodeIndex>,
     Ok(found)
 }
 
-/// Whether a node that calls itself `address` (`host/ip:port` or `ip:port`) is the one at `url`.
+/// Whether a node that reports `address` (`host/ip:port` or `ip:port`) is the one at `url`.
 fn is_at(url: &NodeUrl, address: &str) -> bool {
     let Some((hosts, port)) = address.rsplit_once(':') else { return false };
     let host = url.host().trim_start_matches('[').trim_end_matches(']');

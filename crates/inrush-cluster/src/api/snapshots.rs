@@ -1,4 +1,4 @@
-//! Snapshots: the repositories that they lie in, taking one of an index, and restoring it elsewhere.
+//! Snapshots: their repositories, taking a snapshot of an index, and restoring it elsewhere.
 
 use http::Method;
 use serde::{Deserialize, Serialize};
@@ -7,48 +7,50 @@ use serde_json::{Map, Value, json};
 use super::error::ClusterError;
 use crate::transport::{Transport, path_segment};
 
-/// Where snapshots lie, as a cluster registers it.
+/// A snapshot repository, as a cluster registers it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repository {
-    /// `fs`, `s3` and others that plugins bring.
+    /// The type: `fs`, `s3` and others that plugins provide.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What the type wants to know: `location`, `bucket`, `base_path`.
+    /// The settings of that type: `location`, `bucket`, `base_path`.
     pub settings: Map<String, Value>,
 }
 
-/// How far a snapshot is.
+/// The state of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SnapshotState {
-    /// There is none.
+    /// It does not exist.
     Missing,
     /// It is being written.
     InProgress,
-    /// It is whole.
+    /// It is complete.
     Success,
-    /// It is there and not whole, in the server's word.
+    /// It exists and is not complete. The text is the server's state.
     Failed(String),
 }
 
-/// What tells an index from another one of the same name.
+/// Values that tell an index from another one of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// Another one in each cluster.
+    /// The UUID. It differs in each cluster.
     pub uuid: String,
-    /// When the index was created, ms; a restored index has that of the index in the snapshot.
+    /// When the index was created, ms. A restored index keeps the value of the index in the
+    /// snapshot.
     pub created: String,
 }
 
 /// The primary shards of an index that is being restored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Primaries {
-    /// How many there are.
+    /// Their number.
     pub total: usize,
-    /// Those in use.
+    /// Number of active ones.
     pub started: usize,
-    /// Why one cannot be restored.
+    /// Why a shard cannot be restored.
     pub failed: Option<String>,
-    /// One waits for a copy of itself after the whole cluster has started again: an index that was being restored then waits for ever.
+    /// Whether a shard waits for a copy of itself after a restart of the whole cluster. An index
+    /// that was being restored then waits for ever.
     pub waits_for_itself: bool,
 }
 
@@ -70,25 +72,28 @@ pub async fn repository(transport: &Transport, name: &str) -> Result<Option<Repo
     }
 }
 
-/// Registers a repository, or changes one. The cluster looks whether all its nodes can use it.
+/// Registers or changes a repository. The cluster verifies that all its nodes can use it.
 ///
 /// # Errors
-/// As every question; a place that a node cannot use is [`ClusterError::Refused`] with the server's reason.
+/// [`ClusterError`] if the request fails. A location that a node cannot use is
+/// [`ClusterError::Refused`] with the server's reason.
 pub async fn register(transport: &Transport, name: &str, repository: &Repository) -> Result<(), ClusterError> {
     let what = format!("registering the repository {name}");
     let body = json!({"type": repository.kind, "settings": repository.settings});
     transport.demand(&what, Method::PUT, &format!("/_snapshot/{}", path_segment(name)), Some(&body)).await.map(|_| ())
 }
 
-/// Takes a repository off the cluster; what lies in it stays. Whether there was one.
+/// Removes a repository from the cluster. Its contents stay. Returns whether there was one.
 ///
 /// # Errors
-/// As every question; one that is being restored from is refused.
+/// [`ClusterError`] if the request fails. The server refuses to remove a repository that is being
+/// restored from.
 pub async fn unregister(transport: &Transport, name: &str) -> Result<bool, ClusterError> {
     gone(transport, &format!("removing the repository {name}"), &format!("/_snapshot/{}", path_segment(name))).await
 }
 
-/// Begins a snapshot of `index`, or of nothing where there is no such index. Returns before it is done.
+/// Begins a snapshot of `index`, or of nothing if there is no such index. Returns before the
+/// snapshot is complete.
 ///
 /// # Errors
 /// As every question.
@@ -98,7 +103,7 @@ pub async fn begin(transport: &Transport, repository: &str, name: &str, index: &
     transport.demand(&what, Method::PUT, &path(repository, name), Some(&body)).await.map(|_| ())
 }
 
-/// How far a snapshot is.
+/// The state of a snapshot.
 ///
 /// # Errors
 /// As every question.
@@ -125,8 +130,9 @@ fn state_of(body: &Value) -> SnapshotState {
     }
 }
 
-/// How large a finished snapshot is, bytes, what it shares with others included. The server reads it from the repository, while the sizes in an index's
-/// statistics may be ten seconds old (`indices.store.stats_refresh_interval`).
+/// Size of a complete snapshot, bytes, including files that it shares with others. The server reads
+/// the size from the repository. The sizes in an index's statistics may be ten seconds old
+/// (`indices.store.stats_refresh_interval`).
 ///
 /// # Errors
 /// As every question.
@@ -137,7 +143,7 @@ pub async fn bytes(transport: &Transport, repository: &str, name: &str) -> Resul
     Ok(body.pointer("/snapshots/0/stats/total/size_in_bytes").and_then(Value::as_u64).unwrap_or(0))
 }
 
-/// Deletes a snapshot; one that is being written is broken off. Whether there was one.
+/// Deletes a snapshot. One that is being written is aborted. Returns whether there was one.
 ///
 /// # Errors
 /// As every question.
@@ -145,10 +151,12 @@ pub async fn delete(transport: &Transport, repository: &str, name: &str) -> Resu
     gone(transport, &format!("deleting the snapshot {name}"), &path(repository, name)).await
 }
 
-/// Begins to restore `index` under its own name, without its aliases. Returns before it is done.
+/// Begins to restore `index` under its own name, without its aliases. Returns before the restore
+/// has ended.
 ///
 /// # Errors
-/// As every question; an index that is there already is [`ClusterError::Refused`].
+/// [`ClusterError`] if the request fails. An index that exists already is
+/// [`ClusterError::Refused`].
 pub async fn restore(
     transport: &Transport,
     repository: &str,
@@ -165,7 +173,7 @@ pub async fn restore(
     transport.demand(&format!("restoring {index}"), Method::POST, &path, Some(&body)).await.map(|_| ())
 }
 
-/// What tells the index `name` from others; `None` where there is none.
+/// The identity of the index `name`. `None` if there is none.
 ///
 /// # Errors
 /// As every question.
@@ -176,7 +184,7 @@ pub async fn identity(transport: &Transport, name: &str) -> Result<Option<Identi
     let body = answer.json(&what)?;
     match answer.status() {
         200..=299 => {
-            // An alias of this name answers with the names of its indices.
+            // The reply to the name of an alias has the names of its indices.
             let text = |path: &str| body.get(name)?.pointer(path)?.as_str().map(str::to_owned);
             let found = text("/settings/index/uuid").zip(text("/settings/index/creation_date"));
             Ok(found.map(|(uuid, created)| Identity { uuid, created }))
@@ -186,7 +194,7 @@ pub async fn identity(transport: &Transport, name: &str) -> Result<Option<Identi
     }
 }
 
-/// How far the primary shards of a restored index are.
+/// The progress of the primary shards of a restored index.
 ///
 /// # Errors
 /// As every question.
@@ -207,7 +215,7 @@ fn primaries_of(body: &Value) -> Primaries {
         }
         primaries.total += 1;
         primaries.started += usize::from(matches!(text("state"), "STARTED" | "RELOCATING"));
-        // A shard that failed to be restored is not tried again by the servers.
+        // The servers do not retry a shard whose restore failed.
         if text("state") == "UNASSIGNED" && text("unassigned.reason") == "ALLOCATION_FAILED" {
             primaries.failed = Some(format!("shard {}: {}", text("shard"), text("unassigned.details")));
         }

@@ -1,4 +1,4 @@
-//! How much is in an index, and making it visible and durable.
+//! Size and number of documents of an index, and making its documents visible and durable.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,22 @@ use serde_json::Value;
 use super::error::ClusterError;
 use crate::transport::{Transport, path_segment};
 
-/// On how many shard copies an operation was done.
+/// The shard copies on which an operation was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shards {
     /// Copies that the index should have.
     pub total: u64,
-    /// Copies on which it was done. Fewer than `total` without a failure: replicas that are not assigned.
+    /// Copies on which it succeeded. Replicas that are not assigned make this less than `total`
+    /// without a failure.
     pub successful: u64,
     /// Copies on which it failed.
     pub failed: u64,
 }
 
-/// What an index holds, by its primary shards.
+/// What an index holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexStats {
-    /// Lucene documents, nested objects counted as documents of their own.
+    /// Lucene documents of the primary shards. Nested objects count as documents of their own.
     pub docs: u64,
     /// Deleted or replaced documents that no merge has removed yet.
     pub docs_deleted: u64,
@@ -33,11 +34,12 @@ pub struct IndexStats {
     pub total_bytes: u64,
 }
 
-/// The number of documents a search finds in `index` (index, alias or data stream): what was refreshed, and what an alias's filter
-/// lets through.
+/// Number of documents that a search finds in `index` (index, alias or data stream): those that
+/// were refreshed and that pass the filter of an alias.
 ///
 /// # Errors
-/// Where some shard did not answer: a smaller number would look like a loss.
+/// [`ClusterError`] if the request fails, or if a shard did not answer: a smaller number would look
+/// like a loss.
 pub async fn count(transport: &Transport, index: &str) -> Result<u64, ClusterError> {
     let what = format!("counting the documents of {index}");
     let path = format!("/{}/_count", path_segment(index));
@@ -56,10 +58,10 @@ pub async fn count(transport: &Transport, index: &str) -> Result<u64, ClusterErr
     number(&what, &body, "/count")
 }
 
-/// Makes everything that was written to `index` visible to searches and counts.
+/// Refreshes `index`: everything that was written to it becomes visible to searches and counts.
 ///
 /// # Errors
-/// As every question; failures of single shards are in the result.
+/// [`ClusterError`] if the request fails. Failures of single shards are in the result.
 pub async fn refresh(transport: &Transport, index: &str) -> Result<Shards, ClusterError> {
     on_shards(transport, index, "refreshing", "_refresh").await
 }
@@ -73,16 +75,16 @@ pub async fn count_now(transport: &Transport, index: &str) -> Result<u64, Cluste
     count(transport, index).await
 }
 
-/// Commits everything that was acknowledged on `index` to disk. With `successful` equal to the number of assigned copies, what
-/// was acknowledged before this was sent is durable.
+/// Flushes `index`: commits everything that it has acknowledged to disk. If `successful` equals the
+/// number of assigned copies, everything that was acknowledged before this request is durable.
 ///
 /// # Errors
-/// As every question; failures of single shards are in the result.
+/// [`ClusterError`] if the request fails. Failures of single shards are in the result.
 pub async fn flush(transport: &Transport, index: &str) -> Result<Shards, ClusterError> {
     on_shards(transport, index, "flushing", "_flush?wait_if_ongoing=true").await
 }
 
-/// Size and deletions of `index`.
+/// Number of documents, deletions and size of `index`.
 ///
 /// # Errors
 /// As every question.
@@ -93,7 +95,8 @@ pub async fn stats(transport: &Transport, index: &str) -> Result<IndexStats, Clu
     Ok(index_stats(&body["_all"]))
 }
 
-/// The same of each of several indices, by their own names, at most 20 at a time. What is not there is left out.
+/// The same for several indices, by their own names. At most 20 are requested at a time. Indices
+/// that do not exist are left out.
 ///
 /// # Errors
 /// As every question.
@@ -109,7 +112,7 @@ pub async fn stats_of(transport: &Transport, indices: &[&str]) -> Result<BTreeMa
     Ok(found)
 }
 
-/// A URL has its limits, and a name has at most 255 bytes.
+/// Names in one request: the length of a URL is limited, and a name has at most 255 bytes.
 const NAMES_AT_ONCE: usize = 20;
 
 fn index_stats(stats: &Value) -> IndexStats {

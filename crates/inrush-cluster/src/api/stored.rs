@@ -1,19 +1,19 @@
-//! Documents that a server keeps although they are no JSON, with a comment behind them, say: a
-//! reply that returns one is no JSON either.
+//! Documents that a server stores although they are not JSON, for example with a comment behind
+//! them. A reply that contains one is not JSON either.
 
 use memchr::{memchr_iter, memmem};
 use serde::de::IgnoredAny;
 
 use super::error::ClusterError;
 
-/// The error for a reply that cannot be read, where a document in it is to blame.
+/// The error for a reply that is not JSON because of a document in it.
 pub fn no_json(what: &str, reply: &[u8]) -> Option<ClusterError> {
     culprit(reply).map(|(id, problem)| ClusterError::Stored { what: what.to_owned(), id, problem })
 }
 
-/// The id of the document whose `_source` makes a reply no JSON, and what is wrong with it.
+/// The id of the document whose `_source` is not JSON, and what is wrong with it.
 fn culprit(reply: &[u8]) -> Option<(String, String)> {
-    // A reply that ends too early was cut: no document is to blame.
+    // A reply that ends too early was cut off: no document is to blame.
     let error = serde_json::from_slice::<IgnoredAny>(reply).err().filter(|error| !error.is_eof())?;
     let line = memchr_iter(b'\n', reply).nth(error.line().checked_sub(2).unwrap_or(usize::MAX)).map_or(0, |at| at + 1);
     let before = reply.get(..line + error.column())?;
@@ -43,6 +43,6 @@ mod tests {
             assert_eq!(culprit(reply.as_bytes()).map(|(id, _)| id).as_deref(), expected, "{reply}");
         }
         let error = no_json("looking up", format!("[{bad}]").as_bytes()).unwrap().to_string();
-        assert!(error.contains("the document \"2\\\"\" is kept in the index and is no JSON"), "{error}");
+        assert!(error.contains("the index holds the document \"2\\\"\", which is not JSON"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the cluster is still working on a request that we lost sight of.
+//! Whether the cluster is still working on a request whose reply was lost.
 
 use http::Method;
 use serde_json::Value;
@@ -6,17 +6,18 @@ use serde_json::Value;
 use super::error::ClusterError;
 use crate::transport::Transport;
 
-/// Whether some bulk request that carried this `X-Opaque-Id` is still being worked on, on any node. `None` where it
-/// cannot be asked: the user may not (`cluster:monitor/task`), the path does not exist, or a node did not answer.
+/// Whether any node is still working on a bulk request with this `X-Opaque-Id`. `None` if that is
+/// unknown: the user may not ask (`cluster:monitor/task`), the path does not exist, or a node did
+/// not answer.
 ///
-/// The id is seen in the `headers` of the request's task on the coordinating node and of those it started on the shards
-/// (task management API of both servers).
+/// The id is in the `headers` of the request's task on the coordinating node and of the tasks that
+/// it started on the shards (task management API of both servers).
 ///
 /// # Errors
-/// Where nobody answers, or the credentials are no longer accepted.
+/// [`ClusterError`] if no node answers, or if the credentials are no longer accepted.
 pub async fn bulk_tasks_with_opaque_id(transport: &Transport, id: &str) -> Result<Option<bool>, ClusterError> {
     let path = "/_tasks?actions=indices:data/write/bulk*&group_by=none";
-    match transport.demand("looking for requests under way", Method::GET, path, None).await {
+    match transport.demand("looking for requests in flight", Method::GET, path, None).await {
         Ok(body) => Ok(found(&body, id)),
         Err(error) if error.cannot_be_asked() => Ok(None),
         Err(error) => Err(error),

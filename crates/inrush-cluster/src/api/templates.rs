@@ -1,5 +1,5 @@
-//! What a cluster gives to an index that is made: its templates and its defaults, so that an index can be made elsewhere as it would
-//! be made there.
+//! The templates and defaults that a cluster applies to a new index, so that the index can be
+//! created elsewhere as it would be created there.
 
 use http::Method;
 use serde_json::{Map, Value};
@@ -8,26 +8,29 @@ use super::error::ClusterError;
 use super::index::matches_pattern;
 use crate::transport::{Transport, path_segment};
 
-/// What a new index of some name would have before anything is said about it.
+/// What a new index of some name gets before the request that creates it is applied.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Given {
-    /// In any of the forms of settings.
+    /// The settings, in any of their forms.
     pub settings: Value,
     /// The body of `mappings`.
     pub mappings: Value,
-    /// By their names, with what each carries.
+    /// Aliases by name, with their properties.
     pub aliases: Map<String, Value>,
-    /// Primary shards where nothing says how many, if the cluster has a default of its own.
+    /// Number of primary shards that the cluster uses if nothing else says how many. `None` if it
+    /// has no default of its own.
     pub shards: Option<u32>,
-    /// Replicas, likewise.
+    /// Number of replicas, likewise.
     pub replicas: Option<u32>,
 }
 
-/// What a new index `name` would be given: by the composable template with the highest priority, else by the older kind of templates, in
-/// their order; and the cluster's own numbers of shards and replicas.
+/// What the cluster applies to a new index `name`: the composable template with the highest
+/// priority, or else the legacy templates in their order; and the cluster's default numbers of
+/// shards and replicas.
 ///
 /// # Errors
-/// As every question, and where templates may not be looked at: an index made without them would be another one.
+/// [`ClusterError`] if the request fails, or if the user may not read templates: an index created
+/// without them would be different.
 pub async fn given(transport: &Transport, name: &str) -> Result<Given, ClusterError> {
     let path = format!("/_index_template/_simulate_index/{}", path_segment(name));
     let what = "asking what index templates give";
@@ -35,7 +38,7 @@ pub async fn given(transport: &Transport, name: &str) -> Result<Given, ClusterEr
     let body = answer.json(what)?;
     let simulated = match answer.status() {
         200..=299 => body.get("template").filter(|template| template.is_object()).cloned(),
-        // What the servers answer where no template matches.
+        // The servers answer this if no template matches.
         404 => None,
         status => return Err(ClusterError::from_status(what, status, &body)),
     };
@@ -54,7 +57,7 @@ pub async fn given(transport: &Transport, name: &str) -> Result<Given, ClusterEr
     })
 }
 
-/// `cluster.default_number_of_*` of OpenSearch; Elasticsearch has none.
+/// `cluster.default_number_of_*` of OpenSearch. Elasticsearch has none.
 async fn defaults(transport: &Transport) -> Result<[Option<u32>; 2], ClusterError> {
     let path = "/_cluster/settings?flat_settings=true&include_defaults=true";
     let body = match transport.demand("reading the cluster's settings", Method::GET, path, None).await {
@@ -69,7 +72,7 @@ async fn defaults(transport: &Transport) -> Result<[Option<u32>; 2], ClusterErro
     }))
 }
 
-/// The older templates that apply, the later ones over the earlier ones.
+/// The legacy templates that apply, the later ones laid over the earlier ones.
 fn legacy(name: &str, body: &Value) -> Value {
     let applies = |template: &&Value| {
         let patterns = template.get("index_patterns").and_then(Value::as_array).into_iter().flatten();
@@ -84,7 +87,7 @@ fn legacy(name: &str, body: &Value) -> Value {
     merged
 }
 
-/// Lays `over` over `under`: objects key by key, everything else as a whole.
+/// Merges `over` into `under`: objects key by key, everything else as a whole.
 pub fn merge(under: &mut Value, over: &Value) {
     match (under, over) {
         (Value::Object(under), Value::Object(over)) => {
@@ -96,7 +99,7 @@ pub fn merge(under: &mut Value, over: &Value) {
     }
 }
 
-/// Settings by their full names, whatever form they were given in.
+/// Settings by their full names, from any of their forms.
 pub fn flat(settings: &Value) -> Map<String, Value> {
     fn add(name: &str, value: &Value, to: &mut Map<String, Value>) {
         match value {

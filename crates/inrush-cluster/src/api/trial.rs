@@ -1,4 +1,4 @@
-//! Whether the cluster would make an index, found out before an existing one is deleted for it.
+//! Checks whether the cluster would create an index, before an existing one is deleted for it.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -8,26 +8,26 @@ use super::index::{self, CreateIndex, WAIT_FOR_NO_SHARD};
 use super::templates::{self, flat};
 use crate::transport::{Transport, path_segment};
 
-/// No template of a user has this priority, and none may share the one of the template that is
-/// simulated.
+/// The priority of the simulated template. No template of a user has it, and no other template may
+/// have the same.
 const PRIORITY: u32 = 2_147_483_646;
 /// The servers' limit of an index name, bytes.
 const NAME_BYTES_MAX: usize = 255;
 
-/// What the cluster says to a body that would make an index.
+/// The cluster's verdict on a body that would create an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It takes mapping and settings.
+    /// It accepts mapping and settings.
     Taken,
-    /// It does not, and why.
+    /// It rejects them, for this reason.
     Refused(String),
-    /// It cannot be asked, and why.
+    /// It could not be asked, for this reason.
     NotAsked(String),
 }
 
-/// Asks whether the index `name` could be made, and writes nothing. Servers check mappings and
-/// settings here as those of an index template. They do not check what depends on the cluster or on
-/// mapping and settings together: the cluster's limit of shards, sort fields.
+/// Asks whether the index `name` could be created, without writing anything. The servers check
+/// mappings and settings as those of an index template. They do not check what depends on the
+/// cluster, or on mapping and settings together: the cluster's limit of shards, sort fields.
 pub async fn simulate(transport: &Transport, name: &str, how: &CreateIndex) -> Verdict {
     let template = with_templates(transport, name, how).await;
     let path = format!("/_index_template/_simulate_index/{}", path_segment(name));
@@ -40,17 +40,18 @@ pub async fn simulate(transport: &Transport, name: &str, how: &CreateIndex) -> V
     let why = |status| ClusterError::from_status("asking whether it can be made", status, &body).to_string();
     match answer.status() {
         200..=299 => Verdict::Taken,
-        // An error without a type is that of a path that the server does not know.
+        // An error without a type comes from a server that does not know the path.
         400 if error_type(&body).is_some() => Verdict::Refused(why(400)),
         status => Verdict::NotAsked(why(status)),
     }
 }
 
-/// Makes an index of another name in the same way, and deletes it: the cluster checks all that it
-/// will check of `name`. Where what it says would be of that other index only, it is asked instead.
+/// Creates an index of another name with the same body, and deletes it: the cluster checks
+/// everything that it will check for `name`. If the cluster's refusal concerns only the other
+/// index, [`simulate`] is asked instead.
 ///
 /// # Errors
-/// [`ClusterError::Target`] where `name` could not be made.
+/// [`ClusterError::Target`] if `name` could not be created.
 pub async fn make(transport: &Transport, name: &str, how: &CreateIndex, run_id: &str) -> Result<(), ClusterError> {
     let Some(trial) = trial_name(transport, name, run_id).await else {
         return only_ask(transport, name, how, "every index gets an alias from a template").await;
@@ -62,40 +63,42 @@ pub async fn make(transport: &Transport, name: &str, how: &CreateIndex, run_id: 
         Ok(_) => match index::delete(transport, &trial).await {
             Ok(_) => Ok(()),
             Err(error) => {
-                let why = format!("{error}; delete {trial} by hand, which was made to try this out");
+                let why = format!("{error}; delete the index {trial} by hand, which was created for this check");
                 refuse(name, &why)
             }
         },
         Err(error) if is_of_the_trial(&error) => only_ask(transport, name, how, &error.to_string()).await,
         Err(error) => {
             if error.status().is_none() {
-                // Its answer was lost, so it may be there.
+                // The reply was lost, so the index may exist.
                 let _ = index::delete(transport, &trial).await;
             }
-            refuse(name, &format!("{error} (it was tried with {trial}, beside {name})"))
+            refuse(name, &format!("{error} (found by creating {trial} with the same body)"))
         }
     }
 }
 
 fn refuse(name: &str, why: &str) -> Result<(), ClusterError> {
-    let problem = format!("it is kept, because the cluster would not make it anew: {why}");
+    let problem = format!("it was not deleted, because the cluster would not create it again: {why}");
     Err(ClusterError::Target { name: name.to_owned(), problem })
 }
 
-/// Asks whether `name` could be made, where that cannot be tried, and why not.
+/// Asks whether `name` could be created, if that cannot be tried. `why_not` says why it cannot.
 async fn only_ask(transport: &Transport, name: &str, how: &CreateIndex, why_not: &str) -> Result<(), ClusterError> {
     match simulate(transport, name, how).await {
         Verdict::Taken => Ok(()),
         Verdict::Refused(why) => refuse(name, &why),
         Verdict::NotAsked(why) => {
-            tracing::warn!("whether {name} can be made anew was not checked before it is deleted: {why_not}; {why}");
+            tracing::warn!(
+                "it was not checked before {name} is deleted whether it can be created again: {why_not}; {why}"
+            );
             Ok(())
         }
     }
 }
 
-/// Whether an index was refused for its name, or because it would be there beside another one: this
-/// says nothing of an index that takes the other one's name and place.
+/// Whether an index was refused for its name, or because it would exist beside another one. Such an
+/// error says nothing about an index that takes the other one's name and place.
 fn is_of_the_trial(error: &ClusterError) -> bool {
     match error {
         ClusterError::Forbidden { .. } => true,
@@ -108,11 +111,11 @@ fn is_of_the_trial(error: &ClusterError) -> bool {
     }
 }
 
-/// A name that no template puts under an alias, whose searches would meet the trial. None where every
-/// name gets one.
+/// A name to which no template adds an alias, because searches of the alias would find the trial
+/// index. `None` if every name gets one.
 async fn trial_name(transport: &Transport, name: &str, run_id: &str) -> Option<String> {
     for trial in trial_names(name, run_id) {
-        // A user who may not look at templates may make indices all the same.
+        // A user who may not read templates may create indices all the same.
         let given = templates::given(transport, &trial).await.unwrap_or_default();
         if given.aliases.is_empty() {
             return Some(trial);
@@ -121,18 +124,18 @@ async fn trial_name(transport: &Transport, name: &str, run_id: &str) -> Option<S
     None
 }
 
-/// First the one that a user may make who may make `name`.
+/// The names to try. A user who may create `name` is likely to be allowed the first one.
 fn trial_names(name: &str, run_id: &str) -> Vec<String> {
     let mut names = vec![format!("{name}-inrush-trial-{run_id}"), format!("inrush-trial-{run_id}")];
     names.retain(|trial| trial.len() <= NAME_BYTES_MAX);
     names
 }
 
-/// The body that makes the index, laid over what templates give to its name: a mapping may name an
-/// analyzer of theirs.
+/// The body that creates the index, merged over what templates apply to its name: a mapping may
+/// name an analyzer of a template.
 async fn with_templates(transport: &Transport, name: &str, how: &CreateIndex) -> Value {
     let body = index::creation_body(how);
-    // A user who may not look at templates may make indices all the same.
+    // A user who may not read templates may create indices all the same.
     let Ok(given) = templates::given(transport, name).await else { return body };
     let mut settings = flat(&given.settings);
     settings.extend(flat(&body["settings"]));

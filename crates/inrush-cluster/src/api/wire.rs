@@ -1,6 +1,7 @@
-//! Whether a cluster takes bulk bodies that are not plain JSON. Tried with a request that can change nothing: two deletes of a document that is not
-//! there, under a sequence number that no document has. Each is answered with a conflict (or with what else keeps it from being done), and writes
-//! not even a tombstone.
+//! Whether a cluster accepts bulk bodies that are not plain JSON. The probe is a request that can
+//! change nothing: two deletes of a document that does not exist, under a sequence number that no
+//! document has. The server answers each with a conflict (or another reason not to carry it out),
+//! and does not even write a tombstone.
 
 use std::fmt::Write as _;
 
@@ -14,36 +15,38 @@ use inrush_smile::{SEPARATOR, SmileEncoder, SmileOptions};
 use crate::transport::gzip::Gzip;
 use crate::transport::{Request, Transport, path_segment};
 
-/// What the items of a probe are about.
+/// The id that the items of a probe name.
 const ID: &str = "inrush-probe";
-/// An index that is not there, for a load that has no fixed one.
+/// An index that does not exist, for a load without a fixed index.
 const INDEX: &str = "inrush-probe";
 const ITEMS: u64 = 2;
 
-/// What a cluster takes besides plain JSON.
+/// The body formats that a cluster accepts besides plain JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forms {
-    /// SMILE, or why not.
+    /// Whether it accepts SMILE, or why not.
     pub smile: Result<(), String>,
-    /// gzip, or why not.
+    /// Whether it accepts gzip, or why not.
     pub gzip: Result<(), String>,
 }
 
-/// Asks with one request for each form that is wanted; what is not wanted counts as taken. `index`: where the documents will go, if that is one place.
+/// Sends one request for each wanted format. A format that is not wanted counts as accepted.
+/// `index`: the index of the documents, if they all go to one.
 pub async fn probe(transport: &Transport, index: Option<&str>, smile: bool, gzip: bool) -> Forms {
     let ask = async |wanted: bool, form: Form| match wanted {
         true => form.ask(transport, index).await,
-        false => Answer::Takes,
+        false => Answer::Accepts,
     };
     let (smile, gzip) = tokio::join!(ask(smile, Form::Smile), ask(gzip, Form::Gzip));
-    let refused = [&smile, &gzip].into_iter().any(|answer| matches!(answer, Answer::Not(_)));
-    // Whoever refuses plain JSON, too, says nothing of the form. The load finds out.
-    let control = if refused { Form::Plain.ask(transport, index).await } else { Answer::Takes };
-    let says = |answer: Answer| match (answer, &control) {
-        (Answer::Not(why), Answer::Takes) => Err(why),
-        (Answer::Takes | Answer::Unknown, _) | (Answer::Not(_), _) => Ok(()),
+    let refused = [&smile, &gzip].into_iter().any(|answer| matches!(answer, Answer::Rejects(_)));
+    // If the cluster refuses plain JSON as well, the refusal says nothing about the format. The
+    // load finds out.
+    let control = if refused { Form::Plain.ask(transport, index).await } else { Answer::Accepts };
+    let verdict = |answer: Answer| match (answer, &control) {
+        (Answer::Rejects(why), Answer::Accepts) => Err(why),
+        (Answer::Accepts | Answer::Unknown, _) | (Answer::Rejects(_), _) => Ok(()),
     };
-    Forms { smile: says(smile), gzip: says(gzip) }
+    Forms { smile: verdict(smile), gzip: verdict(gzip) }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -54,11 +57,11 @@ enum Form {
 }
 
 enum Answer {
-    /// It read the request.
-    Takes,
-    /// It did not, or did not answer to it.
-    Not(String),
-    /// Nobody answered, or for another reason.
+    /// The server read the request.
+    Accepts,
+    /// The server did not read the request, or did not answer each of its items.
+    Rejects(String),
+    /// No reply came, or a refusal for another reason.
     Unknown,
 }
 
@@ -80,20 +83,21 @@ impl Form {
         let Ok(response) = transport.request(&request).await.result else { return Answer::Unknown };
         match response.status {
             200 => match BulkReply::parse(&response.body) {
-                Ok(reply) if reply.items() == ITEMS => Answer::Takes,
-                Ok(reply) => Answer::Not(format!("it answers {ITEMS} items with {} entries", reply.items())),
-                Err(error) => Answer::Not(error.to_string()),
+                Ok(reply) if reply.items() == ITEMS => Answer::Accepts,
+                Ok(reply) => Answer::Rejects(format!("it answers {ITEMS} items with {} entries", reply.items())),
+                Err(error) => Answer::Rejects(error.to_string()),
             },
             status @ (400 | 406 | 415) => {
                 let ItemError { kind, reason, .. } = ItemError::from_body(&response.body);
-                Answer::Not(format!("{status} {kind}: {reason}"))
+                Answer::Rejects(format!("{status} {kind}: {reason}"))
             }
             _ => Answer::Unknown,
         }
     }
 }
 
-/// Two deletes that cannot succeed. The highest number that every JSON parser reads exactly is higher than any sequence number.
+/// Two deletes that cannot succeed. The sequence number is the highest that every JSON parser reads
+/// exactly, higher than that of any document.
 fn body(names_index: bool, encoding: Encoding) -> Bytes {
     let mut line = String::from("{\"delete\":{");
     if names_index {

@@ -1,4 +1,4 @@
-//! Who we are to the cluster, and secrets that do not show.
+//! Credentials for the cluster, and secrets that are never shown.
 
 use std::fmt;
 use std::path::Path;
@@ -11,22 +11,22 @@ use http::HeaderValue;
 use super::error::SetupError;
 use super::sigv4::Signer;
 
-/// A password, key or token. `Debug` prints `***` and there is no `Display`, so that it cannot reach a log or a
-/// report by accident.
+/// A password, key or token. `Debug` prints `***` and there is no `Display`, so a secret cannot
+/// reach a log or a report by accident.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A value handed in by a prompt or by the program that uses this crate.
+    /// A secret that a prompt or the calling program supplies.
     pub fn new(value: impl Into<String>) -> Self {
         Secret(value.into())
     }
 
-    /// Reads a secret from a file; line ends after it are not part of it. A file that every user of the machine
-    /// can read is used, with a warning in the log.
+    /// Reads a secret from a file. Line ends at the end of the file are removed. If every user of
+    /// the machine can read the file, a warning is logged and the secret is used.
     ///
     /// # Errors
-    /// [`SetupError::File`] if it cannot be read, [`SetupError::Credentials`] if there is nothing in it.
+    /// [`SetupError::File`] if the file cannot be read, [`SetupError::Credentials`] if it is empty.
     pub fn from_file(path: &Path) -> Result<Self, SetupError> {
         let file = |source| SetupError::File { what: "the secret in", path: path.to_owned(), source };
         let text = std::fs::read_to_string(path).map_err(file)?;
@@ -46,7 +46,7 @@ impl Secret {
     /// Reads a secret from the environment variable `name`.
     ///
     /// # Errors
-    /// [`SetupError::Credentials`] if it is not set, empty or not UTF-8.
+    /// [`SetupError::Credentials`] if the variable is not set, empty or not UTF-8.
     pub fn from_env(name: &str) -> Result<Self, SetupError> {
         match std::env::var(name) {
             Ok(value) if !value.is_empty() => Ok(Secret(value)),
@@ -59,7 +59,7 @@ impl Secret {
         }
     }
 
-    /// The value itself, for the one place that needs it.
+    /// The secret itself, for the code that sends it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -71,33 +71,34 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How requests are authorized. One for all nodes.
+/// How requests are authorized. The same credentials are sent to all nodes.
 #[derive(Clone, Debug, Default)]
 pub enum Credentials {
     /// No `Authorization` header.
     #[default]
     None,
-    /// User name and password, `Authorization: Basic`.
+    /// User name and password (`Authorization: Basic`).
     Basic {
-        /// The user; without a colon.
+        /// The user name, without a colon.
         user: String,
-        /// Their password.
+        /// The password.
         password: Secret,
     },
-    /// Elasticsearch's API keys, `Authorization: ApiKey`. Either `id:key` or the two already in base64, as the
-    /// server's `encoded` field gives them.
+    /// An API key of Elasticsearch (`Authorization: ApiKey`). Either `id:key`, or both already in
+    /// base64, as in the `encoded` field of the server's reply.
     ApiKey(Secret),
-    /// A token, `Authorization: Bearer`.
+    /// A token (`Authorization: Bearer`).
     Bearer(Secret),
-    /// Every request is signed for Amazon's OpenSearch services.
+    /// Every request is signed for the OpenSearch services of Amazon.
     SigV4(Arc<Signer>),
 }
 
 impl Credentials {
-    /// Basic credentials.
+    /// Credentials for basic authentication.
     ///
     /// # Errors
-    /// [`SetupError::Credentials`] if the user name has a colon, which the scheme cannot carry (RFC 7617).
+    /// [`SetupError::Credentials`] if the user name has a colon, which basic authentication cannot
+    /// carry (RFC 7617).
     pub fn basic(user: &str, password: Secret) -> Result<Self, SetupError> {
         if user.contains(':') {
             return Err(SetupError::Credentials(format!(
@@ -107,16 +108,17 @@ impl Credentials {
         Ok(Credentials::Basic { user: user.to_owned(), password })
     }
 
-    /// Whether there are none.
+    /// Whether requests are sent without credentials.
     pub fn is_none(&self) -> bool {
         matches!(self, Credentials::None)
     }
 
-    /// The `Authorization` header that is the same for every request, marked so that it is not shown; nothing for
-    /// [`Credentials::SigV4`], whose header is made anew for every attempt.
+    /// The `Authorization` header, if it is the same for every request. It is marked as sensitive,
+    /// so `Debug` does not show its value. `None` for [`Credentials::SigV4`], which signs every
+    /// attempt anew.
     ///
     /// # Errors
-    /// [`SetupError::Credentials`] if the secret has characters that a header cannot hold.
+    /// [`SetupError::Credentials`] if the secret has characters that a header cannot carry.
     pub fn static_header(&self) -> Result<Option<HeaderValue>, SetupError> {
         let text = match self {
             Credentials::None | Credentials::SigV4(_) => return Ok(None),

@@ -1,4 +1,4 @@
-//! A request body of several slices that is never put together in memory.
+//! A request body of several slices that are never joined in memory.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
-/// The slices of a body, one frame each, with their exact length known beforehand (so the request carries
-/// `Content-Length`, which Amazon's services and many proxies insist on).
+/// The slices of a body, one frame each. The exact length is known beforehand, so the request
+/// carries `Content-Length`. Amazon's services and many proxies insist on it.
 pub(crate) struct SlicedBody {
     slices: std::vec::IntoIter<Bytes>,
     bytes_left: u64,
@@ -18,8 +18,8 @@ pub(crate) struct SlicedBody {
 }
 
 impl SlicedBody {
-    /// `started` becomes true when the first slice is handed to the connection: until then the server has surely
-    /// not seen any of it.
+    /// `started` becomes true when the first slice is handed to the connection. Until then the
+    /// server has seen no byte of the body.
     pub(crate) fn new(slices: &[Bytes], started: Arc<AtomicBool>) -> Self {
         let slices: Vec<Bytes> = slices.iter().filter(|slice| !slice.is_empty()).cloned().collect();
         let bytes_left = slices.iter().map(|slice| slice.len() as u64).sum();

@@ -1,4 +1,5 @@
-//! What can go wrong between us and a node, and what each case means for the documents that were on their way.
+//! Errors between this program and a node, and what each one means for the documents of the
+//! request.
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
@@ -8,28 +9,32 @@ use rustls::CertificateError;
 /// A boxed cause, kept as the source of an error.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// Why no reply came, and so what is known about the request. The engine decides by it whether documents may be
-/// sent again without making duplicates.
+/// Why no reply came, and so what is known about the request. The engine decides by it whether
+/// documents may be sent again without creating duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HttpErrorKind {
-    /// No byte of the body reached a connection: the name did not resolve, the connection was refused or timed
-    /// out, TLS failed, or an idle connection turned out to be closed. The request was surely not applied; any
-    /// request may be sent again, to this node or another.
+    /// No byte of the body reached a connection: the name did not resolve, the connection was
+    /// refused or timed out, TLS failed, or an idle connection turned out to be closed. The server
+    /// surely did not apply the request. Any request may be sent again, to this node or another.
     NotSent,
-    /// The connection was reset or closed, or the reply was cut off or too large, after the request went out. It
-    /// may have been applied, wholly or in part (`rest.incremental_bulk` applies parts as they arrive): outcome
-    /// unknown. Sent again, documents without ids may be there twice.
+    /// The connection was reset or closed, or the reply was cut off or too large, after the request
+    /// went out. The outcome is unknown: the server may have applied the request wholly or in part
+    /// (`rest.incremental_bulk` applies parts as they arrive). Sending it again may duplicate
+    /// documents without ids.
     Lost,
-    /// No complete reply within the request timeout, after the request went out. As [`HttpErrorKind::Lost`], and
-    /// the server may still be working on it: look in `_tasks` for its `X-Opaque-Id` before it is sent again.
+    /// No complete reply within the request timeout, after the request went out. As for
+    /// [`HttpErrorKind::Lost`] the outcome is unknown, and the server may still be working on the
+    /// request. Look for its `X-Opaque-Id` in `_tasks` before sending it again.
     TimedOut,
-    /// The request could not be made on this side: an address that is none, a header with a line break, no
-    /// credentials to sign with. Surely not applied and no node's fault; sending it again unchanged does not help.
+    /// The request could not be built on this machine: an invalid address, a header with a line
+    /// break, no credentials to sign with. The server surely did not apply it, and no node is at
+    /// fault. Sending it again unchanged does not help.
     Local,
 }
 
 impl HttpErrorKind {
-    /// Whether the server has surely not seen the request, so that sending it again cannot make duplicates.
+    /// Whether the server has surely not seen the request, so that sending it again creates no
+    /// duplicates.
     pub const fn surely_not_applied(self) -> bool {
         match self {
             HttpErrorKind::NotSent | HttpErrorKind::Local => true,
@@ -47,26 +52,26 @@ impl HttpErrorKind {
     }
 }
 
-/// A request that got no complete reply. A reply with an error status is not this error: it is a
+/// A request without a complete reply. A reply with an error status is not this error: it is a
 /// [`super::Response`].
 #[derive(Debug, thiserror::Error)]
 #[error("{method} {url} {}: {}{}", .kind.words(), innermost(.source.as_ref()), hint(self))]
 pub struct HttpError {
     /// What the failure means for the request.
     pub kind: HttpErrorKind,
-    /// The request's method.
+    /// The method of the request.
     pub method: http::Method,
-    /// Where it was sent. Never contains a user name or password.
+    /// The address of the request. Never contains a user name or password.
     pub url: String,
     /// The cause.
     pub source: BoxError,
 }
 
-/// Why a [`super::Transport`] could not be set up. All of these are mistakes in what was asked for (usage), or
-/// files that cannot be read.
+/// Why a [`super::Transport`] could not be set up: an option that cannot be used (usage), or a file
+/// that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// No node was named.
+    /// No node was given.
     #[error("no node given; expected at least one URL like http://localhost:9200")]
     NoNodes,
     /// An address that cannot be used.
@@ -74,40 +79,40 @@ pub enum SetupError {
     Url {
         /// The address, without user name and password.
         url: String,
-        /// What is wrong with it, and what would be right.
+        /// What is wrong with the address, and what was expected.
         reason: String,
     },
-    /// Two ways to log in were given.
+    /// Two sets of credentials were given.
     #[error("{0}; give one of them")]
     TwoCredentials(String),
     /// A file could not be read.
     #[error("cannot read {what} {}: {source}", .path.display())]
     File {
-        /// What the file was to hold.
+        /// What the file was expected to hold.
         what: &'static str,
-        /// Where it was looked for.
+        /// The path of the file.
         path: PathBuf,
-        /// The system's reason.
+        /// The reason that the operating system gave.
         source: std::io::Error,
     },
-    /// A secret or a credential is missing or has the wrong form. Never shows the value.
+    /// A secret or a credential is missing or malformed. The message never shows its value.
     #[error("{0}")]
     Credentials(String),
     /// Certificates or keys that cannot be used.
     #[error("{0}")]
     Tls(String),
-    /// The HTTP client refused its options.
+    /// The HTTP client rejected its options.
     #[error("cannot set up the HTTP client: {0}")]
     Client(#[source] BoxError),
 }
 
-/// The deepest cause says what happened ("connection refused"); those above it only say where.
+/// The deepest cause says what happened ("connection refused"). Those above it only say where.
 fn innermost<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
     causes(error).last().unwrap_or(error)
 }
 
-/// An error and what caused it, from the outside in. What an `io::Error` was made of is not its `source`, but what it
-/// shows itself as, so it is looked into.
+/// An error and its causes, from the outside in. An `io::Error` does not name the error inside it
+/// as its `source`, so that one is taken with `get_ref`.
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| next_cause(error))
 }
@@ -119,7 +124,7 @@ fn next_cause<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdErr
     }
 }
 
-/// What to do about the failures everyone meets at the first contact with a cluster.
+/// A hint for failures that are common at the first contact with a cluster.
 fn hint(error: &HttpError) -> String {
     let found = causes(error.source.as_ref()).find_map(|cause| cause.downcast_ref::<rustls::Error>());
     match found {
@@ -139,7 +144,7 @@ fn hint(error: &HttpError) -> String {
         Some(rustls::Error::InvalidMessage(_)) => {
             " (the node does not speak TLS here; try http:// instead of https://)".to_owned()
         }
-        // A server that expects TLS ends the connection, or answers in a form that is no HTTP.
+        // A server that expects TLS closes the connection, or answers with bytes that are not HTTP.
         None if error.kind == HttpErrorKind::Lost
             && error.method == http::Method::GET
             && error.url.starts_with("http:") =>
@@ -150,7 +155,7 @@ fn hint(error: &HttpError) -> String {
     }
 }
 
-/// `es.local` of `DnsName("es.local")`, as certificates' names are shown by the library.
+/// `es.local` from `DnsName("es.local")`, which is how rustls shows the names of a certificate.
 fn bare(name: &str) -> String {
     match name.split_once('"').and_then(|(_, rest)| rest.split_once('"')) {
         Some((name, _)) => name.to_owned(),

@@ -1,4 +1,4 @@
-//! Request bodies, compressed.
+//! Compression of request bodies.
 
 use std::fmt;
 
@@ -6,9 +6,11 @@ use bytes::Bytes;
 pub use inrush_core::GzipLevel;
 use libdeflater::{CompressionLvl, Compressor};
 
-/// Compresses bodies for `Content-Encoding: gzip`, one after another, each as a whole. This takes a core: 1 MiB is milliseconds, so it belongs where
-/// waiting does no harm (`spawn_blocking`), one for each thread that compresses. Memory: what libdeflate needs (up to about 1 MiB), a body as large
-/// as the largest that came in several slices, and the largest possible result.
+/// Compresses bodies for `Content-Encoding: gzip`, one body at a time.
+///
+/// Compression occupies a core for milliseconds per MiB. Call it where blocking does no harm
+/// (`spawn_blocking`), with one `Gzip` per thread. Memory: up to about 1 MiB for libdeflate, the
+/// largest body that came in several slices, and the largest possible result.
 pub struct Gzip {
     compressor: Compressor,
     level: GzipLevel,
@@ -25,17 +27,17 @@ impl fmt::Debug for Gzip {
 impl Gzip {
     /// A compressor of this level.
     pub fn new(level: GzipLevel) -> Self {
-        // Every level that can be made is one of libdeflate's.
+        // Every `GzipLevel` is a level of libdeflate.
         let lvl = CompressionLvl::new(level.get().into()).unwrap_or(CompressionLvl::fastest());
         Gzip { compressor: Compressor::new(lvl), level, whole: Vec::new(), compressed: Vec::new() }
     }
 
-    /// Its level.
+    /// The compression level.
     pub fn level(&self) -> GzipLevel {
         self.level
     }
 
-    /// The body whose slices these are, as one gzip member, which every reader takes.
+    /// Compresses the body made of `slices` as one gzip member, which every reader accepts.
     pub fn compress(&mut self, slices: &[Bytes]) -> Bytes {
         let body = match slices {
             [only] => &only[..],
@@ -51,7 +53,8 @@ impl Gzip {
         if self.compressed.len() < most {
             self.compressed.resize(most, 0);
         }
-        // The only error is a result that has no room, and there is room for the largest.
+        // A lack of room for the result is the only error, and there is room for the largest
+        // result.
         let len =
             self.compressor.gzip_compress(body, &mut self.compressed).expect("there is room for the largest result");
         Bytes::copy_from_slice(&self.compressed[..len])
@@ -66,7 +69,7 @@ mod tests {
 
     fn check(slices: &[Bytes], level: GzipLevel, gzip: &mut Gzip) {
         let compressed = gzip.compress(slices);
-        // Not one that goes on to a second member.
+        // The body is one gzip member, not several.
         let mut reader = flate2::read::GzDecoder::new(&compressed[..]);
         let mut body = Vec::new();
         reader.read_to_end(&mut body).unwrap();

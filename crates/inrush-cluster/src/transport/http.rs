@@ -15,25 +15,26 @@ use super::error::{BoxError, HttpError, HttpErrorKind, SetupError};
 use super::tls::{TlsOptions, client_config};
 use super::url::NodeUrl;
 
-/// An idle connection is closed by us before the load balancers in front of clusters do it (60 s at Amazon), so
-/// that a request does not go out on a connection that is about to be reset.
+/// The client closes an idle connection before the load balancers in front of clusters do (60 s at
+/// Amazon), so that no request goes out on a connection that is about to be reset.
 const IDLE_MAX: Duration = Duration::from_secs(20);
 
-/// What a client is made with.
+/// Options of an [`HttpClient`].
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
-    /// How long to wait for a connection, TLS included. Default 10 s. A node that takes longer counts as not
-    /// reached: [`HttpErrorKind::NotSent`].
+    /// The longest wait for a connection, TLS included. Default 10 s. A node that takes longer
+    /// counts as not reached: [`HttpErrorKind::NotSent`].
     pub connect_timeout: Duration,
-    /// How long a whole request may take, from the call to the last byte of the reply, waiting for a connection and
-    /// sending the body included. Default 120 s. Beyond it: [`HttpErrorKind::TimedOut`].
+    /// The longest time for a whole request, from the call to the last byte of the reply. It
+    /// includes waiting for a connection and sending the body. Default 120 s. Beyond it:
+    /// [`HttpErrorKind::TimedOut`].
     pub request_timeout: Duration,
-    /// Idle connections kept per node; as many as there are requests in flight. Default 32.
+    /// Idle connections kept per node, at best as many as requests are in flight. Default 32.
     pub idle_connections_max: usize,
-    /// The largest reply taken, unpacked, so that a broken server cannot fill the memory. Default 256 MiB. Beyond it:
-    /// [`HttpErrorKind::Lost`].
+    /// The largest reply accepted, in bytes after unpacking, so that a broken server cannot fill
+    /// the memory. Default 256 MiB. Beyond it: [`HttpErrorKind::Lost`].
     pub reply_bytes_max: usize,
-    /// Certificates.
+    /// Trusted authorities and the client certificate.
     pub tls: TlsOptions,
 }
 
@@ -49,19 +50,20 @@ impl Default for HttpOptions {
     }
 }
 
-/// A request, without the node it goes to, so that it can be sent again and elsewhere. Cloning it does not copy the
-/// body.
+/// A request without its node, so that it can be sent again and to another node. Cloning it does
+/// not copy the body.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
     pub method: Method,
-    /// Path and query as they go on the wire, percent-encoded (see [`super::path_segment`]).
+    /// Path and query as they are sent, percent-encoded (see [`super::path_segment`]).
     pub path_and_query: String,
-    /// Headers of this request; they win over the transport's own.
+    /// Headers of this request. They replace the transport's own.
     pub headers: HeaderMap,
-    /// The body: slices that are sent one after the other and never put together.
+    /// The body. The slices are sent one after the other and never joined.
     pub body: Vec<Bytes>,
-    /// The largest reply that what was asked can have, bytes, where that is less than [`HttpOptions::reply_bytes_max`].
+    /// The largest reply that this request can have, in bytes, if that is less than
+    /// [`HttpOptions::reply_bytes_max`].
     pub reply_bytes_max: Option<usize>,
 }
 
@@ -83,25 +85,26 @@ impl Request {
     }
 }
 
-/// A complete reply, whatever its status.
+/// A complete reply of any status.
 #[derive(Clone, Debug)]
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// `Retry-After`, where it gives seconds.
+    /// `Retry-After`, if it gives seconds.
     pub retry_after: Option<Duration>,
     /// `Content-Type`.
     pub content_type: Option<String>,
-    /// Whether `X-Elastic-Product: Elasticsearch` was there, which Elasticsearch sends since 7.14 and OpenSearch
-    /// never.
+    /// Whether the reply has `X-Elastic-Product: Elasticsearch`. Elasticsearch sends this header
+    /// since 7.14, OpenSearch never.
     pub elastic_product: bool,
-    /// The body, unpacked where the request asked for gzip and got it.
+    /// The body, unpacked if it came as gzip.
     pub body: Bytes,
-    /// From the call to the last byte of the reply.
+    /// Time from the call to the last byte of the reply.
     pub elapsed: Duration,
 }
 
-/// A client for downloads over the internet: follows redirects, waits at most ten seconds for a connection.
+/// A client for downloads over the internet. It follows redirects and waits at most 10 s for a
+/// connection.
 pub fn download_client() -> Result<reqwest::Client, SetupError> {
     reqwest::Client::builder()
         .tls_backend_preconfigured(client_config(&TlsOptions::default(), true)?)
@@ -111,8 +114,8 @@ pub fn download_client() -> Result<reqwest::Client, SetupError> {
         .map_err(|e| SetupError::Client(e.into()))
 }
 
-/// A client for reading files: follows redirects, waits at most ten seconds for a connection and `silence_max` for each piece of a body.
-/// `insecure`: any certificate will do.
+/// A client for reading files. It follows redirects, waits at most 10 s for a connection and at
+/// most `silence_max` for each piece of a body. `insecure` accepts any certificate.
 pub fn file_client(insecure: bool, silence_max: Duration) -> Result<reqwest::Client, SetupError> {
     reqwest::Client::builder()
         .tls_backend_preconfigured(client_config(&TlsOptions { insecure, ..TlsOptions::default() }, true)?)
@@ -126,9 +129,14 @@ pub fn file_client(insecure: bool, silence_max: Duration) -> Result<reqwest::Cli
         .map_err(|e| SetupError::Client(e.into()))
 }
 
-/// The client. Redirects are not followed (a body would be sent twice), replies are unpacked only from gzip (which a
-/// server sends to who asks with `Accept-Encoding`), nothing is sent again except by the connection pool where a reused connection was closed before the request was written to it. A
-/// proxy from the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`) is used except for nodes on this machine.
+/// The client for the nodes of a cluster.
+///
+/// - It does not follow redirects, which would send a body twice.
+/// - It unpacks replies from gzip only, which a server uses if the request has `Accept-Encoding`.
+/// - It sends nothing again. Only the connection pool does, if a reused connection was closed
+///   before the request was written to it.
+/// - It uses a proxy from the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), except for
+///   nodes on this machine.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
     direct: reqwest::Client,
@@ -140,7 +148,7 @@ impl HttpClient {
     /// A client for these nodes.
     ///
     /// # Errors
-    /// [`SetupError`] for certificates that cannot be used.
+    /// [`SetupError`] if a certificate cannot be used.
     pub fn new(nodes: &[NodeUrl], options: &HttpOptions) -> Result<Self, SetupError> {
         let tls = client_config(&options.tls, nodes.iter().any(NodeUrl::is_https))?;
         let builder = || {
@@ -168,8 +176,8 @@ impl HttpClient {
     /// Sends a request to a node and reads the whole reply.
     ///
     /// # Errors
-    /// [`HttpError`] where no complete reply came; its kind says whether the request may have been applied. An error
-    /// status is no error here.
+    /// [`HttpError`] if no complete reply came. Its kind says whether the request may have been
+    /// applied. A reply with an error status is not an error here.
     pub async fn send(&self, node: &NodeUrl, request: &Request) -> Result<Response, HttpError> {
         let url = address(node, request)?;
         let client = match &self.by_environment {
@@ -200,7 +208,7 @@ impl HttpClient {
         if request.body_len() > 0 {
             outgoing = outgoing.body(reqwest::Body::wrap(SlicedBody::new(&request.body, started)));
         } else if request.method == Method::POST || request.method == Method::PUT {
-            // So that `Content-Length: 0` is sent, without which some proxies answer 411.
+            // Sends `Content-Length: 0`, without which some proxies answer 411.
             outgoing = outgoing.header(CONTENT_LENGTH, 0);
         }
         let mut incoming = outgoing.send().await.map_err(Failure::Exchange)?;
@@ -223,7 +231,7 @@ impl HttpClient {
     }
 }
 
-/// The whole body, of at most `max` bytes.
+/// Reads the whole body, of at most `max` bytes.
 async fn read(incoming: &mut reqwest::Response, max: usize) -> Result<Bytes, Failure> {
     let too_large = || Failure::TooLarge { limit: max };
     let expected = incoming.content_length().unwrap_or(0);
@@ -258,7 +266,7 @@ fn unpack(packed: &[u8], max: usize) -> Result<Bytes, Failure> {
     }
 }
 
-/// The whole address of a request on a node, as it goes on the wire.
+/// The whole address of a request on a node, as it is sent.
 pub(super) fn address(node: &NodeUrl, request: &Request) -> Result<Url, HttpError> {
     node.join(&request.path_and_query).map_err(|e| HttpError {
         kind: HttpErrorKind::Local,
@@ -270,13 +278,13 @@ pub(super) fn address(node: &NodeUrl, request: &Request) -> Result<Url, HttpErro
 
 /// How an exchange ended without a complete reply.
 enum Failure {
-    /// Before the head of the reply.
+    /// It failed before the head of the reply.
     Exchange(reqwest::Error),
-    /// While the reply's body was read.
+    /// It failed while the body of the reply was read.
     Reply(reqwest::Error),
-    /// The reply is larger than it may be.
+    /// The reply is larger than allowed.
     TooLarge { limit: usize },
-    /// The reply says that it is gzip, and is not.
+    /// The reply is declared as gzip and is not.
     Packed(io::Error),
 }
 

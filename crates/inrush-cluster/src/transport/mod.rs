@@ -1,7 +1,8 @@
-//! How requests reach the cluster: addresses, credentials, one connection pool, and which node is asked.
+//! How requests reach the cluster: addresses, credentials, one connection pool, and the choice of
+//! the node.
 //!
-//! Nothing here knows what a bulk request is, and nothing is sent again behind the caller's back: a caller that may
-//! send again decides so by [`HttpErrorKind`].
+//! Nothing here knows what a bulk request is. [`Transport::request`] sends a request once: the
+//! caller decides by [`HttpErrorKind`] whether to send it again.
 
 use std::fmt;
 
@@ -30,11 +31,11 @@ pub use retries::Retries;
 pub use tls::TlsOptions;
 pub use url::{NodeUrl, PORT_DEFAULT, path_segment};
 
-/// The name we go by in the servers' logs.
+/// The name of this program in the logs of the servers.
 const AGENT: &str = concat!("inrush/", env!("CARGO_PKG_VERSION"));
 
-/// Everything needed to send requests to a cluster. Shared by reference; sending needs no lock beyond the choice of
-/// the node.
+/// Everything needed to send requests to a cluster. It is shared by reference. Sending takes a lock
+/// only to choose the node.
 pub struct Transport {
     client: HttpClient,
     nodes: Vec<NodeUrl>,
@@ -53,21 +54,21 @@ impl fmt::Debug for Transport {
     }
 }
 
-/// What became of one attempt.
+/// The outcome of one attempt.
 #[derive(Debug)]
 pub struct Attempt {
     /// The node that was asked.
     pub node: NodeIndex,
-    /// Its reply, or why there is none.
+    /// The node's reply, or why there is none.
     pub result: Result<Response, HttpError>,
 }
 
 impl Transport {
-    /// Sets up a transport to the nodes of one cluster. `urls` as [`NodeUrl::parse`] takes them; a user name and
-    /// password in one of them are used for all. Nothing is sent yet.
+    /// Sets up a transport to the nodes of one cluster. `urls` are parsed by [`NodeUrl::parse`]. A
+    /// user name and password in one of them are used for all nodes. Nothing is sent yet.
     ///
     /// # Errors
-    /// [`SetupError`] where something given cannot be used.
+    /// [`SetupError`] if an address, the credentials or an option cannot be used.
     pub fn new(urls: &[impl AsRef<str>], credentials: Credentials, options: &HttpOptions) -> Result<Self, SetupError> {
         let (nodes, credentials) = nodes_and_credentials(urls, credentials)?;
         let mut headers = HeaderMap::new();
@@ -86,7 +87,7 @@ impl Transport {
         })
     }
 
-    /// Replaces how questions to the cluster's API are repeated; [`Transport::request`] is not concerned.
+    /// Replaces the retries of API requests. [`Transport::request`] never retries.
     pub fn with_retries(mut self, retries: Retries) -> Self {
         self.retries = retries;
         self
@@ -97,18 +98,18 @@ impl Transport {
         &self.nodes
     }
 
-    /// How many nodes are not set aside at the moment.
+    /// Number of nodes that are not set aside at the moment.
     pub fn nodes_healthy(&self) -> usize {
         self.pool.healthy()
     }
 
-    /// Sends a request to the node whose turn it is: once, signed now. The outcome is told to the pool. Dropping the
-    /// future closes the connection.
+    /// Sends a request once, signed now, to the node that the pool chooses, and reports the outcome
+    /// to the pool. Dropping the future closes the connection.
     pub async fn request(&self, request: &Request) -> Attempt {
         self.request_at(request, None).await
     }
 
-    /// The same, to the node where the request had best go, if that one is well.
+    /// The same, sent to the `preferred` node if that node is healthy.
     pub async fn request_at(&self, request: &Request, preferred: Option<NodeIndex>) -> Attempt {
         let mut pick = self.pool.pick(preferred);
         let node = pick.node();
@@ -120,12 +121,13 @@ impl Transport {
         Attempt { node, result }
     }
 
-    /// Sends a request to this node, whatever the pool thinks of it, and tells the pool nothing.
+    /// Sends a request to this node, even if the pool has set it aside. The pool does not learn the
+    /// outcome.
     pub async fn request_to(&self, node: NodeIndex, request: &Request) -> Result<Response, HttpError> {
         self.send(&self.nodes[node], request).await
     }
 
-    /// How often questions to the cluster's API are repeated.
+    /// The retries of API requests.
     pub fn retries(&self) -> &Retries {
         &self.retries
     }

@@ -1,4 +1,4 @@
-//! The node pool as several tasks share it, and what answers say about a node.
+//! The node pool shared between tasks, and what replies say about a node.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -9,7 +9,8 @@ use inrush_core::nodes::{NodePool, NodeSignal, Pick};
 
 use super::error::HttpErrorKind;
 
-/// What a reply's status says about its node. An item's 429 comes from the shard's node and says nothing about the one that was asked.
+/// What the status of a reply says about the node. A 429 of an item comes from the node of the
+/// shard and says nothing about the node that was asked.
 pub(super) fn says_status(status: u16) -> NodeSignal {
     match status {
         502 | 503 => NodeSignal::Failed,
@@ -18,7 +19,7 @@ pub(super) fn says_status(status: u16) -> NodeSignal {
     }
 }
 
-/// What a missing reply says about its node.
+/// What a missing reply says about the node.
 pub(super) fn says_error(kind: HttpErrorKind) -> NodeSignal {
     match kind {
         HttpErrorKind::NotSent | HttpErrorKind::TimedOut => NodeSignal::Failed,
@@ -26,7 +27,8 @@ pub(super) fn says_error(kind: HttpErrorKind) -> NodeSignal {
     }
 }
 
-/// A pool that several tasks share. The lock is held for the choice only.
+/// A node pool that several tasks share. The lock is held only while a node is chosen or given
+/// back.
 #[derive(Debug)]
 pub struct SharedPool {
     pool: Mutex<NodePool>,
@@ -50,13 +52,14 @@ impl SharedPool {
         Time::from_start(self.started.elapsed())
     }
 
-    /// Nothing in the pool panics half way through a change, so a poisoned lock still guards a whole state.
+    /// No code panics half way through a change of the pool, so a poisoned lock still guards a
+    /// consistent state.
     fn lock(&self) -> MutexGuard<'_, NodePool> {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Hands its pick back when it goes, also where the request's future is dropped half way.
+/// Gives the chosen node back on drop, so also if the request's future is dropped half way.
 pub struct PickGuard<'a> {
     pool: &'a SharedPool,
     pick: Pick,

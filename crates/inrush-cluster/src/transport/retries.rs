@@ -1,9 +1,9 @@
-//! How often a question to the cluster's API is repeated, and how long is waited before.
+//! How often an API request is tried, and the pauses between tries.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How often a question is repeated that surely did not arrive, or that was answered 429 or 503.
+/// Retries of API requests that surely did not arrive, or that were answered 429 or 503.
 #[derive(Debug)]
 pub struct Retries {
     pub(crate) tries: u32,
@@ -11,17 +11,19 @@ pub struct Retries {
     random: AtomicU64,
 }
 
-/// A server that asks for a longer pause than this between two questions is not waited for.
+/// The longest pause between two tries. A longer `Retry-After` is cut to this.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 impl Retries {
-    /// `tries` in all, at least one, with `pause` before the second one and twice as long before each further one,
-    /// of which between half and the whole is waited, as `seed` has it; at most 10 s at a time.
+    /// At most `tries` tries, at least one. `pause` precedes the second try and doubles before each
+    /// further one, up to 10 s. Jitter from `seed` shortens each pause to between half of it and
+    /// the whole.
     pub fn new(tries: u32, pause: Duration, seed: u64) -> Self {
         Retries { tries: tries.max(1), pause, random: AtomicU64::new(seed) }
     }
 
-    /// How long to wait before the try after `tries_done`.
+    /// The pause before the try that follows `tries_done` tries. `asked_for` is the server's
+    /// `Retry-After`, of which at most 10 s count.
     pub fn pause(&self, tries_done: u32, asked_for: Option<Duration>) -> Duration {
         let whole = self.pause.saturating_mul(1 << (tries_done - 1).min(16)).min(PAUSE_MAX);
         let jittered = whole.mul_f64(0.5 + 0.5 * self.next());
@@ -39,7 +41,7 @@ impl Retries {
 }
 
 impl Default for Retries {
-    /// Three tries, 200 ms and 400 ms apart.
+    /// Three tries, with pauses of 200 ms and 400 ms.
     fn default() -> Self {
         Retries::new(3, Duration::from_millis(200), 0)
     }

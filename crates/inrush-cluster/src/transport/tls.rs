@@ -1,4 +1,4 @@
-//! Whom we believe and who we are over TLS.
+//! TLS: trusted certificate authorities and the client certificate.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,21 +11,25 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 
 use super::error::SetupError;
 
-/// What to trust and which certificate to show. The default trusts what the system trusts and shows none.
+/// Which authorities to trust and which client certificate to present. By default the system's
+/// authorities are trusted and no certificate is presented.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
-    /// Authorities in PEM, one or several. They are trusted instead of the system's, as with `curl --cacert`.
+    /// Certificate authorities in PEM, one or several. They replace the system's, as with
+    /// `curl --cacert`.
     pub ca_file: Option<PathBuf>,
-    /// Our certificate in PEM, followed by those between it and its authority. Needs `client_key_file`.
+    /// The client certificate in PEM, followed by the certificates between it and its authority.
+    /// Needs `client_key_file`.
     pub client_cert_file: Option<PathBuf>,
     /// The private key of `client_cert_file` in PEM, not encrypted.
     pub client_key_file: Option<PathBuf>,
-    /// Accept any certificate. Whoever is on the way can then read and change everything, passwords included.
+    /// Accept any certificate. Anyone between this machine and the node can then read and change
+    /// everything, passwords included.
     pub insecure: bool,
 }
 
-/// The TLS side of the client. The system's authorities are read (a few milliseconds) only where `needed`, that is
-/// where some node is spoken to over https.
+/// The TLS side of the client. The system's authorities are read (a few milliseconds) only if
+/// `needed`, that is if some node is reached over https.
 pub(super) fn client_config(options: &TlsOptions, needed: bool) -> Result<ClientConfig, SetupError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -38,7 +42,7 @@ pub(super) fn client_config(options: &TlsOptions, needed: bool) -> Result<Client
     } else if needed {
         let verifier = rustls_platform_verifier::Verifier::new(provider).map_err(|e| {
             SetupError::Tls(format!(
-                "no authorities found on this system ({e}); install them (package ca-certificates) or give a CA file"
+                "no certificate authorities found on this system ({e}); install the package ca-certificates or give a CA file"
             ))
         })?;
         builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
@@ -55,7 +59,7 @@ pub(super) fn client_config(options: &TlsOptions, needed: bool) -> Result<Client
     }
 }
 
-/// Why a client certificate and its key cannot be used.
+/// The message for a client certificate and key that cannot be used.
 fn unusable(cert: &Path, key: &Path, reason: &str) -> String {
     let (cert, key) = (cert.display(), key.display());
     if reason.contains("UnsupportedCertVersion") {
@@ -64,7 +68,7 @@ fn unusable(cert: &Path, key: &Path, reason: &str) -> String {
              with -extfile or -copy_extensions copy"
         );
     }
-    format!("{cert} and {key} do not fit together: {reason}")
+    format!("the certificate {cert} and the key {key} do not belong together: {reason}")
 }
 
 fn authorities(path: &Path) -> Result<RootCertStore, SetupError> {
@@ -105,7 +109,7 @@ fn read(path: &Path, what: &'static str) -> Result<Vec<u8>, SetupError> {
     std::fs::read(path).map_err(|source| SetupError::File { what, path: path.to_owned(), source })
 }
 
-/// Believes every certificate; still checks that the peer has the key that goes with it.
+/// Accepts every certificate. It still checks that the peer has the private key of its certificate.
 #[derive(Debug)]
 struct AcceptAny(Arc<CryptoProvider>);
 
@@ -170,7 +174,7 @@ mod tests {
     fn a_certificate_of_version_1_is_called_so() {
         let say = |reason: &str| unusable(Path::new("c.pem"), Path::new("k.pem"), reason);
         assert!(say("invalid peer certificate: Other(OtherError(UnsupportedCertVersion))").contains("version 1"));
-        assert_eq!(say("other key"), "c.pem and k.pem do not fit together: other key");
+        assert_eq!(say("other key"), "the certificate c.pem and the key k.pem do not belong together: other key");
     }
 
     #[test]

@@ -9,14 +9,14 @@ use reqwest::Url;
 use super::auth::{Credentials, Secret};
 use super::error::SetupError;
 
-/// The port of both servers' HTTP interface, used where an address has none.
+/// The default port of the HTTP interface of both servers, used if an address has none.
 pub const PORT_DEFAULT: u16 = 9200;
 
-/// Hosts of Amazon's services, which answer on 443 only, so that it is their default port.
+/// Hosts of Amazon's services. They answer on 443 only, so 443 is their default port.
 const PORT_443_SUFFIXES: [&str; 3] = [".amazonaws.com", ".amazonaws.com.cn", ".on.aws"];
 
-/// Where a node answers: scheme, host, port and, behind some gateways, a path prefix. Never holds a user name or
-/// password, so it can be shown and logged.
+/// The address of a node: scheme, host, port and, behind some gateways, a path prefix. It never
+/// holds a user name or password, so it can be shown and logged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeUrl {
     base: String,
@@ -26,12 +26,12 @@ pub struct NodeUrl {
 }
 
 impl NodeUrl {
-    /// Parses `http[s]://[user:password@]host[:port][/prefix]`. The port is 9200 where none is given (443 for
-    /// Amazon's hosts, which have no other). User name and password are moved out into the credentials that are
-    /// returned beside the address.
+    /// Parses `http[s]://[user:password@]host[:port][/prefix]`. The default port is 9200 (443 for
+    /// Amazon's hosts, which have no other). User name and password are removed from the address
+    /// and returned as credentials beside it.
     ///
     /// # Errors
-    /// [`SetupError::Url`] for another scheme, no host, a query or a fragment.
+    /// [`SetupError::Url`] for another scheme, a missing host, a query or a fragment.
     pub fn parse(text: &str) -> Result<(NodeUrl, Option<Credentials>), SetupError> {
         let shown = without_user_info(text);
         let refuse = |reason: String| SetupError::Url { url: shown.clone(), reason };
@@ -61,7 +61,8 @@ impl NodeUrl {
         let _ = url.set_username("");
         let _ = url.set_password(None);
 
-        // `Url` forgets a port that is the scheme's own, so `https://host:443` must be told from `https://host` here.
+        // `Url` drops the default port of a scheme, so `https://host:443` is told from
+        // `https://host` here.
         let port = match url.port() {
             Some(port) => port,
             None if names_port(text) => url.port_or_known_default().unwrap_or(PORT_DEFAULT),
@@ -79,7 +80,7 @@ impl NodeUrl {
         Ok((NodeUrl { base: format!("{scheme}://{host}:{port}{prefix}"), host, port, https }, credentials))
     }
 
-    /// The host, an IPv6 address in brackets.
+    /// The host. An IPv6 address is in brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -89,12 +90,12 @@ impl NodeUrl {
         self.port
     }
 
-    /// Whether the node is spoken to over TLS.
+    /// Whether the node is reached over TLS.
     pub fn is_https(&self) -> bool {
         self.https
     }
 
-    /// Whether the node is on this machine, so that no proxy may come between.
+    /// Whether the node is on this machine, so that no proxy may be used for it.
     pub fn is_loopback(&self) -> bool {
         let host = self.host.trim_start_matches('[').trim_end_matches(']');
         host == "localhost"
@@ -115,8 +116,9 @@ impl fmt::Display for NodeUrl {
     }
 }
 
-/// A name as one segment of a path: everything but letters, digits and `-._~` is percent-encoded, so that an index
-/// name or an id can hold slashes, spaces and other scripts.
+/// Encodes a name as one segment of a path. Everything but letters, digits and `-._~` is
+/// percent-encoded, so the name of an index or an id may hold slashes, spaces and non-ASCII
+/// letters.
 pub fn path_segment(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {
@@ -139,8 +141,8 @@ fn authority(text: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
-/// For messages about addresses that could not be parsed, where a password may hold anything: everything up to the
-/// last `@` goes.
+/// The address without user name and password, for messages about addresses that could not be
+/// parsed. A password may hold any character, so everything up to the last `@` is removed.
 fn without_user_info(text: &str) -> String {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),

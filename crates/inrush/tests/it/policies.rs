@@ -59,7 +59,7 @@ async fn a_lifecycle_policy_that_is_about_to_delete_the_index() {
         can(&fake, "/docs/_ilm/explain", 403, json!({"error": {"type": "security_exception", "reason": "no"}}));
         let (config, _folder) = config(fake.urls(), "docs");
         let report = load(&config).await.unwrap();
-        assert!(report.warnings[0].contains("what it does cannot be seen"), "{:?}", report.warnings);
+        assert!(report.warnings[0].contains("manages docs and cannot be read"), "{:?}", report.warnings);
         fake.shutdown().await;
     }
 }

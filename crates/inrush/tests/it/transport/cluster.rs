@@ -293,5 +293,5 @@ async fn a_user_who_may_only_write_gets_through_with_a_warning() {
     assert!(matches!(found.target.unwrap().kind, TargetKind::Hidden));
     assert_eq!(found.warnings.len(), 2, "{:?}", found.warnings);
     let message = refusal(&transport, Needs { action: Action::Index, ..create }).await;
-    assert!(message.contains("the user has not the privilege index"), "{message}");
+    assert!(message.contains("the user lacks the privilege index"), "{message}");
 }
