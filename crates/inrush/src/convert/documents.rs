@@ -9,7 +9,7 @@ use inrush_sources::Source;
 
 use super::{BulkLines, ConvertError, Converted, for_each_block};
 
-/// What to do about a document that SMILE cannot say.
+/// What to do about a document that SMILE cannot represent.
 const AS_JSON: &str = "SMILE would change it; convert to NDJSON instead, which says everything";
 
 pub(super) fn ndjson(source: &mut dyn Source, out: &mut impl Write) -> Result<Converted, ConvertError> {
@@ -67,7 +67,7 @@ pub(super) fn bulk(
         match smile.json_only.first() {
             None => Ok(out.write_all(&smile.body)?),
             Some(&record) => {
-                let why = format!("SMILE cannot say the document exactly, or it is no JSON object: {AS_JSON}");
+                let why = format!("SMILE cannot represent the document exactly, or it is not a JSON object: {AS_JSON}");
                 Err(rows.error(record as usize, why))
             }
         }
