@@ -11,7 +11,7 @@ LONG := bake::several::opensearch_2_19 bake::several::elasticsearch_8_19 bake_ki
 # scripts/readme.sh and the Python package are plain builds.
 FULL := --locked --workspace --features $(MORE)
 
-.PHONY: build release demo test check odd-files unit fmt lint docs purity servers jackson readme python python-spark python-hadoop python-ray wheel instructions chaos tools fuzz bench bench-peers bench-tools
+.PHONY: build release demo test check odd-files unit fmt lint docs purity servers jackson readme python python-spark python-hadoop python-ray wheel instructions chaos tools reference fuzz bench bench-peers bench-tools
 
 build: ## the plain release build
 	cargo build --locked --release -p inrush-cli
@@ -82,6 +82,9 @@ instructions: tools ## instructions of the hot paths in the tests' build, compar
 
 chaos: tools ## long crash tests: 100 kills of a load, 40 of its node, bakes killed at each step
 	scripts/chaos.sh
+
+reference: ## docs/options.md and the types of the Python package, from the definitions of options
+	INRUSH_WRITE_PAGES=1 cargo test $(FULL) --lib pages_are_those_of_the_options
 
 fuzz: tools ## each fuzz target for a minute
 	scripts/fuzz.sh

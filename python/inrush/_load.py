@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._errors import LoadFailed
 from ._options import Options
 from ._progress import Progress
 from ._report import Report
 from ._running import Running
+
+if TYPE_CHECKING:
+    # Of Python 3.11 and newer, and of what every type checker knows.
+    from typing_extensions import Unpack
+
+    from ._option_types import LoadOptions
 
 
 def load(
@@ -22,7 +28,7 @@ def load(
     progress: Progress = None,
     name: str = "python",
     expected_bytes: int | None = None,
-    **options: Any,
+    **options: Unpack[LoadOptions],
 ) -> Report:
     """Loads `source` into `index` of the cluster `to`, and accounts for each document.
 
@@ -90,7 +96,7 @@ async def aload(
     progress: Progress = None,
     name: str = "python",
     expected_bytes: int | None = None,
-    **options: Any,
+    **options: Unpack[LoadOptions],
 ) -> Report:
     """`load` for asynchronous programs. `source` may be an asynchronous iterable, too. If it is cancelled, the load is stopped in order."""
     from ._loader import AsyncLoader

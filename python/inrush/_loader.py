@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._errors import LoadFailed
 from ._load import _nodes
@@ -13,6 +13,12 @@ from ._options import Options
 from ._progress import Progress
 from ._report import Report
 from ._running import Running
+
+if TYPE_CHECKING:
+    # Of Python 3.11 and newer, and of what every type checker knows.
+    from typing_extensions import Unpack
+
+    from ._option_types import LoadOptions
 
 Document = Mapping[str, Any] | bytes | str | None
 
@@ -28,7 +34,7 @@ class _Feeding:
         progress: Progress = None,
         name: str = "python",
         expected_bytes: int | None = None,
-        **options: Any,
+        **options: Unpack[LoadOptions],
     ) -> None:
         self._options = Options.of({**options, "index": index, "to": _nodes(to)})
         self._progress = progress

@@ -1,4 +1,4 @@
-"""Options as keyword arguments, on their way to the code that checks them: the command line's own."""
+"""Options as keyword arguments, on their way to the engine, which checks them."""
 
 from __future__ import annotations
 

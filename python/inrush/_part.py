@@ -1,12 +1,11 @@
-"""`python -m inrush._part`: the command `inrush` for a part of a bake, in a process that outlives whoever started it by as long as it takes to tidy up.
+"""`python -m inrush._part`: a bake of a part, in a process that outlives whoever started it by as long as it takes to tidy up.
 
-It makes a folder and says its name on its standard output, in a line; reads the arguments of `inrush` from its standard input, in a line of JSON;
-and says when that is done, in a line with its status. What `inrush` wrote is in the folder, in the files `OUTPUT` and `ERRORS`. When its standard
-input ends it ends `inrush`, deletes the folder and is gone: so it ends too when the process that holds the other end is killed, at any moment."""
+It makes a folder and says its name on its standard output, in a line; reads the options of the bake from its standard input, in a line of JSON;
+and says when that is done, in a line with its status. What the bake wrote is in the folder, in the files `OUTPUT` and `ERRORS`. When its standard
+input ends it ends the bake, deletes the folder and is gone: so it ends too when the process that holds the other end is killed, at any moment."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -16,7 +15,7 @@ import time
 import traceback
 from pathlib import Path
 
-from ._inrush import run_command
+from ._inrush import run_bake
 
 OUTPUT = "report.json"
 ERRORS = "errors.txt"
@@ -30,8 +29,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="inrush-part-") as folder:
         parent = os.dup(sys.stdout.fileno())
         _say(parent, folder)
-        arguments = sys.stdin.readline()
-        if not arguments:
+        options = sys.stdin.readline()
+        if not options:
             return
         for stream, name in ((sys.stdout, OUTPUT), (sys.stderr, ERRORS)):
             file = os.open(Path(folder, name), os.O_WRONLY | os.O_CREAT)
@@ -42,7 +41,7 @@ def main() -> None:
         alone = threading.Thread(target=_ends_with_its_input, args=[runs])
         alone.start()
         try:
-            status = run_command(["inrush", *json.loads(arguments)])
+            status = run_bake(options)
         except BaseException:
             traceback.print_exc()
             status = 1

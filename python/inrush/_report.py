@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from ._errors import CheckFailed, Incomplete, LoadFailed
+from ._report_fields import ReportFields
 
 _EXIT_CODES = {"complete": 0, "failed": 1, "incomplete": 3, "check_failed": 4, "interrupted": 130}
 _RESULTS = {
@@ -55,7 +56,7 @@ class DeadLetter:
     """The action line; None where it never became one."""
 
 
-class Report:
+class Report(ReportFields):
     """What a load did. Every name of the command line's JSON report is an attribute: `docs_read`, `docs_indexed`,
     `docs_dead_lettered`, `seconds`, `plan`, `verified`, and so on.
     """
@@ -72,7 +73,7 @@ class Report:
             return self._data[name]
         except KeyError:
             # Left out of the JSON where there is nothing to say.
-            if name in ("failure", "checkpoint", "this_run", "swap", "tolerance", "ended_before"):
+            if name in ("failure", "checkpoint", "this_run", "swap", "tolerance", "ended_before", "bake"):
                 return None
             raise AttributeError(f"a report has no {name!r}; it has {', '.join(sorted(self._data))}") from None
 

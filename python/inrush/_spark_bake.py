@@ -122,14 +122,18 @@ class _Part:
 
     def _bake(self, process: _Process, rows: Path, index: str) -> Part:
         folder = process.folder
-        arguments = ["bake", str(rows), "--index", index, "--state", str(folder / "state"), "--json", "--quiet"]
-        arguments += ["--dead-letters", str(folder / "dead.ndjson"), "--no-resume"]
-        for url in self._to:
-            arguments += ["--to", url]
-        for name, value in self._options.table.items():
-            if name not in ("index", "to", "dead_letters"):
-                arguments += _flags(name, value, folder)
-        status = process.run(arguments)
+        given = {name: value for name, value in self._options.table.items() if value is not None}
+        own = {
+            "sources": [str(rows)],
+            "index": index,
+            "to": self._to,
+            "state": str(folder / "state"),
+            "dead_letters": str(folder / "dead.ndjson"),
+            "no_resume": True,
+            "json": True,
+            "quiet": True,
+        }
+        status = process.run({**given, **own})
         if status not in (0, 3):
             raise InrushError(f"the bake of {index} ended with status {status}: {process.said()}")
         report = json.loads((folder / _part.OUTPUT).read_text())
@@ -146,10 +150,10 @@ class _Process:
             raise InrushError(f"the process of a bake ended at its start with status {popen.wait()}; see the executor's log")
         self.folder = Path(folder)
 
-    def run(self, arguments: list[str]) -> int:
+    def run(self, options: dict[str, Any]) -> int:
         assert self._popen.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self._popen.stdin.write(json.dumps(arguments) + "\n")
+            self._popen.stdin.write(json.dumps(options) + "\n")
             self._popen.stdin.flush()
         status = self._line()
         if not status:
@@ -202,20 +206,3 @@ def _write(batches: Iterator[pa.RecordBatch], path: Path) -> bool:
     if writer is not None:
         writer.close()
     return writer is not None
-
-
-def _flags(name: str, value: Any, folder: Path) -> list[str]:
-    """What the command line calls an option."""
-    flag = "--" + name.replace("_", "-")
-    match value:
-        case None | False:
-            return []
-        case True:
-            return [flag]
-        case dict():
-            file = folder / f"{name}.json"
-            file.write_text(json.dumps(value))
-            return [flag, str(file)]
-        case list():
-            return [part for item in value for part in (flag, str(item))]
-    return [flag, str(value)]

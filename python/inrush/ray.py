@@ -14,7 +14,7 @@ Options are those of `inrush.load`. Give ids where you can: a task that Ray runs
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ray.data import Datasink
 from ray.data.block import BlockAccessor
@@ -24,6 +24,11 @@ from ._job import Job, Part, load_part, part_options
 from ._load import _nodes
 from ._options import Options
 from ._report import Report
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._option_types import LoadOptions
 
 __all__ = ["InrushSink"]
 
@@ -41,7 +46,7 @@ class InrushSink(Datasink[str]):  # type: ignore[misc]
         *,
         tasks: int | None = None,
         expected_bytes: int | None = None,
-        **options: Any,
+        **options: Unpack[LoadOptions],
     ) -> None:
         given = Options.of({**options, "index": index, "to": _nodes(to)})
         if tasks is None and given.table.get("in_flight") is not None:

@@ -43,6 +43,9 @@ except ImportError:
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import Unpack
+
+    from ._option_types import BakeOptions, LoadOptions
 
 __all__ = ["InrushDataSource", "Job", "bake", "batches", "load", "merge", "register", "rows"]
 
@@ -55,7 +58,7 @@ def load(
     tasks: int | None = None,
     expected_bytes: int | None = None,
     progress: Progress = None,
-    **options: Any,
+    **options: Unpack[LoadOptions],
 ) -> Report:
     """Loads a data frame, and returns one report, verified. Settings of the index are changed and put back once, by the driver, where
     `expected_bytes` says that the load is large. `in_flight` is the limit of the whole job, divided by `tasks`, those that run at once; default:
@@ -68,7 +71,7 @@ def load(
     return job.report
 
 
-def bake(df: Any, index: str, to: str | Iterable[str], *, builders: int, **options: Any) -> Report:
+def bake(df: Any, index: str, to: str | Iterable[str], *, builders: int, **options: Unpack[BakeOptions]) -> Report:
     """Builds an index of a data frame beside the cluster, and hands it over finished: each of `builders` tasks starts a server of the
     cluster's version on its executor, loads its part of the rows into it, and hands that index over as a snapshot (`inrush bake`, which takes the
     same options: `repository_path` or `repository`, `builder_heap`, `force_merge`, …). At the end the alias `index` stands for all of them, in one
@@ -98,7 +101,7 @@ class Job:
         tasks: int | None = None,
         expected_bytes: int | None = None,
         progress: Progress = None,
-        **options: Any,
+        **options: Unpack[LoadOptions],
     ) -> None:
         given = Options.of({**options, "index": index, "to": _nodes(to)})
         self._job = _Job(given, expected_bytes=expected_bytes, progress=progress, name="spark")

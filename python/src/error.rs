@@ -16,20 +16,8 @@ pub(crate) fn exception(error: Error) -> PyErr {
         text.push_str(&hint);
     }
     match error.kind {
-        ErrorKind::Usage => UsageError::new_err(as_keywords(&text)),
+        ErrorKind::Usage => UsageError::new_err(text),
         ErrorKind::Source => SourceError::new_err(text),
         ErrorKind::Cluster => ClusterError::new_err(text),
     }
-}
-
-/// Flags are keyword arguments here: `--batch-bytes 1MiB` becomes `batch_bytes 1MiB`.
-fn as_keywords(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_inclusive(|c: char| c.is_whitespace() || c == '`') {
-        match word.strip_prefix("--") {
-            Some(flag) if flag.starts_with(|c: char| c.is_ascii_lowercase()) => out.push_str(&flag.replace('-', "_")),
-            _ => out.push_str(word),
-        }
-    }
-    out
 }

@@ -21,10 +21,19 @@ fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| inrush_cli::run(arguments))
 }
 
+/// Bakes as `inrush bake` does, and returns its exit status. `options` is a JSON object with the keys of a job
+/// file.
+#[pyfunction]
+fn run_bake(py: Python<'_>, options: &str) -> PyResult<u8> {
+    let options = load::parse_options(options)?;
+    Ok(py.detach(|| inrush_cli::embed::bake(options)))
+}
+
 #[pymodule]
 fn _inrush(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<load::Load>()?;
     module.add_function(wrap_pyfunction!(logs::take_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(run_bake, module)?)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)
 }

@@ -9,7 +9,7 @@ use inrush::source::feed::Feed;
 use inrush::{
     Counts, ErrorCount, Failure, IndexCounts, Others, PauseHandle, Phase, Progress, RunningLoad, Settlement, StopHandle,
 };
-use inrush_cli::embed::{self, ProgressLine, Secret, Secrets};
+use inrush_cli::embed::{self, ProgressLine, Secret};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -64,11 +64,12 @@ impl Load {
         log_level: u8,
     ) -> PyResult<Self> {
         crate::logs::start(log_level);
-        let table = parse_options(options)?;
-        let [password, api_key, bearer] = secrets.map(|secret| secret.map(Secret::new));
+        let mut load = embed::Load::new(parse_options(options)?).map_err(exception)?;
         let fed = sources.is_none();
-        let mut load = embed::Load::new(table, sources.unwrap_or_default(), Secrets { password, api_key, bearer })
-            .map_err(exception)?;
+        let given = load.options();
+        given.source.sources = sources.unwrap_or_default();
+        let secrets = secrets.map(|secret| secret.map(Secret::new));
+        [given.login.password, given.login.api_key, given.login.bearer] = secrets;
         load.tell_settlements(keep_outcomes);
         let name = name.to_owned();
         let begun = wait_for(py, async move {
@@ -176,7 +177,7 @@ impl Load {
                 letter.position.doc,
                 letter.status,
                 letter.kind,
-                letter.reason,
+                embed::as_keywords(&letter.reason).into_owned(),
                 action,
                 letter.document.to_vec(),
             ));
@@ -249,7 +250,10 @@ impl Load {
         let task = runtime()?.spawn(load.finish());
         runtime()?.spawn(async move {
             let report = match task.await {
-                Ok(report) => serde_json::to_string(&report).map_err(|e| format!("the report cannot be written: {e}")),
+                // Options have no quotes in them, so the text stays JSON.
+                Ok(report) => serde_json::to_string(&report)
+                    .map(|text| embed::as_keywords(&text).into_owned())
+                    .map_err(|e| format!("the report cannot be written: {e}")),
                 Err(_) => Err("inrush panicked; this is a defect, please report it".to_owned()),
             };
             *lock(&told.report) = Some(report);
@@ -320,22 +324,8 @@ struct Other {
 }
 
 /// The options as a table; null is the default.
-fn parse_options(options: &str) -> PyResult<toml::Table> {
-    let wrong = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("options: {error}"));
-    let mut value: serde_json::Value = serde_json::from_str(options).map_err(|e| wrong(&e))?;
-    without_nulls(&mut value);
-    toml::Table::try_from(value).map_err(|e| wrong(&e))
-}
-
-fn without_nulls(value: &mut serde_json::Value) {
-    match value {
-        serde_json::Value::Object(object) => {
-            object.retain(|_, value| !value.is_null());
-            object.values_mut().for_each(without_nulls);
-        }
-        serde_json::Value::Array(items) => items.iter_mut().for_each(without_nulls),
-        _ => {}
-    }
+pub(crate) fn parse_options(options: &str) -> PyResult<serde_json::Map<String, serde_json::Value>> {
+    serde_json::from_str(options).map_err(|error| PyValueError::new_err(format!("options: {error}")))
 }
 
 fn phase(phase: &Phase) -> String {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
 
+use inrush_cli::embed::as_keywords;
 use pyo3::prelude::*;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -67,7 +68,8 @@ impl<S: Subscriber> Layer<S> for Keep {
         let mut text = Text::default();
         event.record(&mut text);
         let metadata = event.metadata();
-        let message = (level(metadata.level()), metadata.target().replace("::", "."), text.0);
+        let message =
+            (level(metadata.level()), metadata.target().replace("::", "."), as_keywords(&text.0).into_owned());
         let mut messages = MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
         if messages.len() == KEPT_MAX {
             messages.pop_front();

@@ -63,7 +63,7 @@ def test_options_are_those_of_the_command_line(cluster, tmp_path: Path):
         ({}, "no index given"),
         ({"index": "t", "indx": "t"}, "did you mean `index`"),
         ({"index": "t", "batch_bytes": "many"}, "batch_bytes: "),
-        ({"index": "t", "batch_bytes": "32MiB", "in_flight": 4}, "batch_bytes 32MiB x in_flight 4 needs 128MiB of memory"),
+        ({"index": "t", "batch_bytes": "32MiB", "in_flight": 4}, "batch_bytes='32MiB' x in_flight=4 needs 128MiB of memory"),
         ({"index": "t", "recreate": True}, "add yes if that is meant"),
         ({"index": "t", "format": "csv"}, "format is for files"),
         ({"index": "t", "format": "json"}, "format is for files"),

@@ -170,12 +170,10 @@ def test_the_folder_of_a_part_goes_with_a_worker_that_is_killed():
         time.sleep(0.05)
 
 
-def test_the_process_of_a_part_runs_a_command_and_says_how_it_ended():
-    with _spark_bake._process(Options.of({})) as process:
-        assert process.run(["--version"]) == 0
-        assert (process.folder / _part.OUTPUT).read_text() == f"inrush {inrush.__version__}\n"
-    assert not process.folder.exists()
-    with _spark_bake._process(Options.of({})) as process:
-        assert process.run(["bake", "--nonsense"]) == 2
-        assert "--nonsense" in (process.folder / _part.ERRORS).read_text()
+def test_the_process_of_a_part_bakes_and_says_how_it_ended():
+    for options, expected in [({"index": "a", "nonsense": 1}, "nonsense"), ({"index": "a", "sources": ["none"]}, "no repository")]:
+        with _spark_bake._process(Options.of({})) as process:
+            assert process.run(options) == 2
+            assert expected in (process.folder / _part.ERRORS).read_text()
+            assert (process.folder / _part.OUTPUT).read_text() == ""
     assert not process.folder.exists()

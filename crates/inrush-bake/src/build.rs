@@ -284,7 +284,9 @@ impl PartRun {
                     continue;
                 }
                 SnapshotState::InProgress => {
-                    return Err(BakeError::Refused("the snapshot is not done in time (--wait-timeout)".to_owned()));
+                    return Err(BakeError::Refused(
+                        "the snapshot is not done in time (option `wait_timeout`)".to_owned(),
+                    ));
                 }
                 SnapshotState::Failed(why) => {
                     self.ask(|builder| {
@@ -393,7 +395,7 @@ pub(super) async fn create(
         Ok(_) => Ok(()),
         Err(error) => Err(match error.status() {
             Some(400..=499) => BakeError::Refused(format!(
-                "the builder ({title}) cannot make the index as the target would: {error}; if a plugin, a module or a file of the target is missing there, name an unpacked server that has it with --builder-home"
+                "the builder ({title}) cannot make the index as the target would: {error}; if a plugin, a module or a file of the target is missing there, name an unpacked server that has it with option `builder_home`"
             )),
             _ => error.into(),
         }),

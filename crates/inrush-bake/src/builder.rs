@@ -82,8 +82,9 @@ pub(super) fn versions(
     };
     match named {
         Some(version) => {
-            let parsed =
-                version.parse().map_err(|why: String| BakeError::Refused(format!("--builder-version: {why}")))?;
+            let parsed = version
+                .parse()
+                .map_err(|why: String| BakeError::Refused(format!("option `builder_version`: {why}")))?;
             fitting::check(product, parsed, target).map_err(BakeError::Refused)?;
             Ok((product, vec![version]))
         }
@@ -198,7 +199,7 @@ impl Builder {
             }
             if self.restarts >= RESTARTS_MAX {
                 return Err(BakeError::Refused(format!(
-                    "the builder has died {} times; see `inrush node logs --name {}`, and whether it has enough memory (--builder-heap) and disk",
+                    "the builder has died {} times; `inrush node logs` shows the log of node {}; see whether it has enough memory (option `builder_heap`) and disk",
                     self.restarts + 1,
                     options.name
                 )));

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use inrush_cluster::api::{ClusterError, ConnectError};
 use inrush_core::Action;
-use inrush_load::LoadError;
 use inrush_load::config::{Durability, LoadConfig};
+use inrush_load::{LoadError, OptionError};
 use inrush_node::NodeError;
 use inrush_sources::SourceError;
 use serde::{Deserialize, Serialize};
@@ -115,56 +115,61 @@ impl BakeConfig {
     ///
     /// # Errors
     /// A sentence that says what does not fit together and what to do.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), OptionError> {
         let load = &self.load;
         load.check()?;
         if load.index.fixed().is_none() {
-            return Err("a bake builds one index, and --index has placeholders; use `inrush load`".to_owned());
-        }
-        if matches!(load.action, Action::Update | Action::Delete) {
-            return Err(format!(
-                "a bake builds a new index, in which there is nothing for the action {}; use `inrush load`",
-                load.action.bulk_key()
+            return Err(OptionError::conflict(
+                "a bake builds one index, and option `index` has placeholders; use `inrush load`",
             ));
         }
+        if matches!(load.action, Action::Update | Action::Delete) {
+            return Err(OptionError::conflict(format!(
+                "a bake builds a new index, in which there is nothing for the action {}; use `inrush load`",
+                load.action.bulk_key()
+            )));
+        }
         if load.create.recreate {
-            return Err(
-                "a bake never deletes an index to make its own; give --alias, which swaps when the new one is complete"
-                    .to_owned(),
-            );
+            return Err(OptionError::conflict(
+                "a bake never deletes an index to make its own; give option `alias`, which swaps when the new one is complete",
+            ));
         }
         if load.once {
-            return Err(
-                "--once is for `inrush load`; a bake that was cut off goes on with --resume, and its end is not kept"
-                    .to_owned(),
-            );
+            return Err(OptionError::conflict(
+                "option `once` is for `inrush load`; a bake that was cut off goes on with option `resume`, and its end is not kept",
+            ));
         }
         if load.durability == Durability::Async {
-            return Err(
-                "--durability async is for a live index; a builder that dies goes on by itself, so leave it out"
-                    .to_owned(),
-            );
+            return Err(OptionError::conflict(
+                "option `durability=async` is for a live index; a builder that dies goes on by itself, so leave it out",
+            ));
         }
         if load.guard.replicas_off {
-            return Err("--replicas-off is for a live index; a builder has no replicas, so leave it out".to_owned());
+            return Err(OptionError::conflict(
+                "option `replicas_off` is for a live index; a builder has no replicas, so leave it out",
+            ));
         }
         if load.state.is_none() {
-            return Err(
-                "a bake writes down what it does on the target before it does it; name a folder for that with --state"
-                    .to_owned(),
-            );
+            return Err(OptionError::conflict(
+                "a bake writes down what it does on the target before it does it; name a folder for that with option `state`",
+            ));
         }
         if !(1..=BUILDERS_MAX).contains(&self.builders) {
-            return Err(format!("--builders must be 1 to {BUILDERS_MAX}"));
+            return Err(OptionError::conflict(format!("option `builders` must be 1 to {BUILDERS_MAX}")));
         }
         self.check_layout()?;
         let urls = self.builder.urls.len();
         if urls > 0 && urls != self.builders as usize {
-            return Err(format!("{urls} servers are named with --builder, and --builders is {}", self.builders));
+            return Err(OptionError::conflict(format!(
+                "{urls} servers are named with option `builder`, and option `builders` is {}",
+                self.builders
+            )));
         }
         self.builder.check()?;
         if urls > 1 && self.layout == Layout::Cluster {
-            return Err("nodes of one cluster are one builder; name one of them with --builder, or give --layout alias or stitched".to_owned());
+            return Err(OptionError::conflict(
+                "nodes of one cluster are one builder; name one of them with option `builder`, or give option `layout=alias` or option `layout=stitched`",
+            ));
         }
         Ok(())
     }
@@ -174,20 +179,23 @@ impl BakeConfig {
 const OWN_SETTINGS: [&str; 6] = ["path.", "http.", "transport.", "network.", "discovery.", "cluster."];
 
 impl BuilderConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), OptionError> {
         let has_own = self.home.is_some() || self.version.is_some() || self.data.is_some() || !self.settings.is_empty();
         if !self.urls.is_empty() && has_own {
-            return Err(
-                "--builder names a server that runs, so it has its version, home, settings and data; leave those flags out"
-                    .to_owned(),
-            );
+            return Err(OptionError::conflict(
+                "option `builder` names a server that runs, so it has its version, home, settings and data; leave those options out",
+            ));
         }
         if self.home.is_some() && self.version.is_some() {
-            return Err("--builder-home is of one version; leave --builder-version out".to_owned());
+            return Err(OptionError::conflict(
+                "option `builder_home` is of one version; leave option `builder_version` out",
+            ));
         }
         let own = |name: &str| name == "node.name" || OWN_SETTINGS.iter().any(|own| name.starts_with(own));
         match self.settings.iter().find(|(name, _)| own(name)) {
-            Some((name, _)) => Err(format!("--builder-setting {name}: a bake sets this itself; leave it out")),
+            Some((name, _)) => Err(OptionError::conflict(format!(
+                "option `builder_setting={name}`: a bake sets this itself; leave it out"
+            ))),
             None => Ok(()),
         }
     }
@@ -197,34 +205,33 @@ impl BuilderConfig {
 const BUILDERS_MAX: u32 = 64;
 
 impl BakeConfig {
-    fn check_layout(&self) -> Result<(), String> {
+    fn check_layout(&self) -> Result<(), OptionError> {
         let load = &self.load;
         let by_id_made_here = load.id_from.is_some();
         if self.data_stream.is_some() && load.finish.swap.is_some() {
-            return Err(
-                "--data-stream adds the index to a stream, and --alias puts it in the place of another; choose one"
-                    .to_owned(),
-            );
+            return Err(OptionError::conflict(
+                "option `data_stream` adds the index to a stream, and option `alias` puts it in the place of another; choose one",
+            ));
         }
         match self.parted() {
             None | Some(Layout::Cluster) => Ok(()),
-            Some(Layout::Alias) if self.data_stream.is_some() => {
-                Err("--layout alias makes an alias of several indices, and a data stream takes none that have one; give --layout cluster or stitched".to_owned())
-            }
-            Some(Layout::Alias | Layout::Stitched) if by_id_made_here => {
-                Err("--id-from makes ids by the order of the whole source, and each builder reads its part; name a field with --id, or give --layout cluster".to_owned())
-            }
-            Some(Layout::Alias) if load.finish.swap.is_some() => {
-                Err("--layout alias makes several indices behind one new alias, and --alias puts one index in the place of one; give --index NAME, or --layout stitched".to_owned())
-            }
+            Some(Layout::Alias) if self.data_stream.is_some() => Err(OptionError::conflict(
+                "option `layout=alias` makes an alias of several indices, and a data stream takes none that have one; give option `layout=cluster` or option `layout=stitched`",
+            )),
+            Some(Layout::Alias | Layout::Stitched) if by_id_made_here => Err(OptionError::conflict(
+                "option `id_from` makes ids by the order of the whole source, and each builder reads its part; name a field with option `id`, or give option `layout=cluster`",
+            )),
+            Some(Layout::Alias) if load.finish.swap.is_some() => Err(OptionError::conflict(
+                "option `layout=alias` makes several indices behind one new alias, and option `alias` puts one index in the place of one; give option `index=NAME`, or option `layout=stitched`",
+            )),
             Some(Layout::Alias) => Ok(()),
-            Some(Layout::Stitched) if load.id.is_none() => {
-                Err("--layout stitched puts each document into the shard that its id belongs to, and the servers would make the ids; name the field that holds them with --id FIELD, or give --layout cluster".to_owned())
-            }
+            Some(Layout::Stitched) if load.id.is_none() => Err(OptionError::conflict(
+                "option `layout=stitched` puts each document into the shard that its id belongs to, and the servers would make the ids; name the field that holds them with option `id=FIELD`, or give option `layout=cluster`",
+            )),
             Some(Layout::Stitched) => match load.create.shards {
-                Some(shards) if shards != self.builders => {
-                    Err(format!("--layout stitched builds a shard a builder; give --builders {shards}, or leave --shards out"))
-                }
+                Some(shards) if shards != self.builders => Err(OptionError::conflict(format!(
+                    "option `layout=stitched` builds a shard a builder; give option `builders={shards}`, or leave option `shards` out"
+                ))),
                 _ => Ok(()),
             },
         }
@@ -274,7 +281,7 @@ impl BakeError {
 
 fn what_is_left(left: &[String], resumable: bool) -> String {
     let left = if left.is_empty() { String::new() } else { format!("; and this is left: {}", left.join("; ")) };
-    let next = if resumable { "; the same command with --resume goes on" } else { "" };
+    let next = if resumable { "; the same command with option `resume` goes on" } else { "" };
     left + next
 }
 
@@ -308,7 +315,7 @@ mod tests {
         let mut config = BakeConfig::new(load, Place::Path("/shared".into()));
         config.check().unwrap();
         change(&mut config);
-        config.check().unwrap_err()
+        config.check().unwrap_err().to_string()
     }
 
     #[test]
@@ -318,18 +325,18 @@ mod tests {
             problem(|c| (c.load.action, c.load.id) = (Action::Update, Some("id".parse().unwrap())))
                 .contains("nothing for the action update")
         );
-        assert!(problem(|c| c.load.create.recreate = true).contains("--alias"));
+        assert!(problem(|c| c.load.create.recreate = true).contains("option `alias`"));
         assert!(problem(|c| c.load.durability = Durability::Async).contains("leave it out"));
-        assert!(problem(|c| (c.builders, c.layout) = (2, Layout::Stitched)).contains("--id FIELD"));
-        assert!(problem(|c| c.builder.urls = vec!["http://a".into(); 2]).contains("--builders is 1"));
+        assert!(problem(|c| (c.builders, c.layout) = (2, Layout::Stitched)).contains("option `id=FIELD`"));
+        assert!(problem(|c| c.builder.urls = vec!["http://a".into(); 2]).contains("option `builders` is 1"));
         let settings = |name: &str, url: &str| {
             problem(|c| {
                 c.builder.settings = vec![(name.into(), "x".into())];
                 c.builder.urls.extend((!url.is_empty()).then(|| url.to_owned()));
             })
         };
-        assert!(settings("path.repo", "").contains("--builder-setting path.repo"));
-        assert!(settings("s3.client.default.region", "http://a").contains("leave those flags out"));
+        assert!(settings("path.repo", "").contains("option `builder_setting=path.repo`"));
+        assert!(settings("s3.client.default.region", "http://a").contains("leave those options out"));
         let stream = |c: &mut BakeConfig| c.data_stream = Some("logs".into());
         assert!(
             problem(|c| {
@@ -343,9 +350,9 @@ mod tests {
                 stream(c);
                 (c.builders, c.layout) = (2, Layout::Alias);
             })
-            .contains("--layout cluster or stitched")
+            .contains("option `layout=cluster` or option `layout=stitched`")
         );
         assert!(problem(|c| c.builders = 0).contains("1 to 64"));
-        assert!(problem(|c| c.load.state = None).contains("--state"));
+        assert!(problem(|c| c.load.state = None).contains("option `state`"));
     }
 }

@@ -18,7 +18,7 @@ use super::{OpenSource, Place};
 /// Options that do not fit together, and a target that cannot be reached. What would stop a bake is
 /// in the result.
 pub async fn dry_run(mut config: BakeConfig, open: OpenSource) -> Result<DryRun, BakeError> {
-    config.check().map_err(LoadError::Usage)?;
+    config.check().map_err(LoadError::usage)?;
     let source = open()?;
     let (bytes, repeats) = (source.bytes_total(), source.repeats());
     let job = Job::new(&config.load, source.as_ref())?;

@@ -31,7 +31,7 @@ const EMPTY: &str = "empty";
 /// That of the sample. Not the name of a bake's, so that none takes it for its own.
 const SAMPLE: &str = "sample";
 /// What tells an estimate's job from a bake's: no bake goes on with what an estimate has left.
-pub(super) const OPTION: &str = "--estimate";
+pub(super) const OPTION: &str = "estimate";
 const POLL: Duration = Duration::from_millis(50);
 
 /// What was measured, and what follows for the whole source.
@@ -89,10 +89,10 @@ pub async fn estimate(
     sample_bytes: usize,
     stop: impl Future<Output = ()>,
 ) -> Result<Estimate, BakeError> {
-    config.check().map_err(LoadError::Usage)?;
+    config.check().map_err(LoadError::usage)?;
     if config.builders > 1 || !config.builder.urls.is_empty() {
-        let why = "--estimate measures one builder that it starts itself; leave --builders and --builder out";
-        return Err(LoadError::Usage(why.to_owned()).into());
+        let why = "option `estimate` measures one builder that it starts itself; leave option `builders` and option `builder` out";
+        return Err(LoadError::usage(why.to_owned()).into());
     }
     let load = &config.load;
     let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
@@ -137,7 +137,7 @@ pub async fn estimate(
 /// Takes away what an estimate has left that was cut off.
 async fn forget(keep: &Keep, earlier: &Saved) -> Result<(), BakeError> {
     if !earlier.job.has(OPTION) {
-        let why = "a bake of this index was cut off; give --resume instead of --estimate, or neither to begin anew";
+        let why = "a bake of this index was cut off; give option `resume` instead of option `estimate`, or neither to begin anew";
         return Err(LoadError::State(why.to_owned()).into());
     }
     tracing::warn!("an earlier estimate was cut off; what it has left is taken away");
@@ -256,7 +256,7 @@ async fn restore(run: &PartRun, snapshot: &str, clock: &Clock) -> Result<Cost, B
             return Ok(lap.end());
         }
         if lap.begun.elapsed() >= run.context.config.load.finish.wait_timeout {
-            return Err(BakeError::Refused("the sample is not restored in time (--wait-timeout)".to_owned()));
+            return Err(BakeError::Refused("the sample is not restored in time (option `wait_timeout`)".to_owned()));
         }
         tokio::time::sleep(POLL).await;
     }

@@ -81,7 +81,7 @@ impl Plan {
             value.as_u64().or_else(|| value.as_str()?.parse().ok()).and_then(|n| u32::try_from(n).ok())
         };
         if number("index.routing_partition_size").is_some_and(|n| n > 1) {
-            return Err("the index has a routing_partition_size, which spreads equal routing values over several shards; leave --layout stitched out".to_owned());
+            return Err("the index has a routing_partition_size, which spreads equal routing values over several shards; leave option `layout=stitched` out".to_owned());
         }
         let shards = number(SHARDS).unwrap_or(1);
         let routing_shards = number(ROUTING_SHARDS);
@@ -130,7 +130,7 @@ pub(super) fn union(found: &[Value]) -> Result<Value, String> {
             }
             (all, one) if all == one => Ok(()),
             (all, one) => Err(format!(
-                "the builders found different mappings: {} is {all} in one part and {one} in another; say what it is with --mapping (see `inrush mapping`)",
+                "the builders found different mappings: {} is {all} in one part and {one} in another; say what it is with option `mapping` (see `inrush mapping`)",
                 path.trim_start_matches('.').replace("properties.", "").replace(".type", "")
             )),
         }

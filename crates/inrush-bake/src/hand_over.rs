@@ -170,7 +170,7 @@ impl Target {
                 Err(error) => return Err(error.into()),
             };
             if Instant::now() >= until {
-                return Err(refuse(&format!("{state} (--wait-timeout)")));
+                return Err(refuse(&format!("{state} (option `wait_timeout`)")));
             }
             self.context.show(&format!("restore: {state}"));
             self.context.until_stopped(after(pause)).await?;

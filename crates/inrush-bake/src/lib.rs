@@ -52,7 +52,7 @@ impl Baker {
     /// # Errors
     /// [`LoadError::Usage`] for options that do not fit together.
     pub fn new(config: BakeConfig, open: OpenSource) -> Result<Self, BakeError> {
-        config.check().map_err(LoadError::Usage)?;
+        config.check().map_err(LoadError::usage)?;
         Ok(Baker { config, open })
     }
 

@@ -93,7 +93,7 @@ impl PartRun {
     pub(super) fn load_config(&self, folder: &Path, resume: bool) -> Result<LoadConfig, BakeError> {
         let builder = self.builder.as_ref().ok_or_else(no_builder)?;
         let mut config = self.context.config.load.clone();
-        config.index = self.index().parse().map_err(LoadError::Usage)?;
+        config.index = self.index().parse().map_err(LoadError::usage)?;
         (config.to, config.credentials) = (builder.urls(), Credentials::None);
         config.tls = TlsOptions::default();
         config.create = IndexCreation::default();

@@ -35,7 +35,7 @@ pub(super) async fn copy(target: &Transport, builder: &Transport, names: Vec<Str
         let what = format!("giving the builder the target's pipeline {name}");
         builder.demand(&what, Method::PUT, &path, Some(&body)).await.map_err(|error| {
             BakeError::Refused(format!(
-                "{error}: the documents would not be what the target makes of them; name an unpacked server with its plugins (--builder-home), or load into the target with `inrush load`"
+                "{error}: the documents would not be what the target makes of them; name an unpacked server with its plugins (option `builder_home`), or load into the target with `inrush load`"
             ))
         })?;
     }

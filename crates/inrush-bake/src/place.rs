@@ -32,7 +32,7 @@ impl Shared {
                 let folder = std::path::absolute(folder).map_err(|e| refuse(format!("{}: {e}", folder.display())))?;
                 if !folder.is_dir() {
                     return Err(refuse(format!(
-                        "--repository-path {} is no folder here; name one of a file system that this machine and all nodes of the target have at the same path",
+                        "option `repository_path={}` is no folder here; name one of a file system that this machine and all nodes of the target have at the same path",
                         folder.display()
                     )));
                 }
@@ -41,7 +41,7 @@ impl Shared {
             Place::Repository(name) => {
                 let Some(found) = snapshots::repository(target, name).await? else {
                     return Err(refuse(format!(
-                        "the target has no repository {name}; register it, or name a folder with --repository-path"
+                        "the target has no repository {name}; register it, or name a folder with option `repository_path`"
                     )));
                 };
                 Shared::below(name, found, own, target).await

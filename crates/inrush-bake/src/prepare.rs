@@ -53,7 +53,7 @@ pub(super) async fn prepare(
         (None, Some(TargetKind::Missing { .. })) => {}
         (None, _) => {
             return Err(BakeError::Refused(format!(
-                "{index} exists on the target, and a bake hands over a new index; give --alias {index} if it is an alias, or another name, or load into it with `inrush load`"
+                "{index} exists on the target, and a bake hands over a new index; give option `alias={index}` if it is an alias, or another name, or load into it with `inrush load`"
             )));
         }
     }
@@ -92,12 +92,15 @@ pub(super) async fn prepare(
     let (plan, parts, whole) = parts(config, &index, plan, notes)?;
     if whole.is_some() && shared.folder.is_none() {
         return Err(BakeError::Refused(
-            "--layout stitched puts files of the repository together, and this one is no folder; give --repository-path, or another --layout".to_owned(),
+            "option `layout=stitched` puts files of the repository together, and this one is no folder; give option `repository_path`, or another value of option `layout`".to_owned(),
         ));
     }
     for part in parts.iter().filter(|part| part.index != index && whole.is_none()) {
         if cluster_index::exists(target, &part.index).await? {
-            return Err(BakeError::Refused(format!("{} exists on the target; name another --index", part.index)));
+            return Err(BakeError::Refused(format!(
+                "{} exists on the target; name another with option `index`",
+                part.index
+            )));
         }
     }
     let mut saved = Saved::new(job, id, index, plan, shared, parts);

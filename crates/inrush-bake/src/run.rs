@@ -47,7 +47,7 @@ pub(super) async fn bake(
     let source = open()?;
     let bytes = source.bytes_total();
     if source.repeats() != Repeats::Always {
-        return Err(LoadError::Usage(READ_ONCE.to_owned()).into());
+        return Err(LoadError::usage(READ_ONCE.to_owned()).into());
     }
     let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;
     drop(source);
@@ -86,21 +86,21 @@ async fn begin(
     if config.load.resume {
         let Some(mut saved) = earlier else {
             return refuse(format!(
-                "there is no bake of this index from these sources in {}: it never began, came to its end, or had another index, target, action, id or other sources; leave --resume out",
+                "there is no bake of this index from these sources in {}: it never began, came to its end, or had another index, target, action, id or other sources; leave option `resume` out",
                 keep.path().display()
             ));
         };
         let differences = saved.job.differences(&job);
         if !differences.is_empty() {
             return refuse(format!(
-                "this is not the bake that was cut off: {}; restore that, or leave --resume out to bake from the beginning",
+                "this is not the bake that was cut off: {}; restore that, or leave option `resume` out to bake from the beginning",
                 differences.join("; ")
             ));
         }
         if saved.data_stream != config.data_stream {
             let stream = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".to_owned());
             return refuse(format!(
-                "this is not the bake that was cut off: its --data-stream was {}, and is {} now; restore that, or leave --resume out to bake from the beginning",
+                "this is not the bake that was cut off: its data stream (option `data_stream`) was {}, and is {} now; restore that, or leave option `resume` out to bake from the beginning",
                 stream(&saved.data_stream),
                 stream(&config.data_stream)
             ));
@@ -116,7 +116,7 @@ async fn begin(
         let what = match saved.job.has(OPTION) {
             true => "an estimate of this bake was cut off; what it has left is taken away",
             false => {
-                "an earlier run of this bake was cut off; what it has left is taken away, --resume would have gone on"
+                "an earlier run of this bake was cut off; what it has left is taken away, option `resume` would have gone on"
             }
         };
         tracing::warn!("{what}");

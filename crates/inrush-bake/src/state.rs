@@ -175,10 +175,11 @@ impl Keep {
     pub(super) fn open(config: &LoadConfig, source: &dyn Source) -> Result<(Keep, Job, Option<Saved>), BakeError> {
         let refuse = |why: String| BakeError::Load(LoadError::State(why));
         let folder = config.state.as_ref().map(|state| state.path.join("bakes"));
-        let folder = folder.ok_or_else(|| refuse("a bake needs a state folder; name one with --state".to_owned()))?;
+        let folder =
+            folder.ok_or_else(|| refuse("a bake needs a state folder; name one with option `state`".to_owned()))?;
         let job = Job::new(config, source)?;
         let state = State::open(&folder, &job.key()).map_err(|error| match error {
-            StateError::Io { .. } => refuse(format!("{error}; name another with --state")),
+            StateError::Io { .. } => refuse(format!("{error}; name another with option `state`")),
             StateError::Locked { .. } => BakeError::Load(LoadError::Busy(error.to_string())),
         })?;
         let saved = match std::fs::read(state.path()) {
@@ -212,7 +213,10 @@ impl Keep {
         let written =
             serde_json::to_vec(saved).map_err(std::io::Error::from).and_then(|text| self.state.replace(&text));
         written.map_err(|e| {
-            format!("cannot write down what is done in {}: {e}; make room, then --resume", self.path().display())
+            format!(
+                "cannot write down what is done in {}: {e}; make room, and continue with option `resume`",
+                self.path().display()
+            )
         })
     }
 

@@ -1,40 +1,33 @@
-//! What the command line can say, before any of it is checked against the rest. Every flag of `load` is defined
-//! here once: the job file ([`crate::job`]) reads the same definitions.
+//! What the command line can say, before any of it is checked against the rest. The flags of a load come from
+//! the definitions of its options ([`inrush::options`]).
 
-mod auth;
 mod bake;
 mod convert;
 mod doctor;
-mod finish;
-mod format;
-mod from;
+mod front_end;
 mod load;
 mod mapping;
 mod node;
 mod recover;
-mod sql;
+mod reference;
 mod sweep;
+mod table;
 mod verify;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
-pub(crate) use auth::{AuthArgs, AwsService};
-pub(crate) use bake::{BakeArgs, BakeFlags, LayoutArg};
+pub(crate) use bake::BakeArgs;
 pub(crate) use convert::{ConvertArgs, OutFormat};
 pub(crate) use doctor::DoctorArgs;
-pub(crate) use finish::{FinishArgs, OldWritesArg, WaitForArg};
-pub(crate) use format::{Format, FormatArgs, Quote, Timestamps};
-pub(crate) use from::{FromArgs, FromAuthArgs};
-pub(crate) use load::{
-    CompressionArg, DatabaseArgs, EncodingArg, ErrorArgs, IndexArgs, LoadArgs, MixedArg, ReplyDetail, ResumeArgs,
-    Shards, SizeArgs, SourceArgs,
-};
+pub(crate) use front_end::{LogArgs, LogLevel, LogOptions, OutputArgs, OutputOptions, RunOptions};
+pub(crate) use load::LoadArgs;
 pub(crate) use mapping::MappingArgs;
 pub(crate) use node::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 pub(crate) use recover::RecoverArgs;
-pub(crate) use sql::SqlArgs;
+pub(crate) use reference::{Page, ReferenceArgs};
 pub(crate) use sweep::{GridArgs, SweepArgs, SweepIndexArgs};
-pub(crate) use verify::VerifyArgs;
+pub(crate) use table::{Options, one_of};
+pub(crate) use verify::{CompareArgs, VerifyArgs};
 
 /// Loads data into Elasticsearch and OpenSearch as fast as the cluster can take it, and proves that nothing was lost.
 ///
@@ -66,46 +59,9 @@ pub(crate) enum Command {
     Node(NodeArgs),
     /// Put back index settings that a load which crashed has left; exit status 4 if some could not be put back
     Recover(Box<RecoverArgs>),
-}
-
-/// What is printed where.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct OutputArgs {
-    /// Print nothing but errors, and the report only with --json
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-    /// Print the report as one JSON object on stdout
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) log: LogArgs,
-}
-
-/// What is logged.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct LogArgs {
-    /// How much inrush itself logs to stderr; libraries never log more than warnings, so that no header or body of
-    /// theirs gets there. Default warn, with --quiet error
-    #[arg(long, value_name = "LEVEL", value_enum)]
-    pub(crate) log_level: Option<LogLevel>,
-    /// Log one JSON object a line instead of text; there is no progress line then
-    #[arg(long)]
-    pub(crate) log_json: bool,
-    /// Log more: -v is --log-level info (what was found and decided), -vv debug (a line a request), -vvv trace
-    #[arg(long, short, action = clap::ArgAction::Count)]
-    pub(crate) verbose: u8,
-}
-
-/// The least serious messages that are logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogLevel {
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
+    /// Print the reference page of the options, the types of the Python package, or a manual page
+    #[command(hide = true)]
+    Reference(ReferenceArgs),
 }
 
 #[cfg(test)]

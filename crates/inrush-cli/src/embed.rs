@@ -1,42 +1,22 @@
 //! For a program that loads as `inrush load` does: the same options, checked by the same code, without a terminal.
 
-use std::ffi::OsString;
-
-use inrush::config::LoadConfig;
+use inrush::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError, Style, render};
 use inrush::source::SourceError;
-use inrush::source::feed::{Feed, feed};
-use inrush::source::push::PushOptions;
+use inrush::source::feed::Feed;
 pub use inrush::transport::Secret;
-use inrush::{Progress, RunningLoad};
+use inrush::{LoadError, Progress, RunningLoad};
+use serde_json::{Map, Value};
 
-use crate::args::Shards;
-use crate::auth::Surroundings;
 use crate::commands;
-use crate::commands::source::Opened;
 use crate::failure::{self, UsageError};
-use crate::job::{self, Job};
+use crate::job;
 use crate::logging::Stderr;
-use crate::options;
 use crate::plain::inline;
 use crate::progress::{RateWindow, line};
 
-/// Bytes of documents that wait to be read, at most; a load with less memory takes a quarter of that.
-const WAITING_BYTES_MAX: usize = 16 << 20;
-
 /// Options that say something to the command line only.
-const ONLY_FOR_THE_COMMAND_LINE: [&str; 8] =
-    ["job", "mode", "dry_run", "quiet", "json", "log_level", "log_json", "verbose"];
-
-/// Secrets that a program holds already, instead of a file or a variable that holds them.
-#[derive(Clone, Debug, Default)]
-pub struct Secrets {
-    /// The password of `user`.
-    pub password: Option<Secret>,
-    /// An API key, as `id:key` or as the cluster encoded it.
-    pub api_key: Option<Secret>,
-    /// A bearer token.
-    pub bearer: Option<Secret>,
-}
+const ONLY_FOR_THE_COMMAND_LINE: [&str; 10] =
+    ["job", "mode", "output", "explain", "dry_run", "quiet", "json", "log_level", "log_json", "verbose"];
 
 /// What went wrong before the first document, and whose matter it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,19 +29,30 @@ pub enum ErrorKind {
     Cluster,
 }
 
-/// Why a load could not begin.
+/// Why a load could not begin. Options are named as keyword arguments.
 #[derive(Clone, Debug)]
 pub struct Error {
     /// Whose matter it is.
     pub kind: ErrorKind,
-    /// What was found and what was expected; flags are named as on the command line.
+    /// What was found and what was expected.
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
 }
 
-impl Error {
-    fn new(error: &anyhow::Error) -> Self {
+impl From<OptionError> for Error {
+    fn from(error: OptionError) -> Self {
+        let hint = error.hint_in(Style::Keyword).map(|hint| hint.into_owned());
+        Error { kind: ErrorKind::Usage, message: error.message(Style::Keyword), hint }
+    }
+}
+
+impl From<LoadError> for Error {
+    fn from(error: LoadError) -> Self {
+        if let LoadError::Usage(error) = error {
+            return error.into();
+        }
+        let error = commands::load::usage(error);
         let kind = if error.is::<UsageError>() {
             ErrorKind::Usage
         } else if error.is::<SourceError>() {
@@ -69,110 +60,103 @@ impl Error {
         } else {
             ErrorKind::Cluster
         };
-        Error { kind, message: failure::causes(error).join(": "), hint: failure::hint_of(error).map(str::to_owned) }
-    }
-}
-
-impl From<anyhow::Error> for Error {
-    fn from(error: anyhow::Error) -> Self {
-        Error::new(&error)
-    }
-}
-
-impl From<UsageError> for Error {
-    fn from(error: UsageError) -> Self {
-        Error::new(&error.into())
+        let keyword = |text: &str| render(text, Style::Keyword).into_owned();
+        let message = keyword(&failure::causes(&error).join(": "));
+        Error { kind, message, hint: failure::hint_of(&error).map(keyword) }
     }
 }
 
 /// A load that is fully described, and has not begun.
 #[derive(Debug)]
 pub struct Load {
-    job: Job,
-    config: LoadConfig,
+    options: LoadOptions,
+    settlements: bool,
 }
 
 impl Load {
-    /// Reads the options of a load: the keys of a job file but `sources`, paths relative to the working directory.
+    /// Reads the options of a load: the keys of a job file, paths relative to the working directory.
     ///
     /// # Errors
     /// Of [`ErrorKind::Usage`].
-    pub fn new(table: toml::Table, sources: Vec<OsString>, secrets: Secrets) -> Result<Self, Error> {
-        let only = |key: &&String| ONLY_FOR_THE_COMMAND_LINE.contains(&key.replace('-', "_").as_str());
-        if let Some(key) = table.keys().find(only) {
-            return Err(UsageError::new(format!("`{key}` is for the command line and means nothing in a program"))
-                .hint("leave it out")
-                .into());
+    pub fn new(options: Map<String, Value>) -> Result<Self, Error> {
+        let mut load = Load { options: LoadOptions::default(), settlements: false };
+        for (key, value) in options {
+            let name = key.replace('-', "_");
+            if ONLY_FOR_THE_COMMAND_LINE.contains(&name.as_str()) {
+                let message = format!("`{key}` is for the command line and means nothing in a program");
+                return Err(OptionError::conflict(message).hint("leave it out").into());
+            }
+            load.options.give(&name, value)?;
         }
-        let mut job = job::of_options(table)?;
-        job.args.source.sources = sources;
-        job.args.auth.held = secrets;
-        let surroundings = Surroundings { terminal: false, ..Surroundings::of_process() };
-        let mut config = options::config(&job, &surroundings)?;
-        commands::load::confirm(&job.args.index, &mut config, false)?;
-        Ok(Load { job, config })
+        Ok(load)
     }
 
-    /// The configuration.
-    pub fn config(&self) -> &LoadConfig {
-        &self.config
+    /// The options, to add to them.
+    pub fn options(&mut self) -> &mut LoadOptions {
+        &mut self.options
     }
 
     /// Whether to tell what becomes of each document ([`RunningLoad::settlements`]). Default: no.
     pub fn tell_settlements(&mut self, tell: bool) {
-        self.config.settlements = tell;
+        self.settlements = tell;
     }
 
     /// Begins to load the sources, or the dead letters, that the options name.
     ///
     /// # Errors
     /// Where the load cannot begin; nothing was sent then.
-    pub async fn start(mut self) -> Result<RunningLoad, Error> {
-        let Opened { source, model } = commands::source::open(&self.job.args, &mut self.config).await?;
-        commands::mapping::of_load(&self.job.args.source, &self.job.args.index, &mut self.config).await?;
-        commands::node::confirm_local(&self.job.args.index.to, false).await?;
-        let (to, stderr) = (&self.job.args, Stderr::new());
-        let (bytes, ids) = (source.bytes_total(), source.has_ids());
-        commands::shards::of_load(&to.source, &to.index, bytes, ids, &mut self.config, false, &stderr).await?;
-        Ok(commands::load::start(self.config, source, model, false, &stderr).await?)
+    pub async fn start(self) -> Result<RunningLoad, Error> {
+        let plan = self.options.resolve(&Environment::of_process()).await?;
+        start(plan, self.settlements).await
     }
 
-    /// Begins a load that the program feeds. `bytes` are about how many will come, where that is known: the settings of the index
-    /// are changed for large loads only. `name` is what reports and dead letters call the source.
+    /// Begins a load that the program feeds. `bytes` are about how many will come, where that is known: the
+    /// settings of the index are changed for large loads only. `name` is the source's name in reports and dead
+    /// letters.
     ///
     /// # Errors
     /// Where the load cannot begin; nothing was sent then.
     pub async fn start_fed(self, name: &str, bytes: Option<u64>) -> Result<(Feed, RunningLoad), Error> {
-        let source = &self.job.args.source;
-        if let Some(flag) = source.reading.given_for_files().or_else(|| source.from.given()) {
-            let message = format!("{flag} is for files, and documents of a program are no file");
-            return Err(UsageError::new(message).hint("leave it out").into());
-        }
-        if source.from_dead_letters.is_some() {
-            let message = "--from-dead-letters is a source of its own, and documents are given as well";
-            return Err(UsageError::new(message).hint("load one after the other").into());
-        }
-        if self.job.args.index.map.is_some() {
-            let message = "--map auto reads the sources twice, which documents of a program do not allow";
-            return Err(UsageError::new(message).hint("give a mapping with --mapping").into());
-        }
-        if self.job.args.index.shards == Some(Shards::Auto) {
-            let message = "--shards auto looks at the sources first, which documents of a program do not allow";
-            return Err(UsageError::new(message).hint("give a number of shards").into());
-        }
-        let limits = &self.config.limits;
-        let (feed, source) = feed(PushOptions {
-            memory: (limits.memory / 4).clamp(1, WAITING_BYTES_MAX),
-            linger: limits.linger.min(PushOptions::default().linger),
-            document_bytes_max: limits.document_bytes_max,
-            name: name.to_owned(),
-            timestamps: options::timestamps(&source.reading),
-        });
-        commands::node::confirm_local(&self.job.args.index.to, false).await?;
-        let source = Box::new(source.with_bytes_total(bytes));
-        let load = commands::load::start(self.config, source, None, false, &Stderr::new()).await?;
-        Ok((feed, load))
+        let (feed, plan) = self.options.resolve_fed(name, bytes, &Environment::of_process()).await?;
+        Ok((feed, start(plan, self.settlements).await?))
     }
+}
+
+/// There is nobody to ask: what needs a confirmation is refused, or was given with the option `yes`.
+async fn start(mut plan: LoadPlan, settlements: bool) -> Result<RunningLoad, Error> {
+    plan.config.settlements = settlements;
+    if let Some(refusal) = plan.confirmations.iter().find_map(Confirmation::refusal) {
+        return Err(refusal.into());
+    }
+    let stderr = Stderr::new();
+    let notes: Vec<String> = plan.notes.iter().map(|note| render(note, Style::Keyword).into_owned()).collect();
+    commands::load::tell(&notes, false, &stderr);
+    if plan.local.is_some() && plan.config.to.is_empty() {
+        let local = commands::node::local(false, &stderr).await;
+        plan.config.to = vec![local.map_err(|error| Error {
+            kind: ErrorKind::Cluster,
+            message: failure::causes(&error).join(": "),
+            hint: None,
+        })?];
+    }
+    Ok(plan.start().await?)
+}
+
+/// Bakes as `inrush bake` does, and returns its exit status. `options` are the keys of a job file, `json` and
+/// `quiet` among them. Signals, the terminal and the log belong to it from now on, as to [`crate::run`].
+pub fn bake(options: Map<String, Value>) -> u8 {
+    crate::work(async move {
+        let job = job::of_program(options)?;
+        let stderr = Stderr::new();
+        crate::logging::start(&job.output.log, job.output.quiet, &stderr);
+        commands::bake::go(job, stderr).await
+    })
+}
+
+/// A text of the engine, as a report, a warning or a message of the log, with its options named as keyword
+/// arguments.
+pub fn as_keywords(text: &str) -> std::borrow::Cow<'_, str> {
+    render(text, Style::Keyword)
 }
 
 /// The progress line of the command line.
@@ -191,62 +175,70 @@ impl ProgressLine {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    fn load(options: &str) -> Result<Load, Error> {
-        Load::new(options.parse().unwrap(), vec!["a.csv".into()], Secrets::default())
+    fn load(options: Value) -> Result<Load, Error> {
+        let Value::Object(options) = options else { panic!("an object") };
+        Load::new(options)
+    }
+
+    async fn problem(options: Value) -> Error {
+        let load = match load(options) {
+            Ok(load) => load,
+            Err(error) => return error,
+        };
+        load.start_fed("python", None).await.map(drop).unwrap_err()
     }
 
     #[test]
     fn options_are_the_keys_of_a_job_file() {
-        let load = load(
-            r#"
-            index = "t"
-            to = ["http://a", "http://b:9201"]
-            batch_bytes = "1MiB"
-            in-flight = 3
-            [mapping.properties.n]
-            type = "long"
-            "#,
-        )
-        .unwrap();
-        let config = load.config();
-        assert_eq!(config.to, ["http://a:9200", "http://b:9201"]);
-        assert_eq!((config.limits.batch_bytes, config.limits.in_flight), (Some(1 << 20), Some(3)));
-        let mapping = serde_json::json!({"properties": {"n": {"type": "long"}}});
-        assert_eq!(config.create.mapping, Some(mapping));
-        assert_eq!(load.job.args.source.sources, ["a.csv"]);
+        let options = json!({
+            "index": "t",
+            "to": ["http://a", "http://b:9201"],
+            "batch_bytes": "1MiB",
+            "in-flight": 3,
+            "user": null,
+            "mapping": {"properties": {"n": {"type": "long"}}},
+        });
+        let options = load(options).unwrap().options;
+        assert_eq!(options.target.to, ["http://a", "http://b:9201"]);
+        assert_eq!(options.sizes.batch_bytes.map(|size| size.bytes()), Some(1 << 20));
+        assert_eq!(options.sizes.in_flight.map(|n| n.get()), Some(3));
+        let mapping = json!({"properties": {"n": {"type": "long"}}});
+        assert_eq!(options.target.mapping, Some(inrush::options::Body::Inline(mapping)));
     }
 
-    #[test]
-    fn what_is_wrong_is_said_as_on_the_command_line() {
+    #[tokio::test]
+    async fn errors_name_keyword_arguments() {
+        let to = "http://127.0.0.1:1";
         for (options, message, hint) in [
-            ("", "no index given", "--index NAME"),
-            ("index = 't'\nindexx = 1", "unknown key `indexx`", "did you mean `index`"),
-            ("index = 't'\ndry_run = true", "`dry_run` is for the command line", "leave it out"),
-            ("index = 't'\nquiet = true", "`quiet` is for the command line", "leave it out"),
-            ("index = 't'\nrecreate = true", "--recreate deletes t", "--yes"),
-            ("index = 't'\nbatch_bytes = 'many'", "batch_bytes: ", ""),
-            ("index = 't'\nmap = 'auto'\n[mapping]\ndynamic = false", "one origin", ""),
-            ("index = 't'\nto = 'http://a'\nuser = 'u'", "no password", "INRUSH_PASSWORD"),
+            (json!({"to": to}), "no index given", "index='NAME'"),
+            (json!({"index": "t", "indexx": 1}), "no option is called `indexx`", "did you mean `index`"),
+            (json!({"index": "t", "dry_run": true}), "`dry_run` is for the command line", "leave it out"),
+            (json!({"index": "t", "quiet": true}), "`quiet` is for the command line", "leave it out"),
+            (json!({"index": "t", "to": to, "recreate": true}), "recreate deletes t", "add yes"),
+            (json!({"index": "t", "batch_bytes": "many"}), "batch_bytes: invalid value 'many'", ""),
+            (json!({"index": "t", "to": to, "map": "auto", "mapping": {}}), "map and mapping are given", ""),
+            (json!({"index": "t", "to": to, "user": "u"}), "user='u' has no password", "INRUSH_PASSWORD"),
+            (json!({"index": "t", "to": to, "format": "csv"}), "format is for files", "leave it out"),
+            (json!({"index": "t", "to": to, "shards": "auto"}), "shards='auto' looks at the sources", "number"),
         ] {
-            let error = load(options).unwrap_err();
-            assert_eq!(error.kind, ErrorKind::Usage, "{options}");
-            assert!(error.message.contains(message), "{options}: {error:?}");
-            assert!(error.hint.unwrap_or_default().contains(hint), "{options}");
+            let text = options.to_string();
+            let error = problem(options).await;
+            assert_eq!(error.kind, ErrorKind::Usage, "{text}");
+            assert!(error.message.contains(message), "{text}: {error:?}");
+            assert!(error.hint.unwrap_or_default().contains(hint), "{text}");
         }
     }
 
-    #[test]
-    fn secrets_that_are_held_are_used_and_not_shown() {
-        let table: toml::Table = "index = 't'\nto = 'http://a'\nuser = 'u'".parse().unwrap();
-        let secrets = Secrets { password: Some(Secret::new("hunter2")), ..Secrets::default() };
-        let load = Load::new(table.clone(), Vec::new(), secrets.clone()).unwrap();
-        assert!(!load.config().credentials.is_none());
+    #[tokio::test]
+    async fn secrets_that_are_held_are_not_shown() {
+        let mut load = load(json!({"index": "t", "to": "http://a", "user": "u", "password_env": "X"})).unwrap();
+        load.options().login.password = Some(Secret::new("hunter2"));
         assert!(!format!("{load:?}").contains("hunter2"));
-        let mut table = table;
-        table.insert("password_env".into(), "X".into());
-        let error = Load::new(table, Vec::new(), secrets).unwrap_err();
+        let error = load.start_fed("python", None).await.map(drop).unwrap_err();
         assert!(error.message.contains("the password is given itself, and by file or environment"), "{error:?}");
     }
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 use inrush::bake::BakeError;
 use inrush::cluster::ClusterError;
 use inrush::node::NodeError;
+use inrush::options::{OptionError, Style};
 use inrush::source::SourceError;
 
 use crate::plain;
@@ -57,6 +58,13 @@ impl UsageError {
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+}
+
+impl From<OptionError> for UsageError {
+    fn from(error: OptionError) -> Self {
+        let hint = error.hint_in(Style::Flag).map(|hint| hint.into_owned());
+        UsageError { message: error.message(Style::Flag), hint }
     }
 }
 

@@ -1,147 +1,152 @@
-//! The job file: the flags of `inrush load` written down.
+//! The job file: the options of a load written down.
 //!
-//! A key is the name of a long flag, with underscores or dashes (`batch_bytes`, `batch-bytes`); `sources` stands for
-//! the arguments. So there is nothing to define twice: each entry becomes the flag it names and is parsed by the same
-//! code, and what the command line gives is left out. What has no flag: `[[indices]]`, `mode`, which is `load` or `bake`, and `[[output]]`,
-//! whose tables have the flags of one of several loads from the same sources.
+//! A key is the name of an option, with underscores or dashes (`batch_bytes`, `batch-bytes`). It is read by the
+//! same code that reads the flag, and what the command line gives is left out. Two keys are no options: `mode`,
+//! which is `load` or `bake`, and `[[output]]`, whose tables have the options of one of several loads from the
+//! same sources.
 
-mod indices;
-mod values;
+use std::path::{Path, PathBuf};
 
-use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use inrush::bake::BakeOptions;
+use inrush::options::{Given, Inputs, LoadOptions, OptionGroup, OptionInfo, Scope, Style, nearest, render};
+use serde_json::{Map, Value};
 
-use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use inrush::config::IndexPattern;
-
-use self::indices::index_patterns;
-use self::values::{body, flags};
-use crate::args::{BakeFlags, LoadArgs};
+use crate::args::{LoadArgs, LogOptions, Options, OutputArgs, OutputOptions, RunOptions};
 use crate::failure::UsageError;
 
-/// Flags that are one choice: where the command line makes it, the file's part of it does not count.
-const CHOICES: [&[&str]; 11] = [
-    &["sources", "from_dead_letters"],
-    &["id", "id_from"],
-    &["recreate", "resume"],
-    &["resume", "once"],
-    &["sql", "sql_file"],
-    &[
-        "user",
-        "password_file",
-        "password_env",
-        "api_key_file",
-        "api_key_env",
-        "bearer_file",
-        "bearer_env",
-        "aws_sigv4",
-        "aws_region",
-        "aws_profile",
-    ],
-    &["no_header", "columns"],
-    &["mapping", "map", "copy_mapping"],
-    &["mapping", "mixed", "copy_mapping"],
-    &["settings", "copy_settings"],
-    &[
-        "from_user",
-        "from_password_file",
-        "from_password_env",
-        "from_api_key_file",
-        "from_api_key_env",
-        "from_bearer_file",
-        "from_bearer_env",
-        "from_aws_sigv4",
-        "from_aws_region",
-        "from_aws_profile",
-    ],
-];
-
-/// The flags of a load, with those of its job file, and what only a job file can say.
-#[derive(Debug)]
+/// The options of a load, with those of its job file.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Job {
-    pub(crate) args: LoadArgs,
-    /// Of a bake: its flags.
-    pub(crate) bake: Option<BakeFlags>,
-    pub(crate) patterns: Vec<IndexPattern>,
-    /// `mapping` as a table, where it is no file.
-    pub(crate) mapping: Option<serde_json::Value>,
-    /// `settings` as a table, where they are no file.
-    pub(crate) settings: Option<serde_json::Value>,
-    /// A job for each `[[output]]`, with what holds for all.
-    pub(crate) outputs: Vec<Job>,
+    pub(crate) options: LoadOptions,
+    /// Of a bake: its options.
+    pub(crate) bake: Option<BakeOptions>,
+    pub(crate) run: RunOptions,
+    pub(crate) output: OutputArgs,
+    /// The folder of the job file, where files are made that no option names.
+    pub(crate) folder: Option<PathBuf>,
+    /// The options of each `[[output]]`, with what holds for all.
+    pub(crate) outputs: Vec<LoadOptions>,
 }
 
-impl Job {
-    /// Of a command line without a job file.
-    pub(crate) fn of(args: LoadArgs) -> Self {
-        Job { args, bake: None, patterns: Vec::new(), mapping: None, settings: None, outputs: Vec::new() }
-    }
-}
-
-/// Flags of an output. What one of them is said to be on the command line would be that of all.
+/// Options of outputs. What the command line says of one of them would be that of all.
 const OF_OUTPUTS: [&str; 9] =
     ["index", "alias", "sql", "sql_file", "id", "id_from", "mapping", "dead_letters", "trace"];
 
+/// Headings of options that hold for all outputs.
+const OF_ALL: [&str; 5] = ["Source", "Source: an index of another cluster", "Authentication", "Output", "Resuming"];
+
 /// Where entries come from.
 struct Place<'a> {
-    /// The job file; `None` for a program's options.
-    file: Option<&'a Path>,
-    /// What paths are relative to; `None`: the working directory, and they stay as they are.
-    folder: Option<&'a Path>,
+    file: &'a Path,
+    /// What paths are relative to.
+    folder: PathBuf,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    fn new(file: &'a Path) -> Self {
+        let folder = match file.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        Place { file, folder: folder.to_owned() }
+    }
+
     fn error(&self, problem: impl std::fmt::Display) -> UsageError {
-        UsageError::new(match self.file {
-            Some(file) => format!("{}: {problem}", file.display()),
-            None => problem.to_string(),
-        })
+        UsageError::new(format!("{}: {problem}", self.file.display()))
     }
 }
 
-/// All that a job file may say by flags.
-#[derive(Debug, Default, Args)]
-struct Flags {
-    #[command(flatten)]
-    load: LoadArgs,
-    #[command(flatten)]
-    bake: BakeFlags,
+/// Everything that a table of a job file, or a command line, says.
+#[derive(Clone, Debug, Default)]
+struct Layer {
+    load: LoadOptions,
+    bake: BakeOptions,
+    run: RunOptions,
+    output: OutputOptions,
+    log: LogOptions,
 }
 
-/// Adds what the job file says, if there is one, to what was given on the command line. `bake`: the flags of `inrush bake`; none for
-/// `inrush load`. `command_line` are the arguments after the command.
-pub(crate) fn complete(args: LoadArgs, bake: Option<BakeFlags>, command_line: &[OsString]) -> Result<Job, UsageError> {
-    let Some(path) = args.source.job.clone() else {
-        return Ok(Job { bake, ..Job::of(args) });
+impl Layer {
+    fn infos() -> Vec<&'static OptionInfo> {
+        [LoadOptions::infos(), BakeOptions::infos(), RunOptions::infos(), OutputOptions::infos(), LogOptions::infos()]
+            .concat()
+    }
+
+    fn set(&mut self, name: &str, given: Given) -> Option<Result<(), String>> {
+        let Layer { load, bake, run, output, log } = self;
+        load.set(name, given.clone())
+            .or_else(|| bake.set(name, given.clone()))
+            .or_else(|| run.set(name, given.clone()))
+            .or_else(|| output.set(name, given.clone()))
+            .or_else(|| log.set(name, given))
+    }
+
+    fn relative_to(&mut self, folder: &Path) {
+        self.load.relative_to(folder);
+        self.bake.relative_to(folder);
+    }
+
+    /// These options, and those of `lower` where these say nothing.
+    fn over(self, lower: &Layer) -> Layer {
+        let Layer { load, mut bake, mut run, mut output, mut log } = self;
+        // A place, and an end of a resumed one, are choices as well.
+        let decided = |name: &str| match name {
+            "repository_path" | "repository" => bake.is_given("repository_path") || bake.is_given("repository"),
+            "no_resume" => bake.no_resume || load.resume.resume,
+            _ => false,
+        };
+        let decided: Vec<&str> =
+            BakeOptions::infos().into_iter().map(|info| info.name).filter(|name| decided(name)).collect();
+        bake.fill(&lower.bake, &|name| decided.contains(&name));
+        run.fill(&lower.run, &|_| false);
+        output.fill(&lower.output, &|_| false);
+        log.fill(&lower.log, &|_| false);
+        Layer { load: load.over(&lower.load), bake, run, output, log }
+    }
+}
+
+/// Adds what the job file says, if there is one, to what was given on the command line. `bake`: the options of
+/// `inrush bake`; none for `inrush load`.
+pub(crate) fn complete(args: LoadArgs, bake: Option<BakeOptions>) -> Result<Job, UsageError> {
+    let LoadArgs { options, job, run, output } = args;
+    let bakes = bake.is_some();
+    let given =
+        Layer { load: options.0, bake: bake.unwrap_or_default(), run: run.0, output: output.own.0, log: output.log.0 };
+    let Some(path) = job else {
+        return Ok(of_layer(given, bakes, None));
     };
     let text = std::fs::read_to_string(&path)
         .map_err(|error| UsageError::new(format!("cannot read the job file {}: {error}", path.display())))?;
-    parse(&text, &path, bake.is_some(), command_line)
+    let job = parse(&text, &path, bakes, given)?;
+    for options in job.outputs.iter().chain([&job.options]) {
+        let (trace, dead_letters) = (options.sizes.trace.as_ref(), options.errors.dead_letters.as_ref());
+        Inputs::default().and([&path]).check([("--trace", trace), ("--dead-letters", dead_letters)])?;
+    }
+    Ok(job)
 }
 
-/// The options that a program gives, as the entries of a job file; paths are relative to the working directory. `sources` are
-/// not among them.
-pub(crate) fn of_options(options: toml::Table) -> Result<Job, UsageError> {
-    entries(options, &Place { file: None, folder: None }, false, &[])
+/// The options that a program gives for a bake; paths are relative to the working directory.
+pub(crate) fn of_program(options: Map<String, Value>) -> Result<Job, UsageError> {
+    let mut layer = Layer::default();
+    for (key, value) in options {
+        let problem = |problem: String| UsageError::new(format!("{key}: {}", render(&problem, Style::Keyword)));
+        match layer.set(&key.replace('-', "_"), value.into()) {
+            Some(set) => set.map_err(problem)?,
+            None => return Err(UsageError::new(format!("no option is called `{key}`"))),
+        }
+    }
+    Ok(of_layer(layer, true, None))
 }
 
-fn parse(text: &str, path: &Path, bakes: bool, command_line: &[OsString]) -> Result<Job, UsageError> {
-    let table: toml::Table =
-        text.parse().map_err(|error: toml::de::Error| UsageError::new(format!("{}: {error}", path.display())))?;
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    entries(table, &Place { file: Some(path), folder: Some(folder) }, bakes, command_line)
+fn of_layer(layer: Layer, bakes: bool, folder: Option<PathBuf>) -> Job {
+    let Layer { load, bake, run, output, log } = layer;
+    let output = OutputArgs { own: Options(output), log: Options(log) };
+    Job { options: load, bake: bakes.then_some(bake), run, output, folder, outputs: Vec::new() }
 }
 
-fn entries(
-    mut table: toml::Table,
-    place: &Place<'_>,
-    bakes: bool,
-    command_line: &[OsString],
-) -> Result<Job, UsageError> {
+fn parse(text: &str, path: &Path, bakes: bool, given: Layer) -> Result<Job, UsageError> {
+    let place = Place::new(path);
+    let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| place.error(error))?;
     let at = |key: &str, problem: &str| place.error(format!("{key}: {problem}"));
     let bakes = match table.remove("mode") {
         None => bakes,
@@ -152,201 +157,93 @@ fn entries(
         }
         Some(_) => return Err(at("mode", "expected \"load\" or \"bake\"")),
     };
-    let patterns = match table.remove("indices") {
-        Some(value) => index_patterns(value, place.folder).map_err(|problem| at("indices", &problem))?,
-        None => Vec::new(),
-    };
     let outputs = match table.remove("output") {
         None => Vec::new(),
-        Some(_) if place.file.is_none() => return Err(at("output", "several outputs are for job files")),
         Some(_) if bakes => return Err(at("output", "a bake has one output")),
         Some(toml::Value::Array(outputs)) => outputs,
         Some(_) => return Err(at("output", NO_OUTPUTS)),
     };
-    let command = load_command();
-    let given = given_ids(&command, command_line);
-    if let (false, Some(id)) = (outputs.is_empty(), given.iter().find(|id| OF_OUTPUTS.contains(&id.as_str()))) {
-        let flag = id.replace('_', "-");
+    if let (false, Some(name)) = (outputs.is_empty(), OF_OUTPUTS.iter().find(|name| given.load.is_given(name))) {
+        let flag = name.replace('_', "-");
         return Err(place.error(format!("--{flag} is said for each [[output]]")).hint("change it in the file"));
     }
-    let reader = Reader { place, command, given, command_line, bakes, patterns };
-    let common = reader.layer(table)?;
-    let mut job = reader.job(&[&common])?;
+    let common = layer(table, &place, bakes)?;
+    let mut job = of_layer(given.clone().over(&common), bakes, path.parent().map(Path::to_owned));
     for output in outputs {
         let toml::Value::Table(output) = output else { return Err(at("output", NO_OUTPUTS)) };
-        if let Some(key) = output.keys().find(|key| !reader.is_of_outputs(&key.replace('-', "_"))) {
+        if let Some(key) = output.keys().find(|key| !is_of_outputs(&key.replace('-', "_"))) {
             return Err(at(key, "holds for all outputs; write it above the first [[output]]"));
         }
-        job.outputs.push(reader.job(&[&common, &reader.layer(output)?])?);
+        let own = layer(output, &place, bakes)?;
+        job.outputs.push(given.clone().over(&own.over(&common)).load);
     }
     Ok(job)
 }
 
 const NO_OUTPUTS: &str = "expected tables, written as [[output]]";
 
-/// What a table says.
-struct Layer {
-    /// By argument's id, the flags that an entry stands for; none where it has no flag.
-    entries: Vec<(String, Vec<OsString>)>,
-    mapping: Option<serde_json::Value>,
-    settings: Option<serde_json::Value>,
-}
-
-/// Reads the tables of a job.
-struct Reader<'a> {
-    place: &'a Place<'a>,
-    command: Command,
-    /// Ids of the arguments that the command line gives.
-    given: Vec<String>,
-    command_line: &'a [OsString],
-    bakes: bool,
-    patterns: Vec<IndexPattern>,
-}
-
-impl Reader<'_> {
-    fn layer(&self, table: toml::Table) -> Result<Layer, UsageError> {
-        let at = |key: &str, problem: String| self.place.error(format!("{key}: {problem}"));
-        let folder = self.place.folder;
-        let mut layer = Layer { entries: Vec::new(), mapping: None, settings: None };
-        for (key, value) in table {
-            let id = key.replace('-', "_");
-            match (id.as_str(), &value) {
-                ("mapping", toml::Value::Table(_)) => {
-                    layer.mapping = body(Some(value), "mappings", folder).map_err(|problem| at(&key, problem))?;
-                    layer.entries.push((id, Vec::new()));
-                    continue;
-                }
-                ("settings", toml::Value::Table(_)) => {
-                    layer.settings = body(Some(value), "settings", folder).map_err(|problem| at(&key, problem))?;
-                    layer.entries.push((id, Vec::new()));
-                    continue;
-                }
-                _ => {}
-            }
-            let arg = find(&self.command, &id).ok_or_else(|| unknown_key(&self.command, self.place, &key))?;
-            if !self.bakes && is_of_bake(arg) {
-                let problem = "this is a flag of `inrush bake`; add mode = \"bake\" if that is meant";
-                return Err(at(&key, problem.to_owned()));
-            }
-            let flags = flags(arg, value, folder).map_err(|problem| at(&key, problem))?;
-            // Each entry is parsed alone first, so that an error names its key.
-            let alone = std::iter::once(OsStr::new("inrush load")).chain(flags.iter().map(OsString::as_os_str));
-            self.command.clone().try_get_matches_from(alone).map_err(|error| at(&key, first_line(&error)))?;
-            layer.entries.push((arg.get_id().to_string(), flags));
+/// Reads a table.
+fn layer(table: toml::Table, place: &Place<'_>, bakes: bool) -> Result<Layer, UsageError> {
+    let mut layer = Layer::default();
+    for (key, value) in table {
+        let at = |problem: String| place.error(format!("{key}: {}", render(&problem, Style::Key)));
+        let name = key.replace('-', "_");
+        let info = Layer::infos().into_iter().find(|info| info.name == name && info.is_key());
+        let info = info.ok_or_else(|| unknown_key(place, &key))?;
+        if !bakes && BakeOptions::TABLE.iter().any(|of_bake| of_bake.name == name) {
+            return Err(at("this is an option of `inrush bake`; add mode = \"bake\" if that is meant".to_owned()));
         }
-        Ok(layer)
-    }
-
-    /// What several tables and the command line say together; what comes later decides.
-    fn job(&self, layers: &[&Layer]) -> Result<Job, UsageError> {
-        let mut arguments: Vec<OsString> = vec!["inrush load".into()];
-        let (mut mapping, mut settings) = (None, None);
-        for (number, layer) in layers.iter().enumerate() {
-            let later = layers[number + 1..].iter().flat_map(|layer| layer.entries.iter().map(|(id, _)| id));
-            let deciding: Vec<&String> = self.given.iter().chain(later).collect();
-            let decided = |id: &str| {
-                let excludes =
-                    |other: &str| CHOICES.iter().any(|choice| choice.contains(&id) && choice.contains(&other));
-                deciding.iter().any(|other| *other == id || excludes(other))
-            };
-            for (_, flags) in layer.entries.iter().filter(|(id, _)| !decided(id)) {
-                arguments.extend_from_slice(flags);
-            }
-            if layer.mapping.is_some() && !decided("mapping") && !deciding.iter().any(|other| *other == "map") {
-                mapping = layer.mapping.clone();
-            }
-            if layer.settings.is_some() && !decided("settings") {
-                settings = layer.settings.clone();
-            }
+        let value = json(value).map_err(&at)?;
+        if name == "indices" && !value.is_array() {
+            return Err(at("expected tables, written as [[indices]]".to_owned()));
         }
-        arguments.extend_from_slice(self.command_line);
-        // Each entry is fine alone, so an error is about two that exclude each other.
-        let matches = self
-            .command
-            .clone()
-            .try_get_matches_from(arguments)
-            .map_err(|error| self.place.error(first_line(&error)))?;
-        let flags = Flags::from_arg_matches(&matches).map_err(|error| UsageError::new(first_line(&error)))?;
-        if mapping.is_some() && flags.load.index.map.is_some() {
-            return Err(self.place.error("--map and --mapping are given, and a mapping has one origin"));
+        match layer.set(info.name, value.into()) {
+            Some(set) => set.map_err(&at)?,
+            None => return Err(unknown_key(place, &key)),
         }
-        let bake = self.bakes.then_some(flags.bake);
-        Ok(Job { bake, patterns: self.patterns.clone(), mapping, settings, ..Job::of(flags.load) })
     }
-
-    /// Whether each output may say it for itself: what is not about sources, the cluster and what is shown. An unknown key is told
-    /// elsewhere.
-    fn is_of_outputs(&self, key: &str) -> bool {
-        let Some(arg) = find(&self.command, key) else { return true };
-        let of_all = ["Source", "Source: an index of another cluster", "Authentication", "Output", "Resuming"];
-        !arg.get_help_heading().is_some_and(|heading| of_all.contains(&heading))
-            && !["to", "table", "sql_memory", "explain", "sources"].contains(&arg.get_id().as_str())
-    }
+    layer.relative_to(&place.folder);
+    Ok(layer)
 }
 
-fn load_command() -> Command {
-    Flags::augment_args(Command::new("inrush load")).disable_help_flag(true)
+/// Whether each output may say it for itself: what is not about sources, the cluster and what is shown. An unknown
+/// key is told elsewhere.
+fn is_of_outputs(name: &str) -> bool {
+    let Some(info) = Layer::infos().into_iter().find(|info| info.name == name) else { return true };
+    let is_of_all = OF_ALL.contains(&info.heading) || info.scope == Scope::CommandLine;
+    !is_of_all && !["to", "table", "sql_memory"].contains(&name)
 }
 
-/// Whether a load has no such flag.
-fn is_of_bake(arg: &Arg) -> bool {
-    let of_bake = BakeFlags::augment_args(Command::new("inrush bake"));
-    of_bake.get_arguments().any(|other| other.get_id() == arg.get_id())
-}
-
-/// Which arguments the command line gives.
-fn given_ids(command: &Command, command_line: &[OsString]) -> Vec<String> {
-    let argv = std::iter::once(OsStr::new("inrush load")).chain(command_line.iter().map(OsString::as_os_str));
-    // The same arguments were parsed before we came here.
-    let matches = command.clone().try_get_matches_from(argv).unwrap_or_default();
-    ids(&matches)
-}
-
-fn ids(matches: &ArgMatches) -> Vec<String> {
-    matches
-        .ids()
-        .filter(|id| {
-            // Groups of flattened structs are ids as well; they have no source of their own worth asking for.
-            matches.try_contains_id(id.as_str()).unwrap_or(false)
-                && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
-        })
-        .map(|id| id.as_str().to_owned())
-        .collect()
-}
-
-/// What a key may be called, in the file's words.
-fn key_of(arg: &Arg) -> String {
-    arg.get_long().map_or_else(|| arg.get_id().to_string(), |long| long.replace('-', "_"))
-}
-
-fn find<'a>(command: &'a Command, key: &str) -> Option<&'a Arg> {
-    command.get_arguments().find(|arg| arg.get_id() != "job" && key_of(arg) == key)
-}
-
-fn unknown_key(command: &Command, place: &Place<'_>, key: &str) -> UsageError {
-    let known = command.get_arguments().filter(|arg| arg.get_id() != "job").map(key_of);
+fn unknown_key(place: &Place<'_>, key: &str) -> UsageError {
     let wanted = key.replace('-', "_");
-    let nearest = known
-        .chain(["indices", "mode", "output"].map(str::to_owned))
-        .map(|name| (strsim::jaro_winkler(&wanted, &name), name))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let known = Layer::infos().into_iter().filter(|info| info.is_key()).map(|info| info.name);
     let error = place.error(format!("unknown key `{key}`"));
     if ["password", "api_key", "bearer"].contains(&wanted.as_str()) {
         return error.hint(format!("secrets are not written into job files; name a file with `{wanted}_file`, or an environment variable with `{wanted}_env`"));
     }
-    match nearest {
-        Some((similarity, name)) if similarity > 0.7 => error.hint(format!("did you mean `{name}`?")),
-        _ => {
+    match nearest(&wanted, known.chain(["mode", "output"])) {
+        Some(name) => error.hint(format!("did you mean `{name}`?")),
+        None => {
             error.hint("keys are the long flags of `inrush load`, with underscores or dashes; see `inrush load --help`")
         }
     }
 }
 
-/// clap's own words without the usage text that follows them.
-fn first_line(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let first = text.lines().next().unwrap_or_default();
-    first.strip_prefix("error: ").unwrap_or(first).to_owned()
+/// A value of TOML as one of JSON.
+fn json(value: toml::Value) -> Result<Value, String> {
+    Ok(match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => number.into(),
+        toml::Value::Boolean(on) => on.into(),
+        toml::Value::Array(items) => items.into_iter().map(json).collect::<Result<Vec<_>, _>>()?.into(),
+        toml::Value::Table(table) => table
+            .into_iter()
+            .map(|(key, value)| Ok((key, json(value)?)))
+            .collect::<Result<serde_json::Map<_, _>, String>>()?
+            .into(),
+        toml::Value::Datetime(when) => return Err(format!("{when}: a date or time must be a string here")),
+    })
 }
 
 #[cfg(test)]

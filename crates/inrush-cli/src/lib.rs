@@ -2,22 +2,16 @@
 //! a configuration, the engine runs it, a report comes out.
 
 mod args;
-mod auth;
 mod commands;
-mod database;
 pub mod embed;
 mod failure;
 mod job;
-mod json_file;
 mod keys;
 mod logging;
 mod no_threads;
-mod options;
-mod overwrites;
 mod plain;
 mod progress;
-mod sql;
-mod state;
+mod reference;
 mod summary;
 mod sweep;
 mod units;
@@ -44,28 +38,31 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(failure::ExitStatus::Usage.code());
         }
     };
+    work(async move {
+        match cli.command {
+            Command::Load(args) => commands::load::run(*args).await,
+            Command::Bake(args) => commands::bake::run(*args).await,
+            Command::Verify(args) => commands::verify::run(*args).await,
+            Command::Mapping(args) => commands::mapping::run(*args).await,
+            Command::Sweep(args) => commands::sweep::run(*args).await,
+            Command::Convert(args) => commands::convert::run(*args).await,
+            Command::Doctor(args) => commands::doctor::run(*args).await,
+            Command::Node(args) => commands::node::run(args).await,
+            Command::Recover(args) => commands::recover::run(*args).await,
+            Command::Reference(args) => commands::reference::run(&args),
+        }
+    })
+}
+
+/// Does the work of a command in a runtime of its own, tells its error, and returns the exit status.
+pub(crate) fn work(command: impl Future<Output = anyhow::Result<u8>>) -> u8 {
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(4);
     no_threads::tell_instead_of_panicking();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
     let result = match runtime {
         Err(error) => Err(anyhow::Error::new(error).context("cannot start the runtime")),
         Ok(runtime) => {
-            let result = match cli.command {
-                // What follows `inrush load`; there are no flags before it.
-                Command::Load(args) => {
-                    runtime.block_on(commands::load::run(*args, arguments.get(2..).unwrap_or_default()))
-                }
-                Command::Bake(args) => {
-                    runtime.block_on(commands::bake::run(*args, arguments.get(2..).unwrap_or_default()))
-                }
-                Command::Verify(args) => runtime.block_on(commands::verify::run(*args)),
-                Command::Mapping(args) => runtime.block_on(commands::mapping::run(*args)),
-                Command::Sweep(args) => runtime.block_on(commands::sweep::run(*args)),
-                Command::Convert(args) => runtime.block_on(commands::convert::run(*args)),
-                Command::Doctor(args) => runtime.block_on(commands::doctor::run(*args)),
-                Command::Node(args) => runtime.block_on(commands::node::run(args)),
-                Command::Recover(args) => runtime.block_on(commands::recover::run(*args)),
-            };
+            let result = runtime.block_on(command);
             // A reader may wait for stdin for ever; the process does not.
             runtime.shutdown_background();
             result

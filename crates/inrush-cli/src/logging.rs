@@ -134,10 +134,11 @@ pub(crate) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{LogOptions, Options};
 
     #[test]
     fn libraries_are_never_asked_for_more_than_warnings() {
-        let log = |verbose, log_level| LogArgs { verbose, log_level, log_json: false };
+        let log = |verbose, log_level| Options(LogOptions { verbose, log_level, log_json: false });
         assert_eq!(filter(&log(0, None), false), "warn,inrush=warn,inrush_core=warn");
         assert_eq!(filter(&log(3, None), false), "warn,inrush=trace,inrush_core=trace");
         assert_eq!(filter(&log(0, Some(LogLevel::Debug)), false), "warn,inrush=debug,inrush_core=debug");

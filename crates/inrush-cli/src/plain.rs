@@ -1,20 +1,22 @@
 //! Text for people: what documents, files and servers bring along cannot drive the terminal.
 //! Everything that is printed goes through here, on stdout by [`crate::commands::print`], on stderr
-//! by [`crate::logging::Stderr`]. What is escaped is written as in JSON, so JSON that is printed
+//! by [`crate::logging::Stderr`], so options that a message of the engine names are flags here. What is escaped is written as in JSON, so JSON that is printed
 //! stays the same value.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use inrush::options::{Style, render};
+
 /// The text with each character escaped that a terminal takes for a command, or that changes the
 /// order in which others are shown. Tabs and line ends stay.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    escape(text, |c| is_command(c) && !matches!(c, '\n' | '\t'))
+    shown(text, |c| is_command(c) && !matches!(c, '\n' | '\t'))
 }
 
 /// The same for what belongs on one line: line ends and tabs are escaped, too.
 pub(crate) fn inline(text: &str) -> Cow<'_, str> {
-    escape(text, is_command)
+    shown(text, is_command)
 }
 
 /// The same for a message that may have several lines: those after the first are indented, so that
@@ -22,6 +24,14 @@ pub(crate) fn inline(text: &str) -> Cow<'_, str> {
 pub(crate) fn message(text: &str) -> String {
     let (text, end) = text.strip_suffix('\n').map_or((text, ""), |text| (text, "\n"));
     plain(text).replace('\n', "\n    ") + end
+}
+
+/// Options are named as flags, and the rest is escaped.
+fn shown(text: &str, escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    match render(text, Style::Flag) {
+        Cow::Borrowed(text) => escape(text, escaped),
+        Cow::Owned(text) => Cow::Owned(escape(&text, escaped).into_owned()),
+    }
 }
 
 fn is_command(c: char) -> bool {

@@ -436,7 +436,7 @@ verified        yes: 0 before + 1500 created = 1500
         assert_eq!(problem(&report), None);
         report.status = Status::Incomplete;
         report.tolerance = Some(ToleranceReport { limit: "10".into(), holds: false, ..tolerance });
-        assert_eq!(problem(&report).unwrap(), "15 documents are not in, more than the 10 of --tolerate");
+        assert_eq!(problem(&report).unwrap(), "15 documents are not in, more than the 10 of option `tolerate`");
         assert!(text(&report).contains("15 documents not in, more than the 10"), "{}", text(&report));
     }
 

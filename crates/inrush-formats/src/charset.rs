@@ -105,7 +105,7 @@ pub fn read_text(
 /// A byte that is no ASCII.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "byte {at} of the text is 0x{byte:02x}, which is no ASCII; give the file's encoding with --charset, such as utf-8 or \
+    "byte {at} of the text is 0x{byte:02x}, which is no ASCII; give the file's encoding with option `charset`, such as utf-8 or \
      windows-1252"
 )]
 pub struct NotAscii {
@@ -212,7 +212,7 @@ impl Transcode {
             let Report { source, encoding, warnings } = &self.report;
             warnings.add(source, "replaced_characters", "", replaced, || {
                 format!(
-                    "bytes that are no {} became the replacement character U+FFFD; check --charset",
+                    "bytes that are no {} became the replacement character U+FFFD; check option `charset`",
                     encoding.name()
                 )
             });

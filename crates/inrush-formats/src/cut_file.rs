@@ -81,7 +81,7 @@ impl CutFile {
                     &self.name,
                     format!(
                         "the record at byte {first_byte} has a quote that is not closed in the {lines} lines ({bytes} bytes) \
-                         up to the end, none of which is read; close it, or give --quote none if quotes have no meaning \
+                         up to the end, none of which is read; close it, or give option `quote=none` if quotes have no meaning \
                          in this file"
                     ),
                 );

@@ -143,7 +143,9 @@ fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
         Err(error) => return damaged(error.to_string()),
     };
     if entry.error.is_none() {
-        return damaged("it has no `error`; expected the file of an earlier load's --dead-letters".to_owned());
+        return damaged(
+            "it has no `error`; expected the dead-letter file of an earlier load (option `dead_letters`)".to_owned(),
+        );
     }
     match (entry.action, entry.sent_with) {
         (Some(action), _) => *meta = action.meta(entry.doc_as_upsert),
@@ -285,7 +287,7 @@ mod tests {
         let block = decode("{\"document\":{\"a\":1}}\n{\"a\":1}\n");
         assert_eq!(block.rejects.len(), 2);
         for reject in &block.rejects {
-            assert!(reject.reason.contains("it has no `error`; expected the file of"), "{}", reject.reason);
+            assert!(reject.reason.contains("it has no `error`; expected the dead-letter file of"), "{}", reject.reason);
         }
     }
 }

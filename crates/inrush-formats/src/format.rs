@@ -342,7 +342,7 @@ fn binary(head: &[u8]) -> Option<&'static str> {
 
 /// The refusal of a path to records in a `format` that has none.
 pub fn no_records(format: Format) -> String {
-    format!("--records is for JSON, and the format is {}; leave it out", format.name())
+    format!("option `records` is for JSON, and the format is {}; leave it out", format.name())
 }
 
 /// The format of a source whose text begins with `head`. `complete` says that `head` is all of it.
@@ -363,7 +363,9 @@ pub fn decide(options: &FormatOptions, name: &str, head: &[u8], complete: bool) 
 fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Result<Format, String> {
     if let Some(binary) = binary(head) {
         if binary == "SQLite" {
-            return Err("contents are SQLite; write it as sqlite://PATH, and name a table with --db-table".to_owned());
+            return Err(
+                "contents are SQLite; write it as sqlite://PATH, and name a table with option `db_table`".to_owned()
+            );
         }
         return Err(match binary {
             TAR | "a zip archive" => {
@@ -389,7 +391,7 @@ fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Re
         (None, None) => Format::Ndjson,
         (None, Some(_)) => {
             return Err(
-                "cannot tell the format from name or contents; give --format ndjson, csv, or text with --field \
+                "cannot tell the format from name or contents; give option `format=ndjson`, csv, or text with option `field` \
                         NAME"
                     .to_owned(),
             );
@@ -400,20 +402,20 @@ fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Re
             let looks = "looks like the body of a bulk request, with an action line before each document";
             return Err(match body.not_taken.as_slice() {
                 [] => format!(
-                    "{looks}; give --format bulk, where an `_index` of these lines wins over --index, or --format ndjson if \
+                    "{looks}; give option `format=bulk`, where an `_index` of these lines wins over option `index`, or option `format=ndjson` if \
                      each line is a document"
                 ),
                 keys => format!(
-                    "{looks}, but with {} in it, which --format bulk does not take; take that out of these lines and give \
-                     --format bulk, or give --format ndjson if each line is a document",
+                    "{looks}, but with {} in it, which option `format=bulk` does not take; take that out of these lines and give \
+                     option `format=bulk`, or give option `format=ndjson` if each line is a document",
                     keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" and ")
                 ),
             });
         }
         if json_head::is_hit(text) {
             return Err(
-                "looks like search hits, or like what elasticdump writes: the documents are in `_source`; give --format hits, which takes their `_id` \
-                 along, or --format json to load them as they are"
+                "looks like search hits, or like what elasticdump writes: the documents are in `_source`; give option `format=hits`, which takes their `_id` \
+                 along, or option `format=json` to load them as they are"
                     .to_owned(),
             );
         }
@@ -451,7 +453,7 @@ mod tests {
         assert_eq!(check("-", " \n{\"a\":1}"), Ok(Format::Ndjson));
         assert_eq!(check("a.log", "{\"a\":1}"), Ok(Format::Ndjson));
         assert_eq!(check("-", " \n"), Ok(Format::Ndjson));
-        assert!(check("apache_logs", "1.2.3.4 - -").unwrap_err().contains("--format"));
+        assert!(check("apache_logs", "1.2.3.4 - -").unwrap_err().contains("option `format=ndjson`"));
     }
 
     #[test]
@@ -482,8 +484,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        assert!(check("a.json", "{\"index\":{}}\n{\"a\":1}\n").unwrap_err().contains("--format bulk"));
-        assert!(check("a.jsonl", "{\"_id\":\"1\",\"_source\":{}}\n").unwrap_err().contains("--format hits"));
+        assert!(check("a.json", "{\"index\":{}}\n{\"a\":1}\n").unwrap_err().contains("option `format=bulk`"));
+        assert!(check("a.jsonl", "{\"_id\":\"1\",\"_source\":{}}\n").unwrap_err().contains("option `format=hits`"));
         assert!(check("a", "ORC\x01").unwrap_err().contains("ORC"));
         assert!(check("a.csv", "PK\x03\x04").unwrap_err().contains("zip"));
         let tar = format!("{:\0<257}ustar\0", "a.csv");

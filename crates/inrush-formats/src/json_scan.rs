@@ -336,8 +336,9 @@ impl Scan {
     fn enter(&mut self, is_array: bool, names: usize) -> Result<(), Trouble> {
         if self.levels.len() == LEVELS_MAX {
             let path = &self.path.text;
-            let why =
-                format!("more than {LEVELS_MAX} arrays and objects stand in each other, where --records {path} looks");
+            let why = format!(
+                "more than {LEVELS_MAX} arrays and objects stand in each other, where option `records={path}` looks"
+            );
             return Err(Trouble::NoRecords(self.at, why));
         }
         self.levels.push(Level { is_array, names, met: false, others: Vec::new() });
@@ -402,13 +403,16 @@ impl Scan {
         let wanted = self.path.beginning(level.names + 1);
         let others: Vec<String> = level.others.iter().map(|name| format!("`{name}`")).collect();
         let others = if others.is_empty() { "nothing".to_owned() } else { others.join(", ") };
-        format!("an object that ends here has no `{wanted}`, where --records {} looks; it has {others}", self.path.text)
+        format!(
+            "an object that ends here has no `{wanted}`, where option `records={}` looks; it has {others}",
+            self.path.text
+        )
     }
 
     fn no_object(&self, names: usize) -> String {
         let what = if names == 0 { "the value".to_owned() } else { format!("`{}`", self.path.beginning(names)) };
         let (wanted, path) = (self.path.beginning(names + 1), &self.path.text);
-        format!("{what} is no object here, and --records {path} looks for `{wanted}`")
+        format!("{what} is no object here, and option `records={path}` looks for `{wanted}`")
     }
 
     /// Passes over the rest of a string; false if it does not end in `data`.
@@ -591,10 +595,14 @@ mod tests {
             (
                 r#"{"type":1,"feature":[]}"#,
                 "features",
-                "has no `features`, where --records features looks; it has `type`, `feature`",
+                "has no `features`, where option `records=features` looks; it has `type`, `feature`",
             ),
             (r#"{"hits":{"total":0}}"#, "hits.hits", "has no `hits.hits`"),
-            (r#"{"hits":7}"#, "hits.hits", "`hits` is no object here, and --records hits.hits looks for `hits.hits`"),
+            (
+                r#"{"hits":7}"#,
+                "hits.hits",
+                "`hits` is no object here, and option `records=hits.hits` looks for `hits.hits`",
+            ),
             ("{}", "a", "it has nothing"),
             ("[7]", "a", "the value is no object here"),
         ] {

@@ -229,7 +229,7 @@ impl ValuesFile {
             State::Before | State::Between => return None,
             State::Nested | State::Text | State::Scalar | State::Damaged if self.scan.is_at_the_top() => {
                 format!(
-                    "inside the document that begins at byte {begun}; if each line is a document, give --format ndjson"
+                    "inside the document that begins at byte {begun}; if each line is a document, give option `format=ndjson`"
                 )
             }
             State::Nested | State::Text | State::Scalar | State::Damaged if self.scan.in_record() => {

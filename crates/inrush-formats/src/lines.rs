@@ -199,8 +199,8 @@ pub fn invalid_utf8(record: u32, text: &[u8]) -> Option<Reject> {
         record,
         kind: "invalid_utf8",
         reason: format!(
-            "byte {at} of the record is 0x{:02x}, which is no UTF-8; give the file's encoding with --charset, such as \
-             --charset windows-1252",
+            "byte {at} of the record is 0x{:02x}, which is no UTF-8; give the file's encoding with option `charset`, such as \
+             option `charset=windows-1252`",
             text[at]
         ),
     })

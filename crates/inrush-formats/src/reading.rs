@@ -115,7 +115,7 @@ impl Reading {
         if may_be_a_table(&self.options, name, format) {
             let field = &self.options.text_field;
             self.warnings.add(name, "text_by_name", "", 1, || {
-                format!("each line became a document with the field {field}, because of the file's name; if it has columns, give --format csv and --separator")
+                format!("each line became a document with the field {field}, because of the file's name; if it has columns, give option `format=csv` and option `separator`")
             });
         }
         let record_bytes_max = if format == Format::DeadLetters {
@@ -189,9 +189,10 @@ impl Reading {
     /// What to say of a source that is one JSON object with many in it.
     fn hint(&self, head: &[u8]) -> Option<Hint> {
         let path = json_head::records_path(head)?;
-        let hits = if path.ends_with("hits") { " --format hits" } else { "" };
-        let text =
-            format!("; its `{path}` is an array of objects, which are loaded one by one with{hits} --records {path}");
+        let hits = if path.ends_with("hits") { " option `format=hits`" } else { "" };
+        let text = format!(
+            "; its `{path}` is an array of objects, which are loaded one by one with{hits} option `records={path}`"
+        );
         Some(Hint { text, warnings: self.warnings.clone() })
     }
 }
@@ -256,7 +257,7 @@ mod tests {
             (format.map_err(|error| error.to_string()), input.peeked().len())
         };
         let bulk = told(&["{\"index\":{}}\n", "{\"a\":", "1}\n", "{\"index\":{}}\n"]).0;
-        assert!(bulk.as_ref().is_err_and(|error| error.contains("--format bulk")), "{bulk:?}");
+        assert!(bulk.as_ref().is_err_and(|error| error.contains("option `format=bulk`")), "{bulk:?}");
         assert_eq!(told(&["{\"index\":{}}\n", "{\"index\":{}}\n"]).0, Ok(Format::Ndjson));
         assert_eq!(told(&["{\"index\":{}}\n"]).0, Ok(Format::Ndjson));
         // A document is passed on before the next one comes.

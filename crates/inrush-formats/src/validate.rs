@@ -28,7 +28,7 @@ pub fn no_end(record: u32, line: &[u8]) -> Option<Reject> {
         return None;
     }
     let reason = "the line does not end with the `}` of a JSON object; if documents go over several \
-                  lines, or have commas between them, give --format json"
+                  lines, or have commas between them, give option `format=json`"
         .to_owned();
     Some(Reject { record, kind: "invalid_json", reason })
 }

@@ -1,6 +1,7 @@
 //! Everything a load can be told, as typed values. The command line, a job file and the Python package all end
 //! here; nothing behind it parses text again.
 
+mod check;
 mod cutover;
 
 use std::path::PathBuf;
@@ -14,7 +15,6 @@ use inrush_core::{Action, FieldPath, IndexTemplate, Operations};
 pub use inrush_core::{Compression, Encoding, GzipLevel};
 pub use inrush_core::{MaxErrors, OnConflict};
 use inrush_sources::CHUNK_BYTES;
-use inrush_sources::{Repeats, Source};
 
 pub use self::cutover::{FinishConfig, OldWrites, SwapConfig, WaitFor};
 pub use crate::tolerance::Tolerance;
@@ -142,172 +142,6 @@ impl LoadConfig {
             resume: false,
             once: false,
         }
-    }
-
-    /// Checks what one value alone cannot tell.
-    ///
-    /// # Errors
-    /// A sentence that says what does not fit together and what to do.
-    pub fn check(&self) -> Result<(), String> {
-        let limits = &self.limits;
-        if limits.batch_bytes == Some(0)
-            || limits.batch_docs == Some(0)
-            || limits.in_flight == Some(0)
-            || limits.workers == 0
-            || matches!(limits.max_rate, Some(Rate::Bytes(0) | Rate::Docs(0)))
-        {
-            return Err(
-                "batch bytes, batch documents, requests in flight, the rate and workers must be at least 1".to_owned()
-            );
-        }
-        if limits.gentle.is_some() && limits.in_flight.is_some() {
-            return Err(
-                "--gentle chooses how many requests are under way, and --in-flight fixes it; leave one out".to_owned()
-            );
-        }
-        let (batch, in_flight) = (limits.batch_bytes.unwrap_or(1), limits.in_flight.unwrap_or(1));
-        let needed = (batch as u64).saturating_mul(u64::from(in_flight));
-        let memory = self.sending_limits().memory;
-        if needed > memory as u64 {
-            return Err(format!(
-                "{in_flight} requests of {batch} bytes in flight need {needed} bytes of memory, more than the {memory} allowed{}; raise --memory, or lower --batch-bytes or --in-flight",
-                if memory < limits.memory {
-                    " (half of --memory, the other half is for documents that wait for a flush)"
-                } else {
-                    ""
-                }
-            ));
-        }
-        if limits.document_bytes_max > 1 << 30 {
-            return Err("the largest document may be 1 GiB at most".to_owned());
-        }
-        if self.action.needs_id() && self.id.is_none() {
-            return Err(format!(
-                "action {} needs the documents' ids; name their field with --id",
-                self.action.bulk_key()
-            ));
-        }
-        if let Some(from) = self.id_from {
-            let name = from.name();
-            if self.id.is_some() {
-                return Err(format!("--id and --id-from {name} are given; an id has one origin"));
-            }
-            if !matches!(self.action, Action::Index | Action::Create) {
-                return Err(format!(
-                    "--id-from {name} is for the actions index and create; {} needs the ids that documents have, name their field with --id",
-                    self.action.bulk_key()
-                ));
-            }
-        }
-        if self.resume && self.create.recreate {
-            return Err(
-                "--resume goes on with what the index holds, and --recreate deletes it; give one of them".to_owned()
-            );
-        }
-        if self.resume && self.state.is_none() {
-            return Err("--resume needs the folder that holds the checkpoint; name it with --state".to_owned());
-        }
-        if self.once && self.resume {
-            return Err(
-                "--once goes on where that is possible, and --resume insists on it; give one of them".to_owned()
-            );
-        }
-        if self.once && self.state.is_none() {
-            return Err("--once needs a folder for what it has done; name it with --state".to_owned());
-        }
-        if self.version.is_some() && self.id.is_none() {
-            return Err("an external version needs an id; name its field with --id".to_owned());
-        }
-        if self.version.is_some() && matches!(self.action, Action::Update | Action::Upsert | Action::Create) {
-            return Err("servers take an external version only with actions index and delete".to_owned());
-        }
-        if self.guard.leave_settings && self.guard.replicas_off {
-            return Err("--replicas-off changes a setting, and --leave-settings leaves them all; choose one".to_owned());
-        }
-        if self.durability == Durability::Async {
-            if self.index.fixed().is_none() {
-                return Err("--durability async needs one index, and --index has placeholders".to_owned());
-            }
-            if self.guard.leave_settings {
-                return Err(
-                    "--durability async changes a setting, and --leave-settings leaves them all; choose one".to_owned()
-                );
-            }
-            if self.replies == Replies::Summary {
-                return Err(
-                    "--durability async has to see in which index each document is; leave --replies summary out"
-                        .to_owned(),
-                );
-            }
-        }
-        if self.bulk_routing == BulkRouting::OneShard && self.index.fixed().is_none() {
-            return Err("--bulk-routing one-shard needs one index, and --index has placeholders".to_owned());
-        }
-        if self.guard.replicas_off && self.index.fixed().is_none() {
-            return Err("--replicas-off needs one index, and --index has placeholders".to_owned());
-        }
-        if let Some(swap) = &self.finish.swap {
-            swap.check()?;
-            if self.index.fixed().is_none() {
-                return Err("--alias stands for one index, and --index has placeholders".to_owned());
-            }
-            if self.create.recreate {
-                return Err("--alias loads into a new index, so there is nothing to --recreate".to_owned());
-            }
-        }
-        if self.finish.force_merge == Some(0) {
-            return Err("--force-merge needs at least 1 segment".to_owned());
-        }
-        if self.replies == Replies::Summary
-            && (!matches!(self.action, Action::Index | Action::Create)
-                || self.pipeline.is_some()
-                || self.index.fixed().is_none())
-        {
-            return Err(
-                "--replies summary is possible only for index and create, one index, and no pipeline".to_owned()
-            );
-        }
-        if self.replies == Replies::Summary && self.action == Action::Index && self.id.is_some() {
-            return Err(
-                "with --id a document can replace another one, which --replies summary does not tell; use action create, or replies items"
-                    .to_owned(),
-            );
-        }
-        Ok(())
-    }
-
-    /// Checks what depends on where the documents come from.
-    ///
-    /// # Errors
-    /// As [`LoadConfig::check`].
-    pub(crate) fn check_source(&self, source: &dyn Source) -> Result<(), String> {
-        if self.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
-            return Err("--id-from position needs documents that come in the same order each time, which these do not; give --id-from content".to_owned());
-        }
-        if self.id_from == Some(IdFrom::Position) && source.names().iter().any(|name| is_stream(name)) {
-            tracing::warn!(
-                "--id-from position makes ids of the source's name, and every stream has the same one: another stream replaces the documents of this one; give --id-from content, or load files"
-            );
-        }
-        if let (Some(from), true) = (self.id_from, source.has_own_numbers()) {
-            return Err(format!(
-                "--id-from {} needs a source that is read from its beginning each time; the documents of an index have ids, or name a field with --id",
-                from.name()
-            ));
-        }
-        if source.has_ids() && self.replies == Replies::Summary && self.action == Action::Index {
-            return Err(
-                "documents with ids can replace others, which --replies summary does not tell; use action create, or replies items"
-                    .to_owned(),
-            );
-        }
-        if source.has_versions() && self.action != Action::Index {
-            return Err(
-                "servers take external versions only with the action index; leave --keep-versions or --action out"
-                    .to_owned(),
-            );
-        }
-        Ok(())
     }
 
     /// The most bytes of documents that are read and not in yet: those under way, and half as many that are read meanwhile. Without room for these, requests
@@ -618,10 +452,4 @@ pub enum Replies {
     /// that documents without ids may be there twice (counted). Refused where a success can be something else:
     /// updates, deletes, `index` with ids, pipelines, placeholders.
     Summary,
-}
-
-/// Whether a source of this name may be another one each time: stdin, or what a shell puts in its
-/// place.
-fn is_stream(name: &str) -> bool {
-    name == "-" || name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/")
 }

@@ -235,7 +235,8 @@ fn check(path: &Path) -> Result<(), String> {
     match path.metadata() {
         Ok(found) if found.is_dir() => Err("it is a folder; name a file in it".to_owned()),
         Ok(found) if found.is_file() && found.len() > 0 => {
-            Err("it exists and is not empty; load it again with --from-dead-letters, or name another file".to_owned())
+            Err("it exists and is not empty; load it again with option `from_dead_letters`, or name another file"
+                .to_owned())
         }
         Ok(_) => writable(path).map_err(|e| format!("it cannot be written to ({e}); name another file")),
         Err(_) => {
@@ -243,7 +244,7 @@ fn check(path: &Path) -> Result<(), String> {
             if !folder.is_dir() {
                 return Err(format!("its folder {} does not exist", folder.display()));
             }
-            let other = "name a file elsewhere with --dead-letters";
+            let other = "name a file elsewhere with option `dead_letters`";
             writable(folder).map_err(|e| format!("its folder {} cannot be written to ({e}); {other}", folder.display()))
         }
     }

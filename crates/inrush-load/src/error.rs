@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::option_error::OptionError;
 use inrush_cluster::api::{ClusterError, ConnectError};
 use inrush_cluster::transport::SetupError;
 use inrush_sources::SourceError;
@@ -9,9 +10,9 @@ use inrush_sources::SourceError;
 /// Why a load could not begin; nothing was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Options that do not fit together.
-    #[error("{0}")]
-    Usage(String),
+    /// Options that cannot be used, or not together.
+    #[error(transparent)]
+    Usage(#[from] OptionError),
     /// An address, a certificate or credentials that cannot be used.
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -21,6 +22,9 @@ pub enum LoadError {
     /// A source that cannot be opened.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// The cluster that is read, or its index, cannot be read.
+    #[error(transparent)]
+    OfSource(Box<LoadError>),
     /// No checkpoint can be kept, or none can be gone on from; says why and what to do.
     #[error("{0}")]
     State(String),
@@ -50,7 +54,14 @@ impl From<ConnectError> for LoadError {
         match error {
             ConnectError::Setup(error) => LoadError::Setup(error),
             ConnectError::Cluster(error) => LoadError::Cluster(error),
-            several @ ConnectError::SeveralClusters(_) => LoadError::Usage(several.to_string()),
+            several @ ConnectError::SeveralClusters(_) => LoadError::usage(several.to_string()),
         }
+    }
+}
+
+impl LoadError {
+    /// Options that cannot be used, in words.
+    pub fn usage(problem: impl Into<OptionError>) -> Self {
+        LoadError::Usage(problem.into())
     }
 }

@@ -14,6 +14,7 @@ mod error;
 mod event;
 pub mod ids;
 pub mod loader;
+mod option_error;
 mod primaries;
 mod private;
 mod progress;
@@ -31,7 +32,8 @@ pub use checkpoint::LOADS_INDEX;
 pub use dead_letter::Failure;
 pub use error::LoadError;
 pub use event::StopSignal;
-pub use loader::{Loader, LoaderBuilder, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
+pub use loader::{Loader, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
+pub use option_error::{OptionError, OptionErrorKind, Style, render};
 pub use progress::{Phase, Progress, Step};
 pub use report::{
     FinishReport, IndexSizes, OldIndex, OldWritesReport, PlanReport, Report, SettingChange, SettingsReport,

@@ -55,8 +55,10 @@ impl ToleranceReport {
     pub fn problem(&self) -> String {
         match (self.holds, self.docs_unknown) {
             (true, _) => String::new(),
-            (false, 0) => format!(", more than the {} of --tolerate", self.limit),
-            (false, unknown) => format!(", {unknown} of them without an answer, which --tolerate does not cover"),
+            (false, 0) => format!(", more than the {} of option `tolerate`", self.limit),
+            (false, unknown) => {
+                format!(", {unknown} of them without an answer, which option `tolerate` does not cover")
+            }
         }
     }
 }
@@ -91,6 +93,6 @@ mod tests {
         let report = Tolerance::Percent(100.0).judge(&counts(100, 1, 1));
         assert!(!report.holds && report.problem().contains("1 of them without an answer"), "{report:?}");
         let report = Tolerance::Count(1).judge(&Counts::build(|c| (c.docs_read, c.docs_redirected) = (100, 2)));
-        assert_eq!(report.problem(), ", more than the 1 of --tolerate");
+        assert_eq!(report.problem(), ", more than the 1 of option `tolerate`");
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct TraceWriter {
 impl TraceWriter {
     /// Makes the file, or empties it.
     pub(crate) fn create(path: &Path) -> Result<Self, LoadError> {
-        let cannot = |e: std::io::Error| LoadError::Usage(format!("cannot write the trace to {}: {e}", path.display()));
+        let cannot = |e: std::io::Error| LoadError::usage(format!("cannot write the trace to {}: {e}", path.display()));
         let file = BufWriter::new(private_file(path).map_err(cannot)?);
         Ok(TraceWriter { path: path.to_owned(), file: Some(file) })
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub enum NodeError {
     /// No Java on this machine can run it.
     #[error(
-        "{what} needs Java {needed}, and there is none here (looked at {looked}); install one, as in `apt-get install openjdk-{example}-jdk-headless`, or name it with --java-home"
+        "{what} needs Java {needed}, and there is none here (looked at {looked}); install one, as in `apt-get install openjdk-{example}-jdk-headless`, or name it with option `java_home`"
     )]
     NoJava {
         /// Product and version.
@@ -20,7 +20,7 @@ pub enum NodeError {
         example: u32,
     },
     /// No way to the distribution worked.
-    #[error("cannot get {what}: {}; install Maven (`apt-get install maven`), set OPENSEARCH_HOME to an unpacked OpenSearch, or name a cluster with --to", .tried.join("; "))]
+    #[error("cannot get {what}: {}; install Maven (`apt-get install maven`), set OPENSEARCH_HOME to an unpacked OpenSearch, or name a cluster with option `to`", .tried.join("; "))]
     NoDistribution {
         /// Product and version.
         what: String,
@@ -28,10 +28,10 @@ pub enum NodeError {
         tried: Vec<String>,
     },
     /// The port is somebody else's.
-    #[error("port {0} of 127.0.0.1 is taken by another program; choose another with --port, or leave it out")]
+    #[error("port {0} of 127.0.0.1 is taken by another program; choose another with option `port`, or leave it out")]
     PortTaken(u16),
     /// Too little room.
-    #[error("{} has {available_mib} MiB free, and a node needs {needed_mib} MiB; free some, or choose another folder with --data", .folder.display())]
+    #[error("{} has {available_mib} MiB free, and a node needs {needed_mib} MiB; free some, or choose another folder with option `data`", .folder.display())]
     NoDisk {
         /// Where.
         folder: PathBuf,
@@ -87,13 +87,13 @@ pub enum NodeError {
     #[error("Elasticsearch needs a version, as in 8.19.21")]
     NoVersion,
     /// The folder for data has other things in it.
-    #[error("{} is neither empty nor a node's data folder; give an empty or a new one with --data", .0.display())]
+    #[error("{} is neither empty nor a node's data folder; give an empty or a new one with option `data`", .0.display())]
     NotData(PathBuf),
     /// A path that the servers' launchers cannot take.
     #[error("a node cannot be kept in {}: servers' launchers split paths at spaces; set XDG_DATA_HOME to a folder without", .0.display())]
     Spaces(PathBuf),
     /// Not a name: it becomes the name of a folder and of a cluster.
-    #[error("the node's name {0:?} must be 1 to 64 letters, digits, - and _; choose another with --name")]
+    #[error("the node's name {0:?} must be 1 to 64 letters, digits, - and _; choose another with option `name`")]
     Name(String),
     /// The system said no.
     #[error("{what}: {source}")]

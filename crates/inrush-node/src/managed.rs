@@ -156,7 +156,12 @@ impl fmt::Display for Status {
                 node.data.display()
             ),
             (State::Crashed, Some(node)) => {
-                write!(f, "crashed: see inrush node logs --name {}; data in {}", self.name, node.data.display())
+                write!(
+                    f,
+                    "crashed: `inrush node logs` shows the log of node {}; data in {}",
+                    self.name,
+                    node.data.display()
+                )
             }
             _ => write!(f, "stopped"),
         }

@@ -108,7 +108,7 @@ fn refuse(change: Option<String>) -> io::Result<()> {
     let refused = |change: String| {
         InputError::changed(format!(
             "it was changed while it was read: {change}; some of what it held may be missing: load it again, without \
-             --resume, when nobody writes to it"
+             option `resume`, when nobody writes to it"
         ))
     };
     change.map_or(Ok(()), |change| Err(refused(change).into_io()))

@@ -112,7 +112,7 @@ impl Table {
         for (name, _) in self.shape.fields().iter().filter(|(_, shape)| shape.rounds()) {
             warnings.add(&self.names.join(", "), "digits_rounded", name, 1, || {
                 "has numbers with more digits than a float has, over a range that no decimal type has: they are rounded to \
-                 floats; a query that only passes them on can keep them as text, with --schema"
+                 floats; a query that only passes them on can keep them as text, with option `schema`"
                     .to_owned()
             });
         }

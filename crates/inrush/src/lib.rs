@@ -49,9 +49,17 @@ pub mod carry_over;
 pub mod convert;
 pub mod doctor;
 pub mod infer;
+mod loader;
+pub mod options;
 pub mod shards;
 
-pub use inrush_bake as bake;
+/// Builds an index beside its cluster and hands it over finished.
+pub mod bake {
+    pub use inrush_bake::*;
+
+    pub use crate::options::bake::{BakeBuilder, BakeOptions, BakePlan};
+}
+
 pub use inrush_cluster::api as cluster;
 pub use inrush_cluster::transport;
 pub use inrush_core::report::{Counts, ErrorCount, IndexCounts};
@@ -60,13 +68,14 @@ pub use inrush_core::{
     Settlement,
 };
 pub use inrush_load::{
-    Failure, FinishReport, GUARD_INDEX, IndexSizes, LOADS_INDEX, LoadError, Loader, LoaderBuilder, OldIndex,
-    OldWritesReport, Others, PauseHandle, Phase, PlanReport, Progress, PushLoad, RecoverOptions, Recovered,
-    RecoveredState, Report, RunningLoad, SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, Step,
-    StepReport, StopHandle, SwapReport, ThisRun, ToleranceReport, Verified, VerifiedState, recover,
+    Failure, FinishReport, GUARD_INDEX, IndexSizes, LOADS_INDEX, LoadError, OldIndex, OldWritesReport, Others,
+    PauseHandle, Phase, PlanReport, Progress, PushLoad, RecoverOptions, Recovered, RecoveredState, Report, RunningLoad,
+    SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, Step, StepReport, StopHandle, SwapReport,
+    ThisRun, ToleranceReport, Verified, VerifiedState, recover,
 };
 pub use inrush_load::{config, dry_run};
 pub use inrush_node as node;
 pub use inrush_sources as source;
 #[cfg(feature = "sql")]
 pub use inrush_sql as sql;
+pub use loader::{Loader, LoaderBuilder};

@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
+use inrush::options::ReadingOptions;
 use inrush::{Action, FieldPath};
 
-use super::{FormatArgs, LogArgs};
+use super::{LogArgs, Options, one_of};
 
 /// Convert documents from one format into another, as they stream by.
 #[derive(Debug, Args)]
@@ -24,7 +25,7 @@ pub(crate) struct ConvertArgs {
     #[arg(value_name = "IN", value_hint = ValueHint::FilePath, help_heading = "Source")]
     pub(crate) source: OsString,
     #[command(flatten)]
-    pub(crate) reading: FormatArgs,
+    pub(crate) reading: Options<ReadingOptions>,
     /// File to write, overwritten, or - for stdout. Its ending tells the format: .ndjson, .jsonl, .json; .smile; .bulk; .csv; .parquet
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) out: PathBuf,
@@ -32,7 +33,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     pub(crate) out_format: Option<OutFormat>,
     /// Bulk bodies: what happens with each document. Default: index
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, value_parser = one_of::<Action>(), help_heading = "Output")]
     pub(crate) action: Option<Action>,
     /// Bulk bodies: the field that holds the id. Default: no ids
     #[arg(long, value_name = "FIELD", help_heading = "Output")]

@@ -2,7 +2,9 @@
 
 use clap::Args;
 
-use super::{AuthArgs, LogArgs};
+use inrush::options::LoginOptions;
+
+use super::{LogArgs, Options};
 
 /// Finds what slows a cluster or an index down for loading. Reads only.
 ///
@@ -17,7 +19,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) auth: AuthArgs,
+    pub(crate) login: Options<LoginOptions>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{DatabaseArgs, FormatArgs, LogArgs, MixedArg, SqlArgs};
+use inrush::infer::Mixed;
+use inrush::options::{DatabaseSourceOptions, QueryOptions, ReadingOptions};
+
+use super::{LogArgs, Options, one_of};
 
 /// Infer a mapping from data, for `inrush load --mapping`.
 #[derive(Debug, Args)]
@@ -26,15 +29,15 @@ pub(crate) struct MappingArgs {
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required_unless_present = "table", help_heading = "Source")]
     pub(crate) sources: Vec<OsString>,
     #[command(flatten)]
-    pub(crate) reading: FormatArgs,
+    pub(crate) reading: Options<ReadingOptions>,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) database: Options<DatabaseSourceOptions>,
     #[command(flatten)]
-    pub(crate) sql: SqlArgs,
+    pub(crate) query: Options<QueryOptions>,
     /// What becomes of a field that is an object here and a value there, or a number here and a
     /// text there. Default widen
-    #[arg(long, value_name = "HOW", value_enum, help_heading = "Output")]
-    pub(crate) mixed: Option<MixedArg>,
+    #[arg(long, value_name = "HOW", value_parser = one_of::<Mixed>(), help_heading = "Output")]
+    pub(crate) mixed: Option<Mixed>,
     /// Look at the first N records only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Output")]
     pub(crate) rows: Option<u64>,

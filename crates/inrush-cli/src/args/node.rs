@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use inrush::options::{HeapSize, OptionValue};
 
 use super::LogArgs;
 
@@ -34,8 +35,8 @@ pub(crate) struct NodeStartArgs {
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
     /// Java heap in whole MiB, as in 1g or 512m, at least 256m. Default 1g
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::parse_bytes_positive)]
-    pub(crate) heap: Option<u64>,
+    #[arg(long, value_name = "SIZE", value_parser = <HeapSize as OptionValue>::parse)]
+    pub(crate) heap: Option<HeapSize>,
     /// Folder for the node's data. Default: beside its logs
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) data: Option<PathBuf>,

@@ -2,7 +2,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{AuthArgs, OutputArgs};
+use inrush::options::LoginOptions;
+
+use super::{Options, OutputArgs};
 
 /// `inrush recover`.
 #[derive(Debug, Args)]
@@ -21,7 +23,7 @@ pub(crate) struct RecoverArgs {
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) state: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) auth: AuthArgs,
+    pub(crate) login: Options<LoginOptions>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use inrush::config::{Compression, Encoding};
 
-use super::{AuthArgs, CompressionArg, EncodingArg, FormatArgs, LogArgs};
+use inrush::options::{ByteSize, LoginOptions, OptionValue, OrAuto, PositiveDuration, ReadingOptions};
+
+use super::{LogArgs, Options, one_of};
 use crate::sweep::Steps;
-use crate::units::{parse_bytes_positive, parse_duration_positive};
 
 /// Load the same documents with each of many settings, and show which one wins.
 #[derive(Debug, Args)]
@@ -34,13 +36,13 @@ pub(crate) struct SweepArgs {
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required = true, help_heading = "Source")]
     pub(crate) sources: Vec<OsString>,
     #[command(flatten)]
-    pub(crate) reading: FormatArgs,
+    pub(crate) reading: Options<ReadingOptions>,
     #[command(flatten)]
     pub(crate) grid: GridArgs,
     #[command(flatten)]
     pub(crate) index: SweepIndexArgs,
     #[command(flatten)]
-    pub(crate) auth: AuthArgs,
+    pub(crate) login: Options<LoginOptions>,
     /// Folder for the results; made where it does not exist
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "inrush-sweep", help_heading = "Output")]
     pub(crate) out: PathBuf,
@@ -55,7 +57,7 @@ pub(crate) struct SweepArgs {
 }
 
 /// What is tried.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Settings to try")]
 pub(crate) struct GridArgs {
     /// Documents in a request: lists and ranges, as in 100:500:50,700:1500:100
@@ -68,11 +70,11 @@ pub(crate) struct GridArgs {
     #[arg(long, value_name = "N,…", value_parser = parse_counts)]
     pub(crate) in_flight: Option<Steps>,
     /// Forms in which documents are sent, each to be tried: json, smile, or auto, which compares them in each run
-    #[arg(long, value_enum, value_name = "FORM,…", value_delimiter = ',', default_value = "json")]
-    pub(crate) encoding: Vec<EncodingArg>,
+    #[arg(long, value_name = "FORM,…", value_delimiter = ',', default_value = "json", value_parser = one_of::<OrAuto<Encoding>>())]
+    pub(crate) encoding: Vec<OrAuto<Encoding>>,
     /// How bodies are compressed, each to be tried: none, gzip, gzip:LEVEL, or auto
-    #[arg(long, value_name = "HOW,…", value_delimiter = ',', default_value = "none", value_parser = super::load::parse_compression)]
-    pub(crate) compression: Vec<CompressionArg>,
+    #[arg(long, value_name = "HOW,…", value_delimiter = ',', default_value = "none", value_parser = <OrAuto<Compression> as OptionValue>::parse)]
+    pub(crate) compression: Vec<OrAuto<Compression>>,
     /// JSON files with index settings, each to be tried; `none` stands for the cluster's own. Default: none
     #[arg(long, value_name = "FILE,…", value_delimiter = ',', value_hint = ValueHint::FilePath)]
     pub(crate) settings: Vec<PathBuf>,
@@ -80,10 +82,10 @@ pub(crate) struct GridArgs {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
     /// A run that takes longer is stopped, and its rate is that of the documents that were in by then
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration_positive)]
-    pub(crate) cell_time: Duration,
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = PositiveDuration::parse)]
+    pub(crate) cell_time: PositiveDuration,
     /// How long documents are loaded before the first run, so that the server is warm; 0s for one that is
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = crate::units::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = <Duration as OptionValue>::parse)]
     pub(crate) warm_up: Duration,
     /// Leave out the runs with the tuner's own choice
     #[arg(long)]
@@ -92,8 +94,8 @@ pub(crate) struct GridArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Bytes of documents under way, which has to hold the largest batch times the most requests
-    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_bytes_positive)]
-    pub(crate) memory: u64,
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = ByteSize::parse)]
+    pub(crate) memory: ByteSize,
 }
 
 /// Where the runs go.
@@ -130,5 +132,5 @@ fn parse_counts(text: &str) -> Result<Steps, String> {
 }
 
 fn parse_sizes(text: &str) -> Result<Steps, String> {
-    Steps::parse(text, &|text| parse_bytes_positive(text.trim()))
+    Steps::parse(text, &|text| ByteSize::parse(text.trim()).map(ByteSize::bytes))
 }

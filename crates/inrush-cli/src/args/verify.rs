@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueHint};
 use inrush::config::IdFrom;
+use inrush::options::{
+    DatabaseSourceOptions, LoginOptions, OptionValue, QueryOptions, ReadingOptions, SearchQuery, SourceLoginOptions,
+};
 use inrush::{FieldPath, IndexTemplate};
 
-use super::{AuthArgs, DatabaseArgs, FormatArgs, FromAuthArgs, OutputArgs, SqlArgs};
+use super::{Options, OutputArgs, one_of};
 
 /// Compare a source with an index: how many documents there are, which are missing in the index, only there, or different.
 #[derive(Debug, Args)]
@@ -28,20 +31,20 @@ pub(crate) struct VerifyArgs {
     #[arg(value_name = "SOURCE", value_hint = ValueHint::FilePath, required_unless_present = "table", help_heading = "Source")]
     pub(crate) sources: Vec<OsString>,
     #[command(flatten)]
-    pub(crate) reading: FormatArgs,
+    pub(crate) reading: Options<ReadingOptions>,
     #[command(flatten)]
-    pub(crate) database: DatabaseArgs,
+    pub(crate) database: Options<DatabaseSourceOptions>,
     #[command(flatten)]
-    pub(crate) sql: SqlArgs,
+    pub(crate) sql: Options<QueryOptions>,
     #[command(flatten)]
     pub(crate) what: CompareArgs,
     /// Which documents of an index that is the source, as JSON or @FILE: a query as a search has it. Default: all
-    #[arg(long, value_name = "JSON|@FILE", help_heading = "Source: an index of another cluster")]
-    pub(crate) query: Option<String>,
+    #[arg(long, value_name = "JSON|@FILE", value_parser = SearchQuery::parse, help_heading = "Source: an index of another cluster")]
+    pub(crate) query: Option<SearchQuery>,
     #[command(flatten)]
-    pub(crate) from: FromAuthArgs,
+    pub(crate) source_login: Options<SourceLoginOptions>,
     #[command(flatten)]
-    pub(crate) auth: AuthArgs,
+    pub(crate) login: Options<LoginOptions>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -60,7 +63,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "FIELD")]
     pub(crate) id: Option<FieldPath>,
     /// What the load made ids of, `position` or `content`: the same sources by the same names, in the same order
-    #[arg(long, value_name = "WHAT", conflicts_with = "id", value_parser = super::load::parse_id_from)]
+    #[arg(long, value_name = "WHAT", conflicts_with = "id", value_parser = one_of::<IdFrom>())]
     pub(crate) id_from: Option<IdFrom>,
     /// The field that holds the routing value, where the documents were loaded with one
     #[arg(long, value_name = "FIELD", requires = "ids")]

@@ -1,58 +1,45 @@
 //! `inrush bake`.
 
-use std::ffi::OsString;
 use std::io::Write;
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use inrush::bake::{BakeConfig, BakeError, Baker, BuilderConfig, Cost, Estimate, Layout, OpenSource, Place};
-use inrush::config::LoadConfig;
-use inrush::source::{Source, Warnings, open};
+use inrush::bake::{BakeConfig, BakeError, BakePlan, Baker, Cost, Estimate, OpenSource};
 use tokio::sync::oneshot;
 
-use super::bake_flags;
 use super::load;
 use super::signals::Signals;
-use super::source;
-use crate::args::{BakeArgs, BakeFlags, LayoutArg, OutputArgs};
-use crate::auth::Surroundings;
+use crate::args::{BakeArgs, OutputArgs};
 use crate::failure::{ExitStatus, UsageError};
 use crate::job::{self, Job};
 use crate::logging::{self, Stderr};
-use crate::options;
 use crate::progress::{self, Display};
 use crate::summary::Rows;
 use crate::units::{bytes, count, counted, seconds};
 
-/// Enough for a warm server to show its pace.
-const SAMPLE_BYTES: u64 = 32 << 20;
-
 /// Bakes, reports, and returns the exit status.
-/// `command_line` are the arguments after `inrush bake`.
-pub(crate) async fn run(args: BakeArgs, command_line: &[OsString]) -> Result<u8> {
-    let job = job::complete(args.load, Some(args.flags), command_line)?;
+pub(crate) async fn run(args: BakeArgs) -> Result<u8> {
+    let job = job::complete(args.load, Some(args.bake.0))?;
     let stderr = Stderr::new();
-    logging::start(&job.args.output.log, job.args.output.quiet, &stderr);
+    logging::start(&job.output.log, job.output.quiet, &stderr);
+    if job.run.explain {
+        return Err(UsageError::new("--explain is given, and a bake has no query").hint("leave it out").into());
+    }
     go(job, stderr).await
 }
 
 /// The same for flags that are complete.
-pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
-    let output = job.args.output.clone();
-    let flags = job.bake.clone().unwrap_or_default();
-    let mut load = options::config(&job, &Surroundings::of_process())?;
-    bake_flags::refuse_unused(&job.args)?;
-    if load.to.is_empty() {
-        // It shares a folder with the builder only if it was started with it.
-        load.to = vec![super::node::running().await?];
+pub(crate) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
+    let environment = load::environment(&job);
+    let Job { options, bake, run, output, folder: _, outputs: _ } = job;
+    if run.dry_run && options.resume.resume {
+        let message = "--dry-run looks at the beginning of the sources, and --resume goes on in the middle";
+        return Err(UsageError::new(message).hint("leave one of them out").into());
     }
-    let sources = sources(&job, &load)?;
-    super::mapping::of_load(&job.args.source, &job.args.index, &mut load).await?;
-    let bytes = sources()?.bytes_total();
-    super::shards::of_load(&job.args.source, &job.args.index, bytes, false, &mut load, output.quiet, &stderr).await?;
-    let config = config(load, &flags)?;
-    if job.args.errors.dry_run {
-        if flags.estimate {
+    let plan = bake.unwrap_or_default().resolve(options, &environment).await.map_err(explain)?;
+    let BakePlan { config, sources, notes, estimate: sample } = plan;
+    load::tell(&notes, output.quiet, &stderr);
+    if run.dry_run {
+        if sample.is_some() {
             return Err(UsageError::new("--dry-run writes nothing, and --estimate builds a sample")
                 .hint("give one")
                 .into());
@@ -60,11 +47,8 @@ pub(super) async fn go(job: Job, stderr: Stderr) -> Result<u8> {
         let found = inrush::bake::dry_run(config, sources).await.map_err(explain)?;
         return super::dry_run::print(&output, &found);
     }
-    if flags.estimate {
-        return estimate(config, sources, &flags, &output, stderr).await;
-    }
-    if flags.sample.is_some() {
-        return Err(UsageError::new("--sample means nothing without --estimate").into());
+    if let Some(sample) = sample {
+        return estimate(config, sources, sample, &output, stderr).await;
     }
     let baker = Baker::new(config, sources).map_err(explain)?;
 
@@ -99,11 +83,10 @@ async fn stop_on_signals(mut signals: Signals, mut stderr: Stderr, what_follows:
 async fn estimate(
     config: BakeConfig,
     sources: OpenSource,
-    flags: &BakeFlags,
+    sample: usize,
     output: &OutputArgs,
     stderr: Stderr,
 ) -> Result<u8> {
-    let sample = flags.sample.unwrap_or(SAMPLE_BYTES).try_into().unwrap_or(usize::MAX);
     let signals = Signals::new()?;
     let (stopping, stopped) = oneshot::channel();
     let stop = move || {
@@ -147,65 +130,6 @@ fn told(found: &Estimate) -> String {
     rows.text()
 }
 
-/// What opens the sources; that they can be opened is known then.
-fn sources(job: &Job, load: &LoadConfig) -> Result<OpenSource> {
-    if source::index_address(&job.args.source.sources, &job.args.source.reading)?.is_some() {
-        return Err(UsageError::new("the source is an index, and a bake reads files")
-            .hint("load it with `inrush load`")
-            .into());
-    }
-    let (specs, format) = source::specs(&job.args.source, load.limits.document_bytes_max)?;
-    let again = move || -> Result<Box<dyn Source>, inrush::source::SourceError> {
-        Ok(Box::new(open(&specs, format.clone(), &Warnings::default())?))
-    };
-    again().map_err(|error| UsageError::new(error.to_string()))?;
-    Ok(Arc::new(again))
-}
-
-fn config(load: LoadConfig, flags: &BakeFlags) -> Result<BakeConfig> {
-    let place = match (&flags.repository_path, &flags.repository) {
-        (Some(folder), None) => Place::Path(folder.clone()),
-        (None, Some(name)) => Place::Repository(name.clone()),
-        // A job file can give both.
-        (Some(_), Some(_)) => {
-            return Err(UsageError::new("--repository-path and --repository are given; a bake goes through one").into());
-        }
-        (None, None) => {
-            return Err(UsageError::new("no repository given")
-                .hint("name a folder that both sides reach with --repository-path DIR, or a repository of the target with --repository NAME")
-                .into());
-        }
-    };
-    if flags.layout.is_some() && flags.builders.unwrap_or(flags.builder_urls.len() as u32) <= 1 {
-        return Err(UsageError::new("--layout says what several builders build")
-            .hint("say how many with --builders N")
-            .into());
-    }
-    let defaults = BuilderConfig::default();
-    let heap_mib = flags.builder_heap.map(super::node::heap_mib).transpose()?.unwrap_or(defaults.heap_mib);
-    Ok(BakeConfig {
-        builder: BuilderConfig {
-            urls: options::urls(&flags.builder_urls)?.iter().map(ToString::to_string).collect(),
-            version: flags.builder_version.clone(),
-            home: flags.builder_home.clone(),
-            settings: flags.builder_settings.clone(),
-            heap_mib,
-            data: flags.builder_data.clone(),
-            java_home: flags.java_home.clone(),
-        },
-        builders: flags.builders.unwrap_or(flags.builder_urls.len().max(1) as u32),
-        layout: match flags.layout {
-            Some(LayoutArg::Cluster) | None => Layout::Cluster,
-            Some(LayoutArg::Alias) => Layout::Alias,
-            Some(LayoutArg::Stitched) => Layout::Stitched,
-        },
-        data_stream: flags.data_stream.clone(),
-        unthrottle: flags.unthrottle,
-        no_resume: flags.no_resume,
-        ..BakeConfig::new(load, place)
-    })
-}
-
 /// How it ends without a report. `as_before`: what is said of one that was stopped and has left nothing.
 fn failed(error: BakeError, as_before: &str, mut stderr: Stderr) -> Result<u8> {
     if !error.is_interrupted() {
@@ -231,42 +155,6 @@ fn explain(error: BakeError) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn load() -> LoadConfig {
-        LoadConfig::new(vec!["http://target:9200".to_owned()], "x".parse().unwrap())
-    }
-
-    #[test]
-    fn a_bake_goes_through_one_place() {
-        let problem = |flags: BakeFlags| config(load(), &flags).unwrap_err().to_string();
-        assert_eq!(problem(BakeFlags::default()), "no repository given");
-        let (folder, name) = (Some("shared".into()), Some("nightly".to_owned()));
-        let both = BakeFlags { repository_path: folder.clone(), repository: name, ..BakeFlags::default() };
-        assert!(problem(both).contains("goes through one"));
-        let layout =
-            BakeFlags { repository_path: folder.clone(), layout: Some(LayoutArg::Alias), ..BakeFlags::default() };
-        assert!(problem(layout).contains("several builders"));
-        let odd = BakeFlags { repository_path: folder, builder_heap: Some(1000), ..BakeFlags::default() };
-        assert!(problem(odd).contains("whole MiB"));
-    }
-
-    #[test]
-    fn flags_reach_the_configuration() {
-        let flags = BakeFlags {
-            repository: Some("nightly".to_owned()),
-            builder_urls: vec!["http://a".to_owned(), "http://b:9201".to_owned()],
-            layout: Some(LayoutArg::Stitched),
-            builder_heap: Some(4 << 30),
-            data_stream: Some("logs".to_owned()),
-            unthrottle: true,
-            ..BakeFlags::default()
-        };
-        let config = config(load(), &flags).unwrap();
-        assert_eq!(config.place, Place::Repository("nightly".to_owned()));
-        assert_eq!(config.builder.urls, ["http://a:9200", "http://b:9201"]);
-        assert_eq!((config.builders, config.layout, config.unthrottle), (2, Layout::Stitched, true));
-        assert_eq!((config.builder.heap_mib, config.data_stream.as_deref()), (4096, Some("logs")));
-    }
 
     #[test]
     fn an_estimate_is_told_side_by_side() {

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use inrush::config::Limits;
 use inrush::convert::{BulkLines, Converted, Target, convert};
+use inrush::options::{Inputs, LoadOptions, SourceOptions};
 use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
 use serde_json::json;
 
+use super::load;
 use crate::args::{ConvertArgs, OutFormat};
 use crate::failure::UsageError;
 use crate::logging::{self, Stderr};
-use crate::options;
-use crate::overwrites::Inputs;
 use crate::units::{bytes, counted};
 
 /// Converts, prints what was done, and returns the exit status.
@@ -21,7 +21,7 @@ pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
     let mut stderr = Stderr::new();
     logging::start(&args.log, false, &stderr);
     let target = target(&args)?;
-    let format = options::format(&args.reading, Limits::default().document_bytes_max)?;
+    let format = args.reading.format_options(Limits::default().document_bytes_max).map_err(load::refused)?;
     let stdin = args.source == "-";
     if stdin && matches!(target, Target::Csv | Target::Parquet) {
         return Err(UsageError::new(
@@ -35,9 +35,10 @@ pub(crate) async fn run(args: ConvertArgs) -> Result<u8> {
         return Err(UsageError::new("--json and the documents would both go to stdout").hint("name a file").into());
     }
     let sources = std::slice::from_ref(&args.source);
-    Inputs::default().and(sources).check([("OUT", (!to_stdout).then_some(&args.out))])?;
-    super::source::tell_of_terminal(sources);
-    let specs = options::sources(sources, &args.reading)?;
+    Inputs::default().and(sources).check([("OUT", (!to_stdout).then_some(&args.out))]).map_err(load::refused)?;
+    let source = SourceOptions { sources: sources.to_vec(), ..SourceOptions::default() };
+    load::tell_of_terminal(&LoadOptions { source, ..LoadOptions::default() });
+    let specs = args.reading.specs(sources).map_err(load::refused)?;
     let warnings = Warnings::default();
     let source = opened(&specs, &format, &warnings).map_err(|error| UsageError::new(error.to_string()))?;
     let (out, told) = (args.out.clone(), warnings.clone());

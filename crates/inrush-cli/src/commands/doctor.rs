@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
 use inrush::doctor::{Confidence, Diagnosis, examine};
-use inrush::transport::{HttpOptions, NodeUrl, Transport};
+use inrush::options::{Environment, urls};
+use inrush::transport::{HttpOptions, Transport};
 
+use super::load;
 use crate::args::DoctorArgs;
-use crate::auth::{self, Surroundings};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
 use crate::plain::inline;
@@ -16,18 +17,12 @@ use crate::plain::inline;
 pub(crate) async fn run(args: DoctorArgs) -> Result<u8> {
     logging::start(&args.log, false, &Stderr::new());
     let (url, index) = split(&args.target)?;
-    let node = match NodeUrl::parse(&url).map_err(auth::usage)? {
-        (node, None) => node,
-        // Arguments can be read by every user of the machine.
-        (node, Some(_)) => {
-            return Err(UsageError::new(format!("the address of {node} holds a user name or password"))
-                .hint("give the user with --user, and the password with --password-file or INRUSH_PASSWORD")
-                .into());
-        }
-    };
-    let credentials = auth::credentials(&args.auth, std::slice::from_ref(&node), &Surroundings::of_process())?;
-    let options = HttpOptions { tls: auth::tls(&args.auth)?, ..HttpOptions::default() };
-    let transport = Transport::new(&[node.to_string()], credentials, &options).map_err(auth::usage)?;
+    let nodes = urls(&[url]).map_err(load::refused)?;
+    let environment = load::with_prompt(Environment::of_process());
+    let credentials = args.login.credentials(&nodes, &environment).map_err(load::refused)?;
+    let options = HttpOptions { tls: args.login.tls().map_err(load::refused)?, ..HttpOptions::default() };
+    let nodes: Vec<String> = nodes.iter().map(ToString::to_string).collect();
+    let transport = Transport::new(&nodes, credentials, &options).map_err(|error| load::usage(error))?;
     let diagnosis = examine(&transport, index.as_deref()).await?;
     let text = match args.json {
         true => serde_json::to_string(&diagnosis).context("cannot write the findings as JSON")? + "\n",

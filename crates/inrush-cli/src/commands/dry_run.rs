@@ -3,46 +3,13 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
-use inrush::config::LoadConfig;
-use inrush::dry_run::{DryRun, dry_run};
-use inrush::node::{self, StartOptions, State};
-use inrush::source::Source;
+use inrush::dry_run::DryRun;
 use serde_json::Value;
 
-use super::load::usage;
-use super::source::Model;
 use crate::args::OutputArgs;
 use crate::failure::ExitStatus;
 use crate::plain::inline;
 use crate::units::{count, counted};
-
-/// Looks, prints, and returns the exit status.
-pub(super) async fn run(
-    output: &OutputArgs,
-    mut config: LoadConfig,
-    source: Box<dyn Source>,
-    model: Option<Model>,
-) -> Result<u8> {
-    let mut not_asked = false;
-    if config.to.is_empty() {
-        // It is not started for this.
-        let local = node::status(&StartOptions::default().name).await?;
-        match local.node.filter(|_| local.state == State::Running) {
-            Some(node) => config.to = vec![node.url],
-            None => not_asked = true,
-        }
-    }
-    if let (Some(model), false) = (model, not_asked) {
-        model.copy(&mut config).await?;
-    }
-    let mut found = dry_run(config, source).await.map_err(usage)?;
-    if not_asked {
-        found
-            .warnings
-            .push("no cluster given with --to, and the local node does not run: no cluster was asked".to_owned());
-    }
-    print(output, &found)
-}
 
 /// Prints it, and returns the exit status.
 pub(super) fn print(output: &OutputArgs, found: &DryRun) -> Result<u8> {

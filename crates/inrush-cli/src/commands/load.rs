@@ -1,43 +1,37 @@
 //! `inrush load`.
 
-use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use inrush::bake::BakeReport;
 use inrush::cluster::ClusterError;
-use inrush::config::{Limits, LoadConfig};
-use inrush::source::Source;
-use inrush::transport::HttpErrorKind;
-use inrush::{LoadError, Loader, PauseHandle, Report, RunningLoad, StopHandle};
+use inrush::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError};
+use inrush::transport::{HttpErrorKind, Secret, SetupError};
+use inrush::{LoadError, PauseHandle, Report, RunningLoad, StopHandle};
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::outputs;
 use super::signals::Signals;
-use super::source::{self, Model};
-use crate::args::{IndexArgs, LoadArgs, OutputArgs, SourceArgs};
-use crate::auth::{self, Surroundings};
+use crate::args::{LoadArgs, OutputArgs};
 use crate::failure::{Busy, ExitStatus, Hint, UsageError};
-use crate::job;
+use crate::job::{self, Job};
 use crate::keys::Keys;
 use crate::logging::{self, Stderr};
 use crate::plain::inline;
 use crate::progress::{self, Display};
-use crate::sql::{self, Tables};
-use crate::{no_threads, options, summary};
+use crate::{no_threads, summary};
 
-/// Loads, reports, and returns the exit status. `command_line` are the arguments after `inrush load`.
-pub(crate) async fn run(args: LoadArgs, command_line: &[OsString]) -> Result<u8> {
-    let job = job::complete(args, None, command_line)?;
-    let output = job.args.output.clone();
+/// Loads, reports, and returns the exit status.
+pub(crate) async fn run(args: LoadArgs) -> Result<u8> {
+    let job = job::complete(args, None)?;
     let stderr = Stderr::new();
-    logging::start(&output.log, output.quiet, &stderr);
-    if job.args.source.explain {
-        let each = if job.outputs.is_empty() { vec![&job] } else { job.outputs.iter().collect() };
-        for job in each {
-            explain(&job.args).await?;
+    logging::start(&job.output.log, job.output.quiet, &stderr);
+    if job.run.explain {
+        let each = if job.outputs.is_empty() { vec![&job.options] } else { job.outputs.iter().collect() };
+        for options in each {
+            super::print(&options.explain().await.map_err(usage)?)?;
         }
         return Ok(0);
     }
@@ -48,26 +42,28 @@ pub(crate) async fn run(args: LoadArgs, command_line: &[OsString]) -> Result<u8>
         // Its job file says so.
         return super::bake::go(job, stderr).await;
     }
-    let mut config = options::config(&job, &Surroundings::of_process())?;
-    let source::Opened { source, model } = source::open(&job.args, &mut config).await?;
-    super::mapping::of_load(&job.args.source, &job.args.index, &mut config).await?;
-    let quiet = output.quiet;
-    let (bytes, ids) = (source.bytes_total(), source.has_ids());
-    super::shards::of_load(&job.args.source, &job.args.index, bytes, ids, &mut config, quiet, &stderr).await?;
-    if job.args.errors.dry_run {
-        return super::dry_run::run(&output, config, source, model).await;
+    let environment = environment(&job);
+    let Job { options, bake: _, run, output, folder: _, outputs: _ } = job;
+    if run.dry_run && options.resume.resume {
+        let message = "--dry-run looks at the beginning of the sources, and --resume goes on in the middle";
+        return Err(UsageError::new(message).hint("leave one of them out").into());
     }
-    let reads_stdin = job.args.source.sources.iter().any(|source| source == "-");
-    confirm(&job.args.index, &mut config, somebody_is_there())?;
-    super::node::confirm_local(&job.args.index.to, somebody_is_there()).await?;
+    tell_of_terminal(&options);
+    let (from_stdin, once) = (reads_stdin(&options), options.resume.once);
+    let plan = options.resolve(&environment).await.map_err(usage)?;
+    tell(&plan.notes, output.quiet, &stderr);
+    if run.dry_run {
+        return super::dry_run::print(&output, &plan.dry_run().await.map_err(usage)?);
+    }
+    let plan = confirm(plan, somebody_is_there())?;
 
     // From here on a signal is ours; before, it ends the process as usual, prompts included.
     let mut signals = Signals::new()?;
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
     let load = tokio::select! {
-        load = start(config, source, model, output.quiet, &stderr) => match load {
+        load = start(plan, output.quiet, &stderr) => match load {
             // A job runner that starts the load again while it runs has nothing to be told.
-            Err(error) if output.quiet && job.args.resume.once && error.is::<Busy>() => return Ok(ExitStatus::Busy.code()),
+            Err(error) if output.quiet && once && error.is::<Busy>() => return Ok(ExitStatus::Busy.code()),
             load => load?,
         },
         () = signals.next() => {
@@ -78,7 +74,7 @@ pub(crate) async fn run(args: LoadArgs, command_line: &[OsString]) -> Result<u8>
     let display = Display::detect(output.quiet, output.log.log_json);
     let shown = tokio::spawn(progress::show(load.progress(), display, stderr.clone()));
     tokio::spawn(pause_on_signals(pauses, vec![load.pause_handle()]));
-    let keys = listen_to_keys(vec![load.pause_handle()], display, reads_stdin);
+    let keys = listen_to_keys(vec![load.pause_handle()], display, from_stdin);
     tokio::spawn(stop_on_signals(signals, vec![load.stop_handle()], keys.clone(), stderr.clone()));
     let report = load.finish().await;
     if let Some(keys) = keys {
@@ -86,70 +82,68 @@ pub(crate) async fn run(args: LoadArgs, command_line: &[OsString]) -> Result<u8>
     }
     // The progress line is cleared before the report is printed; how it fared does not matter any more.
     let _ = shown.await;
-    print(&report, job.args.resume.once, &output, stderr)?;
+    print(&report, once, &output, stderr)?;
     Ok(report.exit_code())
 }
 
+/// What of this process a load depends on.
+pub(crate) fn environment(job: &Job) -> Environment {
+    let environment = with_prompt(Environment::of_process());
+    match &job.folder {
+        Some(folder) => environment.in_folder(folder),
+        None => environment,
+    }
+}
+
+/// The environment of this process, with a prompt for passwords where there is somebody to ask.
+pub(super) fn with_prompt(environment: Environment) -> Environment {
+    if !somebody_is_there() {
+        return environment;
+    }
+    environment.with_prompt(|what| rpassword::prompt_password(format!("{what}: ")).map(Secret::new))
+}
+
+/// Says what was chosen.
+pub(crate) fn tell(notes: &[String], quiet: bool, stderr: &Stderr) {
+    for note in notes.iter().filter(|_| !quiet) {
+        // Nobody reads stderr if this fails.
+        let _ = writeln!(stderr.clone(), "{note}");
+    }
+}
+
+fn reads_stdin(options: &LoadOptions) -> bool {
+    options.source.sources.iter().any(|source| source == "-")
+}
+
+/// Says what is waited for where a person has to type the source.
+pub(super) fn tell_of_terminal(options: &LoadOptions) {
+    if reads_stdin(options) && std::io::stdin().is_terminal() {
+        tracing::warn!("reading from the terminal; Ctrl-D on a line of its own ends");
+    }
+}
+
 /// Finds the cluster, and begins.
-pub(crate) async fn start(
-    mut config: LoadConfig,
-    source: Box<dyn Source>,
-    model: Option<Model>,
-    quiet: bool,
-    stderr: &Stderr,
-) -> Result<RunningLoad> {
-    if config.to.is_empty() {
-        config.to = vec![super::node::local(quiet, stderr).await?];
+pub(crate) async fn start(mut plan: LoadPlan, quiet: bool, stderr: &Stderr) -> Result<RunningLoad> {
+    if plan.local.is_some() && plan.config.to.is_empty() {
+        plan.config.to = vec![super::node::local(quiet, stderr).await?];
     }
-    if let Some(model) = model {
-        model.copy(&mut config).await?;
-    }
-    Loader::new(config).map_err(usage)?.start(source).await.map_err(usage)
+    plan.start().await.map_err(usage)
 }
 
-/// Prints what a query is going to do.
-async fn explain(args: &LoadArgs) -> Result<()> {
-    let SourceArgs { sources, reading, sql, .. } = &args.source;
-    let Some(query) = sql::query(sql)? else {
-        return Err(UsageError::new("--explain means nothing without a query").hint("give one with --sql").into());
-    };
-    source::check_files(sources, reading)?;
-    let bytes_max = Limits::default().document_bytes_max;
-    let input = options::sources(sources, reading)?;
-    let text = Tables { args: sql, input, format: options::format(reading, bytes_max)? }.explain(&query).await?;
-    super::print(&text)
-}
-
-/// What cannot be undone is done only when somebody has said so, with a flag or when `ask`ed.
-pub(crate) fn confirm(args: &IndexArgs, config: &mut LoadConfig, ask: bool) -> Result<()> {
-    confirm_recreate(args, config, ask)?;
-    confirm_replicas_off(args, config, ask)
-}
-
-fn confirm_recreate(args: &IndexArgs, config: &LoadConfig, ask: bool) -> Result<()> {
-    if !args.recreate || args.yes {
-        return Ok(());
+/// What cannot be undone is done only when an option, or a person who is `ask`ed, has said so.
+pub(crate) fn confirm(mut plan: LoadPlan, ask: bool) -> Result<LoadPlan> {
+    for confirmation in plan.confirmations.clone() {
+        if ask {
+            ask_for(&confirmation.question())?;
+        } else if let Some(refusal) = confirmation.refusal() {
+            return Err(UsageError::from(refusal).into());
+        } else if let Confirmation::ReplicasOff { .. } = confirmation {
+            // It is refused once it is known that there are documents.
+            continue;
+        }
+        plan.confirm(&confirmation);
     }
-    let name = config.index.as_str();
-    if !ask {
-        let message = format!("--recreate deletes {name} with all its documents, and there is nobody to ask");
-        return Err(UsageError::new(message).hint("add --yes if that is meant").into());
-    }
-    let at = config.to.first().map_or("the local node", String::as_str);
-    ask_for(&format!("Delete index {name} at {at} with all its documents?"))
-}
-
-/// An index with documents keeps its replicas unless somebody says otherwise. Where nobody can be asked, the load is refused
-/// once it is known that there are documents.
-fn confirm_replicas_off(args: &IndexArgs, config: &mut LoadConfig, ask: bool) -> Result<()> {
-    if args.replicas_off && !args.yes && !args.recreate && ask {
-        let name = config.index.as_str();
-        ask_for(&format!(
-            "If {name} holds documents, a node that is lost during the load takes some along. Replicas off?"
-        ))?;
-        config.guard.replicas_off_confirmed = true;
-    }
-    Ok(())
+    Ok(plan)
 }
 
 pub(super) fn somebody_is_there() -> bool {
@@ -167,21 +161,63 @@ pub(super) fn ask_for(question: &str) -> Result<()> {
 }
 
 /// Which errors before the first document are the user's to mend on the command line.
-pub(super) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
+pub(crate) fn usage(error: impl Into<LoadError>) -> anyhow::Error {
+    let not_reached =
+        "check that the cluster runs and that --to names its address, with http:// or https:// as it speaks";
     match error.into() {
-        LoadError::Usage(message) => UsageError::new(message).into(),
-        LoadError::Setup(error) => auth::usage(error),
+        LoadError::Usage(error) => UsageError::from(error).into(),
+        LoadError::Setup(error) => setup(error),
         LoadError::Busy(message) => Busy(message).into(),
         error @ (LoadError::DeadLetters { .. } | LoadError::State(_)) => UsageError::new(error.to_string()).into(),
         LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
-            let hint =
-                "check that the cluster runs and that --to names its address, with http:// or https:// as it speaks";
-            anyhow::Error::new(error).context(Hint(hint.to_owned()))
+            anyhow::Error::new(error).context(Hint(not_reached.to_owned()))
         }
         error @ LoadError::Threads { .. } => anyhow::Error::new(error).context(no_threads::hint()),
         LoadError::Cluster(error) => error.into(),
         LoadError::Source(error) => error.into(),
+        LoadError::OfSource(error) => of_source(*error),
     }
+}
+
+/// Addresses, certificates and secrets are the user's to mend; an error of the HTTP client is not.
+fn setup(error: SetupError) -> anyhow::Error {
+    match error {
+        SetupError::Client(_) => error.into(),
+        SetupError::NoNodes
+        | SetupError::Url { .. }
+        | SetupError::TwoCredentials(_)
+        | SetupError::File { .. }
+        | SetupError::Credentials(_)
+        | SetupError::Tls(_) => UsageError::new(error.to_string()).into(),
+    }
+}
+
+/// Errors of the cluster that is read are told with the flags of the source.
+fn of_source(error: LoadError) -> anyhow::Error {
+    let hint = match &error {
+        LoadError::Cluster(ClusterError::Http(error)) if error.kind == HttpErrorKind::NotSent => {
+            "check that the cluster runs, and that SOURCE names its address, with http:// or https:// as it speaks"
+        }
+        LoadError::Cluster(ClusterError::LogIn { .. }) => {
+            "the cluster of SOURCE asks for credentials: --from-user, --from-api-key-file, or INRUSH_FROM_API_KEY"
+        }
+        LoadError::Cluster(ClusterError::Forbidden { .. }) => {
+            "reading an index takes the privileges read and view_index_metadata; maintenance and monitor for --catch-up"
+        }
+        LoadError::Cluster(ClusterError::Target { .. } | ClusterError::Refused { status: 404, .. }) => {
+            return UsageError::new(error.to_string()).into();
+        }
+        _ => return usage(error),
+    };
+    match error {
+        LoadError::Cluster(error) => anyhow::Error::new(error).context(Hint(hint.to_owned())),
+        other => usage(other),
+    }
+}
+
+/// Options that cannot be used, as an error of the command line.
+pub(crate) fn refused(error: OptionError) -> anyhow::Error {
+    UsageError::from(error).into()
 }
 
 /// The first signal ends the load in order, Ctrl-C a second later or more at once.

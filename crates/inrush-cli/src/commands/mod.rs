@@ -7,7 +7,6 @@ use anyhow::{Context, Result};
 use crate::plain::plain;
 
 pub(crate) mod bake;
-mod bake_flags;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 mod dry_run;
@@ -16,9 +15,8 @@ pub(crate) mod mapping;
 pub(crate) mod node;
 mod outputs;
 pub(crate) mod recover;
-pub(crate) mod shards;
+pub(crate) mod reference;
 mod signals;
-pub(crate) mod source;
 pub(crate) mod sweep;
 pub(crate) mod verify;
 

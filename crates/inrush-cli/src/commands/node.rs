@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use inrush::node::{self, StartOptions, State};
+use inrush::options::HeapSize;
 
 use crate::args::{NodeArgs, NodeCommand, NodeLogsArgs, NodeStartArgs, NodeStatusArgs, NodeStopArgs};
 use crate::failure::{ExitStatus, UsageError};
@@ -14,22 +15,6 @@ use crate::plain::plain;
 
 /// How often `logs --follow` looks for new lines.
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
-
-/// Without `--to` the local node is used where it runs. Otherwise it is started only after a yes on the
-/// terminal. `to` is what was given.
-pub(crate) async fn confirm_local(to: &[String], ask: bool) -> Result<()> {
-    if !to.is_empty() || node::status(&StartOptions::default().name).await?.state == State::Running {
-        return Ok(());
-    }
-    if ask {
-        return super::load::ask_for(
-            "No cluster given with --to. Start an OpenSearch node on this machine, with 1 GiB of memory, and use it?",
-        );
-    }
-    Err(UsageError::new("no cluster given with --to, and the local node does not run")
-        .hint("name the cluster with --to URL; --to local starts an OpenSearch node on this machine, with 1 GiB of memory")
-        .into())
-}
 
 /// The local node for `--to local` and where nothing else is given; started if it does not run.
 pub(crate) async fn local(quiet: bool, stderr: &Stderr) -> Result<String> {
@@ -102,7 +87,7 @@ async fn start(args: NodeStartArgs, mut stderr: Stderr) -> Result<u8> {
     let started = node::start(StartOptions {
         name: args.name.name,
         port: args.port,
-        heap_mib: args.heap.map(heap_mib).transpose()?,
+        heap_mib: args.heap.map(HeapSize::mib),
         data: args.data,
         java_home: args.java_home,
         version: args.opensearch_version,
@@ -170,14 +155,6 @@ async fn logs(args: NodeLogsArgs) -> Result<u8> {
     }
 }
 
-/// OpenSearch does not start with less; its `-Xms` is given in MiB.
-pub(super) fn heap_mib(bytes: u64) -> Result<u32, UsageError> {
-    u32::try_from(bytes >> 20)
-        .ok()
-        .filter(|mib| *mib >= 256 && bytes.is_multiple_of(1 << 20))
-        .ok_or_else(|| UsageError::new("the heap must be whole MiB, and 256m at least").hint("give it like 1g or 512m"))
-}
-
 /// One line on stdout; whether somebody reads it.
 fn print(text: &str) -> Result<bool> {
     let mut stdout = io::stdout().lock();
@@ -185,18 +162,5 @@ fn print(text: &str) -> Result<bool> {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(e) => Err(e).context("cannot write to stdout"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn heaps() {
-        assert_eq!(heap_mib(1 << 30), Ok(1024));
-        assert!(heap_mib(100 << 20).is_err());
-        assert!(heap_mib((1 << 30) + 1).is_err());
-        assert!(heap_mib(u64::MAX).is_err());
     }
 }

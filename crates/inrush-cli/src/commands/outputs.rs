@@ -1,56 +1,43 @@
 //! `inrush load --job` with several outputs: one reading of the sources, a load for each query, side by side.
 
-use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use inrush::config::LoadConfig;
-use inrush::source::Source;
-use inrush::{Loader, Phase, Progress, Report, RunningLoad, StopHandle};
+use inrush::options::{Confirmation, LoadPlan};
+use inrush::{Phase, Progress, Report, RunningLoad, StopHandle};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::load;
 use super::signals::Signals;
-use super::source;
-use crate::args::{LoadArgs, OutputArgs};
-use crate::auth::Surroundings;
+use crate::args::OutputArgs;
 use crate::failure::{ExitStatus, UsageError, failed};
 use crate::job::Job;
 use crate::logging::Stderr;
 use crate::progress::{self, Display};
-use crate::sql::{self, Tables};
-use crate::{options, summary};
-
-/// A load that has not begun.
-struct Output {
-    name: String,
-    config: LoadConfig,
-    source: Box<dyn Source>,
-}
+use crate::summary;
 
 /// Loads all outputs, reports, and returns the exit status: the worst of them.
 pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
-    let output = job.args.output.clone();
-    let configs = configs(&job)?;
-    let reads_stdin = job.args.source.sources.iter().any(|source| source == "-");
-    let mut outputs = open(&job, configs, stderr).await?;
-    if outputs.iter().any(|output| output.config.to.is_empty()) {
-        super::node::confirm_local(&job.args.index.to, load::somebody_is_there()).await?;
-        let local = super::node::local(output.quiet, stderr).await?;
-        outputs.iter_mut().for_each(|output| output.config.to = vec![local.clone()]);
+    let environment = load::environment(&job);
+    let Job { options, bake: _, run, output, folder: _, outputs } = job;
+    if run.dry_run {
+        return Err(UsageError::new("--dry-run and [[output]] are given").hint("try each query by itself").into());
     }
+    let reads_stdin = options.source.sources.iter().any(|source| source == "-");
+    load::tell_of_terminal(&options);
+    let plans = options.resolve_outputs(outputs, &environment).await.map_err(load::usage)?;
+    let plans = confirm(plans, &output, stderr).await?;
 
     let mut signals = Signals::new()?;
     let pauses = signal(SignalKind::user_defined1()).context("cannot catch signals")?;
-    let (names, starting): (Vec<String>, Vec<_>) =
-        outputs.into_iter().map(|output| (output.name, (output.config, output.source))).unzip();
+    let names: Vec<String> = plans.iter().map(|plan| plan.config.index.as_str().to_owned()).collect();
     // Not a part of what a signal breaks off: a load that has begun changes settings, and is ended in order.
     let mut loads = Vec::new();
     let begun = tokio::select! {
-        begun = start(starting, &mut loads) => begun.map(|()| true),
+        begun = start(plans, &mut loads) => begun.map(|()| true),
         () = signals.next() => Ok(false),
     };
     let not_begun = names[loads.len()..].join(", ");
@@ -98,81 +85,31 @@ pub(super) async fn run(job: Job, stderr: &Stderr) -> Result<u8> {
     Ok(status)
 }
 
-/// The configuration of each output, with its query. Questions are asked here.
-fn configs(job: &Job) -> Result<Vec<(LoadArgs, String, LoadConfig)>> {
-    let mut configs = Vec::new();
-    let (mut indices, mut files) = (BTreeSet::new(), BTreeSet::new());
-    for output in &job.outputs {
-        let args = &output.args;
-        let Some(query) = sql::query(&args.source.sql)? else {
-            return Err(UsageError::new("an [[output]] has no query").hint("give it one with sql or sql_file").into());
-        };
-        if args.resume.resume {
-            return Err(UsageError::new("--resume means nothing with several outputs, some of which may have ended")
-                .hint("load those that are missing by themselves, or all again; with ids no document is there twice")
-                .into());
+/// Asks what has to be asked, and finds the local node where it is the cluster.
+async fn confirm(plans: Vec<LoadPlan>, output: &OutputArgs, stderr: &Stderr) -> Result<Vec<LoadPlan>> {
+    let mut confirmed = Vec::new();
+    let mut starts_node = false;
+    for mut plan in plans {
+        load::tell(&plan.notes, output.quiet, stderr);
+        if starts_node {
+            // All go to the same one.
+            plan.confirm(&Confirmation::StartNode);
         }
-        if args.resume.once {
-            return Err(UsageError::new(
-                "--once means nothing with several outputs, each of which is the result of a query",
-            )
-            .hint("leave it out; with ids no document is there twice, however often it is loaded")
-            .into());
-        }
-        if args.errors.dry_run {
-            return Err(UsageError::new("--dry-run and [[output]] are given").hint("try each query by itself").into());
-        }
-        if args.source.from_dead_letters.is_some() {
-            return Err(UsageError::new("--from-dead-letters and [[output]] are given")
-                .hint("load one after the other")
-                .into());
-        }
-        let mut config = options::config(output, &Surroundings::of_process())?;
-        if !indices.insert(config.index.as_str().to_owned()) {
-            let message = format!("two outputs go to the index {}, which could not be verified", config.index.as_str());
-            return Err(UsageError::new(message).hint("make it one query with UNION ALL").into());
-        }
-        for file in args.errors.dead_letters.iter().chain(&args.sizes.trace) {
-            if !files.insert(file.clone()) {
-                let message = format!("two outputs write to {}", file.display());
-                return Err(UsageError::new(message).hint("name one for each [[output]]").into());
-            }
-        }
-        load::confirm(&args.index, &mut config, load::somebody_is_there())?;
-        configs.push((args.clone(), query, config));
+        starts_node |= plan.confirmations.contains(&Confirmation::StartNode);
+        confirmed.push(load::confirm(plan, load::somebody_is_there())?);
     }
-    Ok(configs)
-}
-
-/// Reads the sources for their columns, and plans the queries.
-async fn open(job: &Job, configs: Vec<(LoadArgs, String, LoadConfig)>, stderr: &Stderr) -> Result<Vec<Output>> {
-    let args = &job.args.source;
-    source::check_some(args)?;
-    source::check_files(&args.sources, &args.reading)?;
-    if let Some(flag) = args.from.given() {
-        return Err(source::not_an_index(flag).into());
+    if confirmed.iter().any(|plan| plan.config.to.is_empty()) {
+        let local = super::node::local(output.quiet, stderr).await?;
+        confirmed.iter_mut().for_each(|plan| plan.config.to = vec![local.clone()]);
     }
-    let bytes_max = configs.iter().map(|(_, _, config)| config.limits.document_bytes_max).max().unwrap_or_default();
-    let input = options::sources(&args.sources, &args.reading)?;
-    let tables = Tables { args: &args.sql, input, format: options::format(&args.reading, bytes_max)? };
-    let queries = configs.iter().map(|(args, query, _)| (query.as_str(), args.index.id.clone())).collect();
-    let sources = tables.sources(queries).await?;
-    let mut outputs = Vec::new();
-    for ((args, _, mut config), source) in configs.into_iter().zip(sources) {
-        super::mapping::of_load(&args.source, &args.index, &mut config).await?;
-        let (bytes, ids) = (source.bytes_total(), source.has_ids());
-        let quiet = job.args.output.quiet;
-        super::shards::of_load(&args.source, &args.index, bytes, ids, &mut config, quiet, stderr).await?;
-        outputs.push(Output { name: config.index.as_str().to_owned(), config, source });
-    }
-    Ok(outputs)
+    Ok(confirmed)
 }
 
 /// Begins all loads, one after the other. Those that have begun are in `begun`, also where this fails or is dropped.
-async fn start(outputs: Vec<(LoadConfig, Box<dyn Source>)>, begun: &mut Vec<RunningLoad>) -> Result<()> {
+async fn start(plans: Vec<LoadPlan>, begun: &mut Vec<RunningLoad>) -> Result<()> {
     let mut loaders = Vec::new();
-    for (config, source) in outputs {
-        loaders.push((Loader::new(config).map_err(load::usage)?, source));
+    for plan in plans {
+        loaders.push(plan.loader().await.map_err(load::usage)?);
     }
     // Before the first one deletes its index.
     let mut checked = Vec::new();

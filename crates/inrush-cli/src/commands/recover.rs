@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use anyhow::Result;
 use inrush::cluster::connect;
+use inrush::options::{Environment, urls};
 use inrush::transport::{HttpOptions, NodeUrl};
 use inrush::{RecoverOptions, Recovered, RecoveredState, recover};
 use serde_json::json;
 
 use super::load;
 use crate::args::RecoverArgs;
-use crate::auth::{self, Surroundings};
 use crate::failure::ExitStatus;
 use crate::logging::{self, Stderr};
-use crate::options;
 use crate::plain::inline;
 
 /// The exit status where something could not be put back: what a load ends with as well.
@@ -22,12 +21,13 @@ const NOT_PUT_BACK: u8 = 4;
 
 /// Puts back, says so, and returns the exit status.
 pub(crate) async fn run(args: RecoverArgs) -> Result<u8> {
-    let RecoverArgs { indices, to, force, state, auth, output } = args;
+    let RecoverArgs { indices, to, force, state, login, output } = args;
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
-    let urls = options::urls(&to)?;
-    let tls = auth::tls(&auth)?;
-    let credentials = auth::credentials(&auth, &urls, &Surroundings::of_process())?;
+    let urls = urls(&to).map_err(load::refused)?;
+    let tls = login.tls().map_err(load::refused)?;
+    let environment = load::with_prompt(Environment::of_process());
+    let credentials = login.credentials(&urls, &environment).map_err(load::refused)?;
     let nodes = match urls.is_empty() {
         true => vec![super::node::running().await?],
         false => urls.iter().map(NodeUrl::to_string).collect(),

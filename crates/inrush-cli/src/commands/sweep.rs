@@ -6,23 +6,24 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use inrush::LoadError;
 use inrush::cluster::{connect, product};
-use inrush::config::{Compression, DeadLetters, Encoding, GuardConfig, IndexCreation, LoadConfig};
-use inrush::source::{FormatOptions, Source, SourceSpec, Warnings, open};
-use inrush::transport::{HttpOptions, NodeUrl};
+use inrush::config::{Compression, DeadLetters, Encoding};
+use inrush::options::{
+    Body, ByteSize, Count, Environment, Inputs, LoadOptions, LoadPlan, OpenSource, OrAuto, SizeOptions, SourceOptions,
+    TargetOptions, Whole, read_body,
+};
+use inrush::source::Source;
+use inrush::transport::HttpOptions;
+use inrush::{IndexTemplate, LoadError};
 use serde_json::{Value, json};
 
 use super::load;
 use super::signals::Signals;
-use crate::args::{CompressionArg, GridArgs, SweepArgs, SweepIndexArgs};
-use crate::auth::{self, Surroundings};
+use crate::args::{GridArgs, SweepArgs, SweepIndexArgs};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
-use crate::overwrites::Inputs;
 use crate::sweep::{About, Batch, Bench, Cell, Measured, Runs, Table, cells, order, page, verdict};
-use crate::units::{bytes_exact, count, seconds};
-use crate::{json_file, options};
+use crate::units::{count, seconds};
 
 /// Tried where nothing is said, as articles on the matter do.
 const BATCHES_DEFAULT: [u32; 5] = [100, 500, 1_000, 5_000, 10_000];
@@ -40,24 +41,24 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
     Inputs::default()
         .and(&args.sources)
         .and(&args.index.mapping)
-        .check(written.iter().map(|path| ("--out", Some(path))))?;
+        .check(written.iter().map(|path| ("--out", Some(path))))
+        .map_err(load::refused)?;
     let groups = groups(&args.grid)?;
     let cells = grid(&args.grid, &groups)?;
-    let urls = options::urls(&args.index.to)?;
-    let tls = auth::tls(&args.auth)?;
-    let credentials = auth::credentials(&args.auth, &urls, &Surroundings::of_process())?;
-    let nodes = match urls.is_empty() {
-        true => {
-            super::node::confirm_local(&args.index.to, load::somebody_is_there()).await?;
-            vec![super::node::local(args.quiet, &stderr).await?]
-        }
-        false => urls.iter().map(NodeUrl::to_string).collect(),
+    let plan = options(&args)?.resolve(&load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
+    let plan = load::confirm(plan, load::somebody_is_there())?;
+    // Each run opens the sources anew.
+    let LoadPlan { mut config, source, reopen, local: _, model: _, confirmations: _, notes: _ } = plan;
+    let source_bytes = source.bytes_total();
+    drop(source);
+    let Some(sources) = reopen else {
+        return Err(UsageError::new("the sources cannot be read again, and a sweep reads them for each run").into());
     };
-    let mut config = base(&args, nodes.clone())?;
-    config.tls = tls.clone();
-    config.credentials = credentials.clone();
-    let sources = Sources::new(&args, config.limits.document_bytes_max)?;
-    let source_bytes = sources.open()?.bytes_total();
+    if config.to.is_empty() {
+        config.to = vec![super::node::local(args.quiet, &stderr).await?];
+    }
+    config.dead_letters = DeadLetters::Folder(args.out.clone());
+    let (nodes, tls, credentials) = (config.to.clone(), config.tls.clone(), config.credentials.clone());
 
     let http = HttpOptions { tls, ..HttpOptions::default() };
     let transport = connect(&nodes, credentials, &http).await.map_err(load::usage)?;
@@ -68,7 +69,7 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
         sources: args.sources.iter().map(|source| source.to_string_lossy().into_owned()).collect(),
         source_bytes,
         target: target(&args.index),
-        cell_seconds: args.grid.cell_time.as_secs(),
+        cell_seconds: args.grid.cell_time.get().as_secs(),
     };
     std::fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
     same_sweep(&args.out, &about)?;
@@ -76,7 +77,7 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
 
     let mut signals = Signals::new()?;
     let mut interrupted = Box::pin(async move { signals.next().await });
-    let mut bench = Bench::new(transport, config.clone(), args.index.index_prefix.clone(), args.grid.cell_time);
+    let mut bench = Bench::new(transport, config.clone(), args.index.index_prefix.clone(), args.grid.cell_time.get());
     let rounds = 1..=args.grid.repeat;
     let mut left =
         rounds.clone().map(|round| cells.iter().filter(|cell| !runs.has(cell, round)).count()).sum::<usize>();
@@ -89,7 +90,7 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
     };
     if left > 0 {
         say(&format!("warming up for {}; then {left} of {all} runs", seconds(args.grid.warm_up.as_secs_f64())));
-        if !bench.warm_up(args.grid.warm_up, &mut || sources.open(), &mut interrupted).await? {
+        if !bench.warm_up(args.grid.warm_up, &mut || open(&sources), &mut interrupted).await? {
             return Ok(ExitStatus::Interrupted.code());
         }
     }
@@ -103,7 +104,7 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
             let group = &groups[&cell.group];
             config.create.settings.clone_from(&group.settings);
             (config.encoding, config.compression) = (group.encoding, group.compression);
-            let run = match bench.run(cell, round, config, sources.open()?, &mut interrupted).await? {
+            let run = match bench.run(cell, round, config, open(&sources)?, &mut interrupted).await? {
                 Measured::Done(run) => *run,
                 Measured::Interrupted => {
                     say("interrupted; the same command goes on");
@@ -149,7 +150,7 @@ fn groups(args: &GridArgs) -> Result<BTreeMap<String, Group>> {
             settings.push((OWN_SETTINGS.to_owned(), None));
         } else {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            settings.push((name, Some(json_file::read(path, "settings")?)));
+            settings.push((name, Some(read_body(path, "settings").map_err(load::refused)?)));
         }
     }
     if settings.is_empty() {
@@ -157,8 +158,8 @@ fn groups(args: &GridArgs) -> Result<BTreeMap<String, Group>> {
     }
     let mut groups = BTreeMap::new();
     for (name, settings) in settings {
-        for encoding in args.encoding.iter().map(|encoding| options::encoding(*encoding)) {
-            for CompressionArg(compression) in args.compression.iter().copied() {
+        for encoding in args.encoding.iter().map(|encoding| encoding.given()) {
+            for compression in args.compression.iter().map(|compression| compression.given()) {
                 let name = format!("{name}, {}", sent_as(encoding, compression));
                 if groups.insert(name.clone(), Group { settings: settings.clone(), encoding, compression }).is_some() {
                     return Err(UsageError::new(format!("{name} is to be tried twice")).into());
@@ -192,57 +193,56 @@ fn grid(args: &GridArgs, groups: &BTreeMap<String, Group>) -> Result<Vec<Cell>> 
     }
     let most = batches.iter().map(|batch| if let Batch::Bytes(bytes) = batch { *bytes } else { 0 }).max().unwrap_or(0);
     let needed = most.saturating_mul(u64::from(in_flight.iter().copied().max().unwrap_or(1)));
-    if needed > args.memory {
-        let message = format!("the largest batch times the most requests needs {} of memory", bytes_exact(needed));
-        return Err(UsageError::new(message).hint(format!("give --memory {}", bytes_exact(needed))).into());
+    if let Some(needed) = ByteSize::new(needed).filter(|needed| *needed > args.memory) {
+        let message = format!("the largest batch times the most requests needs {needed} of memory");
+        return Err(UsageError::new(message).hint(format!("give --memory {needed}")).into());
     }
     let names: Vec<String> = groups.keys().cloned().collect();
     Ok(cells(&names, &batches, &in_flight, !args.no_auto))
 }
 
-/// What is the same in all runs.
-fn base(args: &SweepArgs, nodes: Vec<String>) -> Result<LoadConfig> {
+/// The options that are the same in all runs.
+fn options(args: &SweepArgs) -> Result<LoadOptions> {
+    if args.sources.iter().any(|source| source == "-") {
+        return Err(UsageError::new("stdin can be read only once, and a sweep reads its source for each run")
+            .hint("write it to a file first")
+            .into());
+    }
     let to = &args.index;
-    let index = to.index_prefix.parse().map_err(|problem| UsageError::new(format!("--index-prefix: {problem}")))?;
-    let mut config = LoadConfig::new(nodes, index);
-    if config.index.fixed().is_none() {
+    let index: IndexTemplate =
+        to.index_prefix.parse().map_err(|problem| UsageError::new(format!("--index-prefix: {problem}")))?;
+    if index.fixed().is_none() {
         return Err(UsageError::new("--index-prefix has placeholders").into());
     }
-    config.id = to.id.clone();
-    config.create = IndexCreation {
-        mapping: to.mapping.as_deref().map(|path| json_file::read(path, "mappings")).transpose()?,
-        shards: to.shards,
-        replicas: to.replicas,
-        ..IndexCreation::default()
+    // No database, and no index: those are read by a load.
+    args.reading.specs(&args.sources).map_err(load::refused)?;
+    let options = LoadOptions {
+        source: SourceOptions { sources: args.sources.clone(), ..SourceOptions::default() },
+        reading: args.reading.0.clone(),
+        target: TargetOptions {
+            index: Some(index),
+            to: to.to.clone(),
+            id: to.id.clone(),
+            mapping: to.mapping.clone().map(Body::File),
+            shards: to.shards.and_then(Count::new).map(OrAuto::This),
+            replicas: to.replicas.and_then(Whole::new),
+            // Settings are what is compared, so nothing else changes them.
+            leave_settings: true,
+            ..TargetOptions::default()
+        },
+        login: args.login.0.clone(),
+        sizes: SizeOptions { memory: Some(args.grid.memory), ..SizeOptions::default() },
+        ..LoadOptions::default()
     };
-    config.limits.memory = usize::try_from(args.grid.memory).unwrap_or(usize::MAX);
-    // Settings are what is compared, so nothing else changes them.
-    config.guard = GuardConfig { leave_settings: true, ..GuardConfig::default() };
-    config.dead_letters = DeadLetters::Folder(args.out.clone());
-    Ok(config)
+    if options.reads_index().map_err(load::refused)? {
+        return Err(UsageError::new("the source is an index, and a sweep reads files for each run").into());
+    }
+    Ok(options)
 }
 
-/// The sources, opened anew for each run.
-struct Sources {
-    specs: Vec<SourceSpec>,
-    format: FormatOptions,
-}
-
-impl Sources {
-    fn new(args: &SweepArgs, document_bytes_max: usize) -> Result<Self> {
-        if args.sources.iter().any(|source| source == "-") {
-            return Err(UsageError::new("stdin can be read only once, and a sweep reads its source for each run")
-                .hint("write it to a file first")
-                .into());
-        }
-        let format = options::format(&args.reading, document_bytes_max)?;
-        Ok(Sources { specs: args.sources.iter().map(SourceSpec::new).collect(), format })
-    }
-
-    fn open(&self) -> Result<Box<dyn Source>> {
-        let opened = open(&self.specs, self.format.clone(), &Warnings::default());
-        Ok(Box::new(opened.map_err(|error| UsageError::new(error.to_string()))?))
-    }
+/// The sources, opened for a run.
+fn open(sources: &OpenSource) -> Result<Box<dyn Source>> {
+    Ok(sources().map_err(|error| UsageError::new(error.to_string()))?)
 }
 
 fn target(to: &SweepIndexArgs) -> String {

@@ -8,20 +8,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 use inrush::LoadError;
 use inrush::audit::{AuditError, AuditOptions, AuditProgress, AuditReport, Example, Outcome, audit};
 use inrush::cluster::connect;
-use inrush::config::Limits;
-use inrush::source::Source;
-use inrush::transport::{HttpOptions, NodeUrl};
+use inrush::options::{Environment, IndexSourceOptions, Inputs, LoadOptions, LoadPlan, SourceOptions, TargetOptions};
+use inrush::transport::HttpOptions;
 use tokio::sync::watch;
 
 use super::load;
 use super::signals::Signals;
-use super::source;
-use crate::args::{SourceArgs, VerifyArgs};
-use crate::auth::{self, Surroundings};
+use crate::args::{CompareArgs, VerifyArgs};
 use crate::failure::{ExitStatus, UsageError};
 use crate::logging::{self, Stderr};
-use crate::options;
-use crate::overwrites::Inputs;
 use crate::plain::inline;
 use crate::progress::Display;
 use crate::summary::Rows;
@@ -33,51 +28,53 @@ const REDRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// Compares, prints, and returns the exit status.
 pub(crate) async fn run(args: VerifyArgs) -> Result<u8> {
-    let VerifyArgs { sources, reading, database, sql, what, query, from, auth, output } = args;
+    let VerifyArgs { sources, reading, database, sql, what, query, source_login, login, output } = args;
     let stderr = Stderr::new();
     logging::start(&output.log, output.quiet, &stderr);
     if what.index.fixed().is_none() {
         let message = format!("--index {} stands for several indices", what.index);
         return Err(UsageError::new(message).hint("compare with one at a time").into());
     }
-    Inputs::new(&sources, &sql).check([("--missing", what.missing.as_ref())])?;
-    let urls = options::urls(&what.to)?;
-    let index = if sql.given().is_none() { source::index_address(&sources, &reading)? } else { None };
-    let source: Box<dyn Source> = match index {
-        Some(address) => {
-            let mut options = source::index_options(address, &from, query.as_deref())?;
-            options.keep_ids = what.id.is_none();
-            options.keep_routing = what.routing.is_none();
-            Box::new(source::open_index(options).await?)
-        }
-        None => {
-            if let Some(flag) = query.as_ref().map(|_| "--query").or_else(|| from.given()) {
-                return Err(source::not_an_index(flag).into());
-            }
-            let rows = SourceArgs { sources, reading, database, sql, ..SourceArgs::default() };
-            source::open_rows(&rows, what.id.clone(), Limits::default().document_bytes_max).await?
-        }
+    Inputs::of_query(&sources, &sql).check([("--missing", what.missing.as_ref())]).map_err(load::refused)?;
+    let CompareArgs { index, to, id, id_from, routing, drop: dropped, sample, missing } = what;
+    let options = LoadOptions {
+        source: SourceOptions { sources, ..SourceOptions::default() },
+        reading: reading.0,
+        database: database.0,
+        query: sql.0,
+        index_source: IndexSourceOptions { query, ..IndexSourceOptions::default() },
+        source_login: source_login.0,
+        target: TargetOptions {
+            index: Some(index.clone()),
+            to,
+            id: id.clone(),
+            id_from,
+            routing: routing.clone(),
+            ..TargetOptions::default()
+        },
+        login: login.0,
+        ..LoadOptions::default()
     };
-    let tls = auth::tls(&auth)?;
-    let credentials = auth::credentials(&auth, &urls, &Surroundings::of_process())?;
-    let nodes = match urls.is_empty() {
-        true => {
-            super::node::confirm_local(&what.to, load::somebody_is_there()).await?;
-            vec![super::node::local(output.quiet, &stderr).await?]
-        }
-        false => urls.iter().map(NodeUrl::to_string).collect(),
+    load::tell_of_terminal(&options);
+    let plan = options.resolve(&load::with_prompt(Environment::of_process())).await.map_err(load::usage)?;
+    let plan = load::confirm(plan, load::somebody_is_there())?;
+    // Of a load, only the source and the cluster are needed: a comparison makes no index.
+    let LoadPlan { config, source, reopen: _, local: _, model: _, confirmations: _, notes: _ } = plan;
+    let nodes = match config.to.is_empty() {
+        true => vec![super::node::local(output.quiet, &stderr).await?],
+        false => config.to,
     };
     let mut signals = Signals::new()?;
-    let http = HttpOptions { tls, ..HttpOptions::default() };
-    let transport = connect(&nodes, credentials, &http).await.map_err(load::usage)?;
+    let http = HttpOptions { tls: config.tls, ..HttpOptions::default() };
+    let transport = connect(&nodes, config.credentials, &http).await.map_err(load::usage)?;
     let options = AuditOptions {
-        id: what.id,
-        id_from: what.id_from,
-        routing: what.routing,
-        drop: what.drop,
-        sample: what.sample.map(|n| n as usize),
-        missing: what.missing,
-        ..AuditOptions::new(what.index)
+        id,
+        id_from,
+        routing,
+        drop: dropped,
+        sample: sample.map(|n| n as usize),
+        missing,
+        ..AuditOptions::new(index)
     };
     let (progress, watched) = watch::channel(AuditProgress::default());
     let tell = |now| {

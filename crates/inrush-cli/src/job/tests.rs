@@ -1,15 +1,20 @@
-use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::ArgAction;
-use inrush::config::Tolerance;
+use clap::{Args, Command, FromArgMatches};
+use inrush::config::{IdFrom, Tolerance};
+use inrush::options::{Body, ByteSize, OrAuto};
+use inrush::source::Format;
+use serde_json::json;
 
-use super::values::resolve;
 use super::*;
 
+/// A job file beside a command line.
 fn job(text: &str, command_line: &[&str]) -> Result<Job, UsageError> {
-    let command_line: Vec<OsString> = command_line.iter().map(OsString::from).collect();
-    parse(text, Path::new("jobs/j.toml"), false, &command_line)
+    let command = LoadArgs::augment_args(Command::new("load"));
+    let matches = command.get_matches_from(std::iter::once("load").chain(command_line.iter().copied()));
+    let LoadArgs { options, job: _, run, output } = LoadArgs::from_arg_matches(&matches).unwrap();
+    let given = Layer { load: options.0, run: run.0, output: output.own.0, log: output.log.0, ..Layer::default() };
+    parse(text, Path::new("jobs/j.toml"), false, given)
 }
 
 fn problem(text: &str) -> String {
@@ -21,7 +26,7 @@ fn problem(text: &str) -> String {
 
 #[test]
 fn keys_are_flags_with_underscores_or_dashes() {
-    let args = job(
+    let job = job(
         r#"
         sources = ["a.csv", "b/*.csv", "-", "/abs.csv"]
         index = "trips"
@@ -39,33 +44,32 @@ fn keys_are_flags_with_underscores_or_dashes() {
         "#,
         &[],
     )
-    .unwrap()
-    .args;
-    assert_eq!(args.source.sources, ["jobs/a.csv", "jobs/b/*.csv", "-", "/abs.csv"]);
-    assert_eq!(args.source.reading.null, ["NA", "-99"]);
-    assert_eq!(args.index.index.unwrap().as_str(), "trips");
-    assert_eq!(args.index.to, ["https://a:9200", "https://b:9200"]);
-    assert_eq!(args.sizes.batch_bytes, Some(4 << 20));
-    assert_eq!(args.sizes.batch_docs, Some(100));
-    assert_eq!(args.sizes.linger, Some(Duration::from_secs(5)));
-    assert!(args.errors.no_verify);
-    assert!(!args.output.quiet);
-    assert_eq!(args.index.drop, ["x".parse().unwrap()]);
-    assert_eq!(args.index.version_field, Some("v".parse().unwrap()));
-    assert_eq!(args.errors.dead_letters, Some(PathBuf::from("jobs/dead.ndjson")));
-    assert_eq!(args.output.log.verbose, 2);
+    .unwrap();
+    let options = &job.options;
+    assert_eq!(options.source.sources, ["jobs/a.csv", "jobs/b/*.csv", "-", "/abs.csv"]);
+    assert_eq!(options.reading.null, ["NA", "-99"]);
+    assert_eq!(options.target.index.as_ref().unwrap().as_str(), "trips");
+    assert_eq!(options.target.to, ["https://a:9200", "https://b:9200"]);
+    assert_eq!(options.sizes.batch_bytes, ByteSize::new(4 << 20));
+    assert_eq!(options.sizes.batch_docs.map(|docs| docs.get()), Some(100));
+    assert_eq!(options.sizes.linger, Some(Duration::from_secs(5)));
+    assert!(options.errors.no_verify);
+    assert!(!job.output.quiet);
+    assert_eq!(options.target.drop, ["x".parse().unwrap()]);
+    assert_eq!(options.target.version, Some("v".parse().unwrap()));
+    assert_eq!(options.errors.dead_letters, Some(PathBuf::from("jobs/dead.ndjson")));
+    assert_eq!(job.output.log.verbose, 2);
 }
 
 #[test]
 fn a_mapping_may_be_a_table() {
     let text = "index = 'a'\n[mapping.properties.n]\ntype = 'long'\n[settings.settings]\nnumber_of_shards = 2";
-    let job = self::job(text, &[]).unwrap();
-    assert_eq!(job.mapping, Some(serde_json::json!({"properties": {"n": {"type": "long"}}})));
-    assert_eq!(job.settings, Some(serde_json::json!({"number_of_shards": 2})));
-    let job = self::job(text, &["--mapping", "m.json", "--settings", "s.json"]).unwrap();
-    assert_eq!((job.mapping, job.settings), (None, None));
-    assert_eq!(self::job(text, &["--map", "auto"]).unwrap().mapping, None);
-    assert!(problem(&format!("map = 'auto'\n{text}")).contains("one origin"));
+    let target = |command_line: &[&str]| job(text, command_line).unwrap().options.target;
+    assert_eq!(target(&[]).mapping, Some(Body::Inline(json!({"properties": {"n": {"type": "long"}}}))));
+    assert_eq!(target(&[]).settings, Some(Body::Inline(json!({"settings": {"number_of_shards": 2}}))));
+    let files = target(&["--mapping", "m.json", "--settings", "s.json"]);
+    assert_eq!((files.mapping, files.settings), (Some(Body::File("m.json".into())), Some(Body::File("s.json".into()))));
+    assert_eq!(target(&["--map", "auto"]).mapping, None);
 }
 
 #[test]
@@ -77,16 +81,18 @@ fn the_command_line_wins() {
         user = "u"
         password_file = "p"
     "#;
-    let args = job(text, &["--index", "b", "--drop", "z", "--api-key-file", "k", "other.ndjson"]).unwrap().args;
-    assert_eq!(args.source.sources, ["other.ndjson"]);
-    assert_eq!(args.index.index.unwrap().as_str(), "b");
-    assert_eq!(args.index.drop, ["z".parse().unwrap()]);
-    assert_eq!(args.auth.api_key_file, Some(PathBuf::from("k")));
-    assert_eq!((args.auth.user, args.auth.password_file), (None, None), "another way to log in replaces the whole");
+    let given = ["--index", "b", "--drop", "z", "--api-key-file", "k", "other.ndjson"];
+    let options = job(text, &given).unwrap().options;
+    assert_eq!(options.source.sources, ["other.ndjson"]);
+    assert_eq!(options.target.index.unwrap().as_str(), "b");
+    assert_eq!(options.target.drop, ["z".parse().unwrap()]);
+    assert_eq!(options.login.api_key_file, Some(PathBuf::from("k")));
+    let login = (options.login.user, options.login.password_file);
+    assert_eq!(login, (None, None), "another way to log in replaces the whole");
 
-    let args = job(text, &["--from-dead-letters", "d.ndjson"]).unwrap().args;
-    assert!(args.source.sources.is_empty());
-    assert_eq!(args.index.drop.len(), 2);
+    let options = job(text, &["--from-dead-letters", "d.ndjson"]).unwrap().options;
+    assert!(options.source.sources.is_empty());
+    assert_eq!(options.target.drop.len(), 2);
 }
 
 #[test]
@@ -107,8 +113,8 @@ fn secrets_are_referenced_not_written() {
         let text = problem(&format!("{key} = 'hunter2'"));
         assert!(text.contains("_file`") && !text.contains("hunter2"), "{text}");
     }
-    let args = job("user = 'u'\npassword_env = 'MY_PASSWORD'", &[]).unwrap().args;
-    assert_eq!(args.auth.password_env.as_deref(), Some("MY_PASSWORD"));
+    let login = job("user = 'u'\npassword_env = 'MY_PASSWORD'", &[]).unwrap().options.login;
+    assert_eq!(login.password_env.as_deref(), Some("MY_PASSWORD"));
 }
 
 #[test]
@@ -125,7 +131,6 @@ fn wrong_values_name_their_key() {
         ("[[indices]]\nshards = 1", "missing field `pattern`"),
         ("[[indices]]\npattern = 'a'\nshards = 0", "at least 1"),
         ("[[indices]]\npattern = 'a'\nsettings = 1", "settings: expected a table or the name of a file"),
-        ("[[indices]]\npattern = 'a'\nmapping = 'none.json'", "none.json"),
     ] {
         let problem = problem(text);
         assert!(problem.contains(expected), "{text}: {problem}");
@@ -134,15 +139,12 @@ fn wrong_values_name_their_key() {
 
 #[test]
 fn indices_by_pattern_are_only_in_the_file() {
-    let patterns = job(
-        "[[indices]]\npattern = 'logs-big*'\nshards = 6\nsettings = { refresh_interval = '30s' }\n[[indices]]\npattern = '*'",
-        &[],
-    )
-    .unwrap()
-    .patterns;
+    let text = "[[indices]]\npattern = 'logs-big*'\nshards = 6\nmapping = 'm.json'\nsettings = { refresh_interval = '30s' }\n[[indices]]\npattern = '*'";
+    let patterns = job(text, &[]).unwrap().options.target.indices;
     assert_eq!(patterns.len(), 2);
     assert_eq!((patterns[0].pattern.as_str(), patterns[0].shards), ("logs-big*", Some(6)));
-    assert_eq!(patterns[0].settings, Some(serde_json::json!({"refresh_interval": "30s"})));
+    assert_eq!(patterns[0].mapping, Some(Body::File("jobs/m.json".into())));
+    assert_eq!(patterns[0].settings, Some(Body::Inline(json!({"refresh_interval": "30s"}))));
     assert_eq!(patterns[1].pattern, "*");
 }
 
@@ -150,19 +152,12 @@ fn indices_by_pattern_are_only_in_the_file() {
 fn a_job_can_be_a_bake() {
     let job = job("mode = 'bake'\nsources = 'a.csv'\nrepository_path = 'shared'\nbuilder_heap = '4g'", &[]).unwrap();
     let bake = job.bake.unwrap();
-    assert_eq!(bake.repository_path, Some(PathBuf::from("jobs/shared")));
-    assert_eq!(bake.builder_heap, Some(4 << 30));
-    assert_eq!(job.args.source.sources, ["jobs/a.csv"]);
+    assert_eq!(bake.repository_path.unwrap().0, PathBuf::from("jobs/shared"));
+    assert_eq!(bake.builder_heap.unwrap().mib(), 4096);
+    assert_eq!(job.options.source.sources, ["jobs/a.csv"]);
     assert!(problem("unthrottle = true").contains("add mode = \"bake\""));
     assert!(problem("mode = 'brew'").contains("mode: expected"));
-    assert!(super::parse("mode = 'load'", Path::new("j.toml"), true, &[]).is_err());
-}
-
-#[test]
-fn a_folder_with_brackets_is_no_pattern() {
-    assert_eq!(resolve("*.csv".into(), true, Some(Path::new("[a]"))), "[[]a[]]/*.csv");
-    assert_eq!(resolve("x.csv".into(), true, Some(Path::new("[a]"))), "[a]/x.csv");
-    assert_eq!(resolve("https://h/*".into(), true, Some(Path::new("a"))), "https://h/*");
+    assert!(parse("mode = 'load'", Path::new("j.toml"), true, Layer::default()).is_err());
 }
 
 #[test]
@@ -184,16 +179,14 @@ fn outputs_have_what_holds_for_all_and_their_own() {
     "#;
     let job = job(text, &["--memory", "8MiB"]).unwrap();
     let [one, two] = &job.outputs[..] else { panic!("two outputs") };
-    let (one, two) = (&one.args, &two.args);
-    assert_eq!((one.index.index.as_ref().unwrap().as_str(), one.sizes.batch_bytes), ("one", Some(4 << 20)));
-    assert_eq!((two.index.index.as_ref().unwrap().as_str(), two.sizes.batch_bytes), ("two", Some(1 << 20)));
-    assert_eq!((one.sizes.memory, two.sizes.memory), (Some(8 << 20), Some(8 << 20)));
-    assert_eq!(
-        (one.source.sql.sql.as_deref(), &two.source.sql.sql_file),
-        (Some("SELECT 1"), &Some("jobs/two.sql".into()))
-    );
-    assert!(one.index.id.is_some() && two.index.id.is_none() && two.index.id_from.is_some());
-    assert_eq!(job.args.source.sql.table, [("b".to_owned(), PathBuf::from("jobs/b.csv"))]);
+    let index = |options: &LoadOptions| options.target.index.as_ref().unwrap().as_str().to_owned();
+    assert_eq!((index(one), one.sizes.batch_bytes), ("one".to_owned(), ByteSize::new(4 << 20)));
+    assert_eq!((index(two), two.sizes.batch_bytes), ("two".to_owned(), ByteSize::new(1 << 20)));
+    assert!([one, two].iter().all(|output| output.sizes.memory == ByteSize::new(8 << 20)));
+    assert_eq!((one.query.sql.as_deref(), &two.query.sql_file), (Some("SELECT 1"), &Some("jobs/two.sql".into())));
+    assert!(one.target.id.is_some() && two.target.id.is_none() && two.target.id_from == Some(IdFrom::Content));
+    let table = &job.options.query.table[0];
+    assert_eq!((table.name.as_str(), &table.path), ("b", &PathBuf::from("jobs/b.csv")));
     for (output, expected) in [
         ("to = \"http://a\"", "to: holds for all outputs"),
         ("sources = [\"x\"]", "sources: holds for all outputs"),
@@ -206,65 +199,49 @@ fn outputs_have_what_holds_for_all_and_their_own() {
     assert!(problem("output = 1").contains("written as [[output]]"));
 }
 
-/// Every flag that says how the odd is read and tolerated, as a key.
+/// Every option that says how odd data is read and tolerated, as a key.
 #[test]
-fn flags_about_odd_data_are_keys() {
-    use crate::args::{Format, MixedArg};
-    type Holds = fn(&LoadArgs) -> bool;
-    let keys: [(&str, Holds); 11] = [
-        ("format = 'json'", |args| args.source.reading.format == Some(Format::Json)),
-        ("format = 'hits'", |args| args.source.reading.format == Some(Format::Hits)),
-        ("records = '/data/rows'", |args| args.source.reading.records == "/data/rows".parse().ok()),
-        ("escape = '\\'", |args| args.source.reading.escape == Some(b'\\')),
-        ("workbook_bytes = '1GiB'", |args| args.source.reading.workbook_bytes == Some(1 << 30)),
-        ("to = 'local'", |args| args.index.to == ["local"]),
-        ("map = 'auto'\nmixed = 'ignore'", |args| args.index.mixed == Some(MixedArg::Ignore)),
-        ("once = true", |args| args.resume.once),
-        ("tolerate = '0.1%'", |args| args.errors.tolerate == Some(Tolerance::Percent(0.1))),
-        ("tolerate = 3\nallow_empty = true", |args| {
-            args.errors.allow_empty && args.errors.tolerate == Some(Tolerance::Count(3))
+fn options_about_odd_data_are_keys() {
+    use inrush::infer::Mixed;
+    type Holds = fn(&LoadOptions) -> bool;
+    let keys: [(&str, Holds); 12] = [
+        ("format = 'json'", |options| options.reading.format == Some(Format::Json)),
+        ("format = 'hits'", |options| options.reading.format == Some(Format::Hits)),
+        ("records = '/data/rows'", |options| options.reading.records == "/data/rows".parse().ok()),
+        ("escape = '\\'", |options| options.reading.escape.map(|escape| escape.0) == Some(b'\\')),
+        ("workbook_bytes = '1GiB'", |options| options.reading.workbook_bytes == ByteSize::new(1 << 30)),
+        ("to = 'local'", |options| options.target.to == ["local"]),
+        ("map = 'auto'\nmixed = 'ignore'", |options| options.target.mixed == Some(Mixed::Ignore)),
+        ("shards = 'auto'", |options| options.target.shards == Some(OrAuto::Auto)),
+        ("once = true", |options| options.resume.once),
+        ("tolerate = '0.1%'", |options| options.errors.tolerate == Some(Tolerance::Percent(0.1))),
+        ("tolerate = 3\nallow_empty = true", |options| {
+            options.errors.allow_empty && options.errors.tolerate == Some(Tolerance::Count(3))
         }),
-        ("alias = 'shop'\nallow_shrink = 'any'", |args| args.finish.allow_shrink == Some(100.0)),
+        ("alias = 'shop'\nallow_shrink = 'any'", |options| {
+            options.end.allow_shrink.map(|shrink| shrink.percent()) == Some(100.0)
+        }),
     ];
     for (text, holds) in keys {
-        // Of a program, of `inrush load`, of `inrush bake`.
-        let program = of_options(text.parse().unwrap()).unwrap();
+        // Of `inrush load`, of `inrush bake`.
         let load = job(text, &[]).unwrap();
         let bake = job(&format!("mode = 'bake'\n{text}"), &[]).unwrap();
         let dashes = job(&text.replace('_', "-"), &[]).unwrap();
-        for job in [program, load, bake, dashes] {
-            assert!(holds(&job.args), "{text}");
+        for job in [load, bake, dashes] {
+            assert!(holds(&job.options), "{text}");
         }
         // What is not about the sources, the cluster and resuming may differ between outputs.
         let output = job(&format!("[[output]]\nsql = 'SELECT 1'\n{text}"), &[]);
         match output {
-            Ok(job) => assert!(holds(&job.outputs[0].args), "{text}"),
+            Ok(job) => assert!(holds(&job.outputs[0]), "{text}"),
             Err(error) => assert!(error.to_string().contains("holds for all outputs"), "{text}: {error}"),
         }
     }
     let mixed = "map = 'auto'\nmixed = 'keep'";
-    assert_eq!(job(mixed, &["--mixed", "ignore"]).unwrap().args.index.mixed, Some(MixedArg::Ignore));
-    assert_eq!(job("map = 'auto'", &["--mixed", "ignore"]).unwrap().args.index.mixed, Some(MixedArg::Ignore));
-    assert_eq!(job(mixed, &["--mapping", "m.json"]).unwrap().args.index.mixed, None, "another origin");
-}
-
-/// A flag that wants another one is refused as a key, although the file has the other one, too.
-#[test]
-fn no_flag_needs_another_one_to_be_read() {
-    let command = load_command();
-    for arg in command.get_arguments().filter(|arg| arg.get_long().is_some()) {
-        let flag = format!("--{}", arg.get_long().unwrap());
-        let values =
-            ["1", "1s", "1%", "a", "index", "fail", "none", "position", "request", "spread", "common", "a=b", "a:1-2"];
-        let possible = arg.get_possible_values();
-        let values = possible.iter().map(|value| value.get_name()).chain(values);
-        let given = |value: &str| match arg.get_action() {
-            ArgAction::SetTrue | ArgAction::Count => vec!["inrush load".to_owned(), flag.clone()],
-            _ => vec!["inrush load".to_owned(), format!("{flag}={value}")],
-        };
-        let mut tried = values.map(|value| command.clone().try_get_matches_from(given(value)));
-        assert!(tried.any(|tried| tried.is_ok()), "{flag}");
-    }
+    let mixed_of = |text: &str, command_line: &[&str]| job(text, command_line).unwrap().options.target.mixed;
+    assert_eq!(mixed_of(mixed, &["--mixed", "ignore"]), Some(Mixed::Ignore));
+    assert_eq!(mixed_of("map = 'auto'", &["--mixed", "ignore"]), Some(Mixed::Ignore));
+    assert_eq!(mixed_of(mixed, &["--mapping", "m.json"]), None, "another origin");
 }
 
 #[test]
@@ -281,7 +258,7 @@ fn the_examples_of_the_documents_are_taken() {
     let examples = pages.iter().flat_map(|page| page.split("```toml\n").skip(1)).map(|rest| rest.split("```").next());
     let mut taken = 0;
     for text in examples.flatten() {
-        if let Err(error) = parse(text, &folder.path().join("job.toml"), false, &[]) {
+        if let Err(error) = parse(text, &folder.path().join("job.toml"), false, Layer::default()) {
             panic!("{text}\n{error}");
         }
         taken += 1;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use inrush::Report;
+use inrush::bake::BakeReport;
 use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -237,12 +237,22 @@ fn every_key_of_the_page_is_one_of_the_report() {
         counts.insert("seconds".to_owned(), json!(1.5));
         put(&mut report, "this_run", Value::Object(counts));
         put(&mut report, "sizes.NAME.before", Value::Null);
-        let parsed: Report = serde_json::from_value(report.clone()).unwrap_or_else(|e| panic!("{e}: {report}"));
+        let parsed: BakeReport = serde_json::from_value(report.clone()).unwrap_or_else(|e| panic!("{e}: {report}"));
         let written = serde_json::to_value(&parsed).unwrap();
         assert_eq!(written, report, "a report has every key of the page, and no other");
+        has_types_in_python(&written);
         let mut found = Vec::new();
         keys("", &written, &mut found);
         assert!(leaves.iter().all(|leaf| found.iter().any(|(key, _)| key == leaf)));
+    }
+}
+
+/// The Python package has a type for each name of a report.
+fn has_types_in_python(report: &Value) {
+    let fields = include_str!("../../../../python/inrush/_report_fields.py");
+    let (_, fields) = fields.split_once("class ReportFields:").unwrap();
+    for name in report.as_object().unwrap().keys().filter(|name| *name != "status") {
+        assert!(fields.contains(&format!("\n    {name}: ")), "python/inrush/_report_fields.py lacks {name}");
     }
 }
 

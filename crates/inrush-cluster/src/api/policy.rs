@@ -286,6 +286,6 @@ mod tests {
         assert_eq!(words, "the policy p manages docs: shrink is due in 3 days, after which it takes no documents");
         let found = judge("docs", "p", due(&[("delete", 40.0 * DAY), ("shrink", 5.0 * 3600.0)]));
         let Some(Outlook::Bad(words)) = found else { panic!("{found:?}") };
-        assert!(words.contains("shrink is due in 5 h") && words.contains("--under-policy"), "{words}");
+        assert!(words.contains("shrink is due in 5 h") && words.contains("option `under_policy`"), "{words}");
     }
 }

@@ -25,8 +25,7 @@ impl Dropped {
 
     /// A warning for each field that no document had.
     pub fn warnings(&self) -> Vec<String> {
-        let warning =
-            |path| format!("no document had the field `{path}`, which the option `drop` names; check its name");
+        let warning = |path| format!("option `drop={path}`: no document had such a field; check its name");
         self.never_met().into_iter().map(warning).collect()
     }
 }

@@ -189,7 +189,7 @@ impl Flow {
         };
         if let Some(other) = index.filter(|index| *index != durable.terms.index) {
             let why = format!(
-                "documents went to {other}, through a pipeline or a moved alias, but durability `async` flushes {} only; load into {other} itself, or use durability `request`",
+                "documents went to {other}, through a pipeline or a moved alias, but option `durability=async` flushes {} only; load into {other} itself, or use option `durability=request`",
                 durable.terms.index
             );
             self.handle_stop(now, Stop::Failed(why));

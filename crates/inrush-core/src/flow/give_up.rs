@@ -69,7 +69,7 @@ impl Flow {
         let worst =
             worst.map(|e| format!("; most frequent: {} {}: {}", e.status, e.kind, e.reason)).unwrap_or_default();
         format!(
-            "{} of {} documents could not be loaded, more than `max_errors` allows{worst}",
+            "{} of {} documents could not be loaded, which is more than option `max_errors` allows{worst}",
             c.docs_dead_lettered, c.docs_read
         )
     }

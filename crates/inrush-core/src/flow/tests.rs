@@ -528,7 +528,7 @@ fn too_many_dead_letters_end_the_run() {
     let encoder = Encoder::new(operations(Action::Index, true));
     let limited = FlowConfig { max_errors: MaxErrors::Count(7), ..config() };
     let out = drive(flow(limited, 200, 1), &encoder, blocks(&vec![None; n], &words, 5), &[], 1);
-    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("max_errors")));
+    assert!(matches!(out.flow.stopped(), Some(Stop::Failed(why)) if why.contains("option `max_errors`")));
     assert!(out.letters.len() < 20);
 }
 

@@ -107,7 +107,7 @@ impl Advisor<'_> {
             }
             self.note(
                 NoteKind::Conflict,
-                format!("is {described}: servers accept either objects or values, so they will refuse documents with the rarer kind; the option `mixed` with `keep` accepts all of them but makes this field unsearchable; otherwise rename one of the two fields first"),
+                format!("is {described}: servers accept either objects or values, so they will refuse documents with the rarer kind; option `mixed=keep` accepts all of them but makes this field unsearchable; otherwise rename one of the two fields first"),
             );
             if scalars > field.objects.count {
                 let kinds: Vec<_> = kinds.into_iter().filter(|(name, _)| *name != "an object").collect();
@@ -146,8 +146,7 @@ impl Advisor<'_> {
                 // Numbers beyond 64 bits are keywords already.
                 return if number["type"] == "keyword" { number } else { self.without_malformed(kinds, number) };
             }
-            return self
-                .mixed(kinds, "; the option `mixed` with `ignore` keeps a numeric type if most values are numbers");
+            return self.mixed(kinds, "; option `mixed=ignore` keeps a numeric type if most values are numbers");
         }
         self.string(field)
     }

@@ -358,7 +358,7 @@ impl Writer<'_> {
             let lines = row.lines - u32::from(self.data[..row.end].ends_with(b"\n"));
             let reason = format!(
                 "a quote is not closed up to the end of the source, {lines} lines ({len} bytes) after the beginning of the row, \
-                 which are all part of it; close it, or give --quote none if quotes have no meaning"
+                 which are all part of it; close it, or give option `quote=none` if quotes have no meaning"
             );
             return Some(Reject { record, kind: "unclosed_quote", reason });
         }
@@ -371,8 +371,9 @@ impl Writer<'_> {
         }
         let (index, expected, value) = self.bad.as_ref()?;
         let name = &self.decode.columns[*index].name;
-        let reason =
-            format!("column {name:?} holds {value:?}, expected {expected}; correct the value or the type in --schema");
+        let reason = format!(
+            "column {name:?} holds {value:?}, expected {expected}; correct the value or the type in option `schema`"
+        );
         Some(Reject { record, kind: "bad_value", reason })
     }
 }

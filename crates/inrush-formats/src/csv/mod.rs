@@ -287,7 +287,7 @@ fn dialect(input: &mut Input, context: &Context<'_>) -> (Dialect, usize) {
             let separator = char::from(separator);
             format!(
                 "the first line has no {:?}, so cells are taken to be separated by {separator:?}; say so with \
-                     --separator",
+                     option `separator`",
                 char::from(context.separator)
             )
         });
@@ -344,10 +344,10 @@ fn sample<'a>(
 
 fn header_names(first: FirstRow, context: &Context<'_>) -> Result<Vec<String>, String> {
     if first.unclosed {
-        return Err("a quote in the header is not closed; close it, or give --quote none".to_owned());
+        return Err("a quote in the header is not closed; close it, or give option `quote=none`".to_owned());
     }
     let header = first.cells.into_iter().map(String::from_utf8).collect::<Result<Vec<_>, _>>().map_err(|_| {
-        "the header is no UTF-8; give the file's encoding with --charset, such as windows-1252".to_owned()
+        "the header is no UTF-8; give the file's encoding with option `charset`, such as windows-1252".to_owned()
     })?;
     let (names, duplicates) = column_names(&header);
     for name in duplicates {

@@ -49,31 +49,31 @@ impl Surprise {
         match self.what {
             What::Wider(ColumnType::Integer) => format!(
                 "the first rows have whole numbers, {place} has {value:?}, which is sent as a number, too; a field that was \
-                 mapped for whole numbers indexes only the whole part: give --schema {column}:float, or the \
+                 mapped for whole numbers indexes only the whole part: give option `schema={column}:float`, or the \
                  mapping that `inrush mapping` finds"
             ),
             What::Wider(column_type) => format!(
                 "the first rows have {}, {place} has {value:?}, which is sent as a date with its time; say so with \
-                 --schema {column}:timestamp",
+                 option `schema={column}:timestamp`",
                 column_type.cells()
             ),
             What::Misfit(column_type) => format!(
                 "the first rows have {}, {place} has {value:?}, which is sent as a string; correct it, or send all as \
-                 strings with --schema {column}:string",
+                 strings with option `schema={column}:string`",
                 column_type.cells()
             ),
             What::Unseen => format!(
                 "the first rows have nothing in it, so it was taken for text; {place} has {value:?}, which is sent as a \
-                 string; give its type, as in --schema {column}:{}",
+                 string; give its type, as in option `schema={column}:{}`",
                 narrowest(value.as_bytes())
             ),
             What::Tail => format!(
                 "in {row} text follows the quote that closes a cell, and was taken for a part of it; if quotes are escaped, \
-                 as in \"x\\\"y\", give --escape '\\'"
+                 as in \"x\\\"y\", give option `escape=\\`"
             ),
             What::Long => format!(
                 "{row} has {value} lines, because of line ends inside of quotes; if these are rows of their own, a quote is \
-                 stray: correct it, or give --quote none"
+                 stray: correct it, or give option `quote=none`"
             ),
         }
     }

@@ -32,7 +32,7 @@ impl Field {
             let (name, column_type) = (&self.name, self.column_type);
             let shown: String = value.chars().take(100).collect();
             let reason = format!(
-                "field {name:?} holds {shown:?}, expected {column_type}; correct the value or the type in --schema"
+                "field {name:?} holds {shown:?}, expected {column_type}; correct the value or the type in option `schema`"
             );
             return Err(NoDocument { kind: "bad_value", reason });
         }

@@ -58,7 +58,7 @@ fn choose(sheets: &[Sheet], options: &SheetOptions, name: &str, warnings: &Warni
     if visible.len() > 1 {
         warnings.add(name, "first_sheet", "", 1, || {
             format!(
-                "sheet {first:?} was read, the first one; there are also {}: name one with --sheet",
+                "sheet {first:?} was read, the first one; there are also {}: name one with option `sheet`",
                 visible[1..].join(", ")
             )
         });

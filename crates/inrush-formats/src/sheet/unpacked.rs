@@ -28,7 +28,7 @@ pub(super) fn check(data: &Bytes, max: u64) -> Result<(), String> {
     if bytes > max {
         let (found, max) = (mebibytes(bytes), mebibytes(max));
         return Err(format!(
-            "unpacks to {found} MiB or more, and {max} MiB are allowed, because a sheet is held in memory; if the file is honest, allow more with --workbook-bytes"
+            "unpacks to {found} MiB or more, and {max} MiB are allowed, because a sheet is held in memory; if the file is honest, allow more with option `workbook_bytes`"
         ));
     }
     Ok(())

@@ -48,16 +48,16 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
     if source.repeats() != Repeats::Always {
         if config.once {
             return Err(refuse(
-                "--once needs sources that can be read again and told from others, and stdin, a database or a query without ORDER BY its id is none; load files, or leave --once out (with --id no document is there twice, however often it is loaded)",
+                "option `once` needs sources that can be read again and told from others, and stdin, a database or a query without ORDER BY its id is none; load files, or leave option `once` out (with option `id` no document is there twice, however often it is loaded)",
             ));
         }
         if config.resume {
             return Err(refuse(match source.rows_read() {
                 None => {
-                    "a source that can be read only once, such as stdin, or whose order is not its own, such as a database, has no checkpoint to resume from; load files, or load again without --resume (with --id no document is there twice)"
+                    "a source that can be read only once, such as stdin, or whose order is not its own, such as a database, has no checkpoint to resume from; load files, or load again without option `resume` (with option `id` no document is there twice)"
                 }
                 Some(_) => {
-                    "only a query of files that ends with ORDER BY the field that holds the id (--id) has a checkpoint to resume from: in another order documents would be passed over that were never sent; load again without --resume (with --id no document is there twice)"
+                    "only a query of files that ends with ORDER BY the field that holds the id (option `id`) has a checkpoint to resume from: in another order documents would be passed over that were never sent; load again without option `resume` (with option `id` no document is there twice)"
                 }
             }));
         }
@@ -66,17 +66,19 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
     let job = Job::new(config, source)?;
     if config.once && job.sources.iter().any(|source| source.index_uuid.is_some()) {
         return Err(refuse(
-            "--once cannot tell whether an index that is read has changed since; leave it out (the documents keep their ids, so none is there twice, however often it is copied), or give --resume where a copy was cut off",
+            "option `once` cannot tell whether an index that is read has changed since; leave it out (the documents keep their ids, so none is there twice, however often it is copied), or give option `resume` where a copy was cut off",
         ));
     }
     let path = folder.path.join("checkpoints");
     let state = match State::open(&path, &job.key()) {
         Ok(state) => state,
         Err(e @ StateError::Io { .. }) if !folder.required && !config.resume && !config.once => {
-            tracing::warn!("{e}; no checkpoint is kept, and this load cannot be resumed; name another with --state");
+            tracing::warn!(
+                "{e}; no checkpoint is kept, and this load cannot be resumed; name another with option `state`"
+            );
             return Ok(None);
         }
-        Err(e @ StateError::Io { .. }) => return Err(refuse(format!("{e}; name another with --state"))),
+        Err(e @ StateError::Io { .. }) => return Err(refuse(format!("{e}; name another with option `state`"))),
         Err(e @ StateError::Locked { .. }) => return Err(LoadError::Busy(e.to_string())),
     };
     let found = state.read();
@@ -102,7 +104,7 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
                 tracing::warn!(
                     "an earlier run of this load was cut off after {} documents; this one starts from the beginning{}{}",
                     saved.progress.counts.docs_read,
-                    if resumable { ", --resume would go on" } else { "" },
+                    if resumable { ", option `resume` would go on" } else { "" },
                     index.unwrap_or_default()
                 );
             }
@@ -110,20 +112,20 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
         }
         return Ok(Some(Opened { state, job, saved: None, unusable: None, record: None }));
     }
-    let Some(saved) = found.map_err(|why| refuse(format!("{why}; load again without --resume")))? else {
+    let Some(saved) = found.map_err(|why| refuse(format!("{why}; load again without option `resume`")))? else {
         let others = match state.others() {
             others if others.is_empty() => String::new(),
             others => format!(". What can be resumed: {}", others.join("; ")),
         };
         return Err(refuse(format!(
-            "there is no checkpoint of this load in {}: it never began, came to its end, or had another index, cluster, action, id or other sources; leave --resume out to load from the beginning{others}",
+            "there is no checkpoint of this load in {}: it never began, came to its end, or had another index, cluster, action, id or other sources; leave option `resume` out to load from the beginning{others}",
             path.display()
         )));
     };
     let differences = saved.job.differences(&job);
     if !differences.is_empty() {
         return Err(refuse(format!(
-            "this is not the load that was cut off: {}; restore that, or leave --resume out to load from the beginning",
+            "this is not the load that was cut off: {}; restore that, or leave option `resume` out to load from the beginning",
             differences.join("; ")
         )));
     }
@@ -143,7 +145,7 @@ fn begin_anew(config: &LoadConfig, source_has_ids: bool, why: &str) -> Result<()
         return Ok(());
     }
     Err(refuse(format!(
-        "{why}; documents without ids that are in already would be there twice: give --recreate or ids, or leave --once out to load them all the same"
+        "{why}; documents without ids that are in already would be there twice: give option `recreate` or ids, or leave option `once` out to load them all the same"
     )))
 }
 
@@ -237,7 +239,7 @@ impl Opened {
             return match since.problem() {
                 None => Ok(None),
                 Some(problem) => Err(refuse(format!(
-                    "{problem} since the load was cut off, so what was loaded is gone; leave --resume out to load from the beginning"
+                    "{problem} since the load was cut off, so what was loaded is gone; leave option `resume` out to load from the beginning"
                 ))),
             };
         };
@@ -264,7 +266,7 @@ impl Opened {
                     let gone = matches!(Since::look(&then.indices, transport).await?, Since::Gone(_));
                     if then.sent && !gone {
                         let why = format!(
-                            "run {} of this load began at {}, and its checkpoint {} is not here (--state names its folder)",
+                            "run {} of this load began at {}, and its checkpoint {} is not here (option `state` names its folder)",
                             then.run,
                             then.at,
                             then.checkpoint.display()
@@ -275,7 +277,7 @@ impl Opened {
             }
             if !goes_on && self.saved.is_some() && self.unusable.is_none() {
                 self.unusable = Some(format!(
-                    "run {} of this load began at {}, after the checkpoint {} was written (--resume in the place of --once goes on from that)",
+                    "run {} of this load began at {}, after the checkpoint {} was written (option `resume` in the place of option `once` goes on from that)",
                     then.run,
                     then.at,
                     self.state.path().display()
@@ -414,7 +416,7 @@ impl Opened {
         if let Err(e) = write(Arc::clone(&state), saved.clone(), None).await {
             let why = format!("cannot write the checkpoint {}: {e}", state.path().display());
             if config.state.as_ref().is_some_and(|folder| folder.required) || config.resume || config.once {
-                return Err(refuse(format!("{why}; make room, or name another folder with --state")));
+                return Err(refuse(format!("{why}; make room, or name another folder with option `state`")));
             }
             tracing::warn!("{why}; this load cannot be resumed");
             return Ok(None);

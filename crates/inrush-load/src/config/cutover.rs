@@ -6,6 +6,8 @@ use inrush_core::operation::check_index_name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::option_error::OptionError;
+
 /// What follows the last document, before the load counts as done. The order: refresh and verification, force-merge, settings put
 /// back, waiting, warming, catching up, swap.
 #[derive(Clone, Debug)]
@@ -62,8 +64,8 @@ impl SwapConfig {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), String> {
-        check_index_name(&self.alias).map_err(|problem| format!("the alias: {problem}"))
+    pub(crate) fn check(&self) -> Result<(), OptionError> {
+        check_index_name(&self.alias).map_err(|problem| OptionError::value("alias", problem))
     }
 }
 

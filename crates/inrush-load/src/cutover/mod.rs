@@ -39,7 +39,7 @@ pub struct GoOn {
 impl GoOn {
     /// The command that goes on.
     pub fn command(self) -> &'static str {
-        if self.once { "the same command" } else { "the same command with --resume" }
+        if self.once { "the same command" } else { "the same command with option `resume`" }
     }
 
     fn with(self, flag: &str) -> String {
@@ -253,7 +253,7 @@ impl Finishing {
                 None => format!("look at GET /_alias/{alias} before anything is deleted"),
             }),
             Status::Incomplete => Some(format!(
-                "load what is missing with --index {index}, then {by_hand}; or delete the new index: {delete}"
+                "load what is missing with option `index={index}`, then {by_hand}; or delete the new index: {delete}"
             )),
             _ if if_meant.is_some() => if_meant.map(|how| format!("{how}; else delete the new index: {delete}")),
             _ => Some(match command {

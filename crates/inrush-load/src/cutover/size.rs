@@ -51,17 +51,17 @@ fn compare(
     let old = before.map(|(old, before)| format!(", and {old}, which it would replace, holds {before}"));
     let holds = format!("{new} holds {docs} documents{}", old.unwrap_or_default());
     if docs == 0 && !allow_empty {
-        let why = format!("{holds}; give --allow-empty if that is meant");
-        return Err(Refused { why, flag: Some("--allow-empty") });
+        let why = format!("{holds}; give option `allow_empty` if that is meant");
+        return Err(Refused { why, flag: Some("option `allow_empty`") });
     }
     let before = before.map_or(0, |(_, before)| before);
     let lost = before.saturating_sub(docs);
     if docs > 0 && lost as f64 * 100.0 > shrink_max * before as f64 {
         let lost = lost as f64 * 100.0 / before as f64;
         let why = format!(
-            "{holds}: {lost:.1}% fewer, and --allow-shrink allows {shrink_max}% fewer; give --allow-shrink any if that is meant"
+            "{holds}: {lost:.1}% fewer, and option `allow_shrink` allows {shrink_max}% fewer; give option `allow_shrink=any` if that is meant"
         );
-        return Err(Refused { why, flag: Some("--allow-shrink any") });
+        return Err(Refused { why, flag: Some("option `allow_shrink=any`") });
     }
     Ok(())
 }
@@ -78,13 +78,13 @@ mod tests {
         assert_eq!(check(50, Some(100), 50.0, false), Ok(()));
         assert_eq!(
             check(49, Some(100), 50.0, false),
-            Err("n holds 49 documents, and o, which it would replace, holds 100: 51.0% fewer, and --allow-shrink allows 50% fewer; give --allow-shrink any if that is meant".to_owned())
+            Err("n holds 49 documents, and o, which it would replace, holds 100: 51.0% fewer, and option `allow_shrink` allows 50% fewer; give option `allow_shrink=any` if that is meant".to_owned())
         );
         assert_eq!(check(49, Some(100), 100.0, false), Ok(()));
         assert!(check(99, Some(100), 0.0, false).is_err());
         assert_eq!(check(200, Some(100), 0.0, false), Ok(()));
         for before in [None, Some(0), Some(7)] {
-            assert!(check(0, before, 100.0, false).unwrap_err().contains("--allow-empty"), "{before:?}");
+            assert!(check(0, before, 100.0, false).unwrap_err().contains("option `allow_empty`"), "{before:?}");
             assert_eq!(check(0, before, 50.0, true), Ok(()), "an empty one that is meant is no shrinking");
         }
         assert_eq!(check(1, None, 50.0, false), Ok(()));

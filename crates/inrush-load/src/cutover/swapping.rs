@@ -81,7 +81,7 @@ pub async fn begin(
     let noted = match earlier {
         Some(noted) => {
             if !is_done && let Some(problem) = difference(alias, &noted, &now) {
-                let flag = if config.once { "--once" } else { "--resume" };
+                let flag = if config.once { "option `once`" } else { "option `resume`" };
                 return Err(LoadError::State(format!(
                     "{problem} since the load was cut off; leave {flag} out to load from the beginning"
                 )));
@@ -103,7 +103,7 @@ pub async fn begin(
             Noted { index, old }
         }
     };
-    config.index = noted.index.parse().map_err(LoadError::Usage)?;
+    config.index = noted.index.parse().map_err(LoadError::usage)?;
     tracing::info!("loading into the new index {}, for the alias {alias}", noted.index);
     let allow_empty = config.allow_empty;
     Ok(Some(Swapping { options, noted, is_done, resumed, allow_empty, carried, warnings }))
@@ -120,7 +120,7 @@ impl Swapping {
             TargetKind::Missing { template: Some(template) } if template.data_stream => Err(refuse(
                 name,
                 format!(
-                    "the index template {} makes data streams of this name, which an alias cannot be moved to; name another with --index",
+                    "the index template {} makes data streams of this name, which an alias cannot be moved to; name another with option `index`",
                     template.name
                 ),
             )),
@@ -161,14 +161,14 @@ pub(super) async fn standing(transport: &Transport, alias: &str) -> Result<Stand
         found.values().find_map(|carrier| carrier.data_stream.as_ref()).filter(|_| !found.contains_key(alias))
     {
         return refuse(format!(
-            "it is the data stream {stream} or an alias of it, whose indices are not replaced; load into it with --index"
+            "it is the data stream {stream} or an alias of it, whose indices are not replaced; load into it with option `index`"
         ));
     }
     if found.len() > 1 {
         let names: Vec<&str> = found.keys().map(String::as_str).take(5).collect();
         let more = if found.len() > names.len() { ", …" } else { "" };
         return refuse(format!(
-            "it is an alias of {} indices ({}{more}), and --alias puts one index in the place of one; take it off the others, or load into one of them with --index",
+            "it is an alias of {} indices ({}{more}), and option `alias` puts one index in the place of one; take it off the others, or load into one of them with option `index`",
             found.len(),
             names.join(", ")
         ));
@@ -186,14 +186,14 @@ pub(super) fn carried(alias: &str, now: &Standing) -> Map<String, Value> {
 fn check_old(options: &SwapConfig, now: &Standing) -> Result<(), LoadError> {
     let (alias, Some((name, carrier))) = (&options.alias, now) else { return Ok(()) };
     if name == alias && !options.delete_old {
-        return Err(LoadError::Usage(format!(
-            "{alias} is an index, and gives way to the alias of its name: it is deleted with all its documents in the moment in which the alias is made; add --delete-old if that is meant"
+        return Err(LoadError::usage(format!(
+            "{alias} is an index, and gives way to the alias of its name: it is deleted with all its documents in the moment in which the alias is made; add option `delete_old` if that is meant"
         )));
     }
     let others: Vec<&str> = carrier.aliases.keys().filter(|other| *other != alias).map(String::as_str).collect();
     if options.delete_old && !others.is_empty() {
-        return Err(LoadError::Usage(format!(
-            "--delete-old deletes {name}, which has other aliases too ({}); move them first, or leave --delete-old out",
+        return Err(LoadError::usage(format!(
+            "option `delete_old` deletes {name}, which has other aliases too ({}); move them first, or leave option `delete_old` out",
             others.join(", ")
         )));
     }
@@ -231,7 +231,7 @@ fn routing_warning(config: &LoadConfig, alias: &str, now: &Standing) -> Option<S
     let carried = now.as_ref()?.1.aliases.get(alias)?;
     let routing = carried.get("search_routing")?.as_str().filter(|_| config.routing.is_none())?;
     Some(format!(
-        "searches through {alias} look only at the shards of its search_routing {routing}, and the documents are loaded without routing: in an index of several shards they may not be found; give --routing"
+        "searches through {alias} look only at the shards of its search_routing {routing}, and the documents are loaded without routing: in an index of several shards they may not be found; give option `routing`"
     ))
 }
 
@@ -253,7 +253,7 @@ fn name_at(alias: &str, now: SystemTime) -> String {
 fn exists(index: &str) -> LoadError {
     refuse(
         index,
-        "it exists already, and --alias loads into a new index; name another, delete it, or leave --index out"
+        "it exists already, and option `alias` loads into a new index; name another, delete it, or leave option `index` out"
             .to_owned(),
     )
 }

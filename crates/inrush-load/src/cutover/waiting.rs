@@ -50,7 +50,7 @@ impl Poll {
     pub(super) async fn pause(&mut self, state: &str) -> Result<(), String> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(format!("{state}, after {} s (--wait-timeout)", self.timeout.as_secs_f64()));
+            return Err(format!("{state}, after {} s (option `wait_timeout`)", self.timeout.as_secs_f64()));
         }
         tokio::time::sleep(self.pause.min(left)).await;
         self.pause = (self.pause * 2).min(PAUSE_MAX);

@@ -100,8 +100,8 @@ impl DryRun {
 /// [`LoadError`] for options that do not fit together, and where the cluster cannot be reached. What would stop a load is in the
 /// result.
 pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<DryRun, LoadError> {
-    config.check().map_err(LoadError::Usage)?;
-    config.check_source(source.as_ref()).map_err(LoadError::Usage)?;
+    config.check().map_err(LoadError::usage)?;
+    config.check_source(source.as_ref()).map_err(LoadError::usage)?;
     let mut run = DryRun {
         cluster: None,
         index: config.index.as_str().to_owned(),
@@ -147,7 +147,7 @@ pub async fn dry_run(mut config: LoadConfig, source: Box<dyn Source>) -> Result<
         let warnings = source.warnings().map(|warnings| warnings.list()).unwrap_or_default();
         (source.names(), looked, warnings)
     });
-    let (names, looked, warnings) = reading.await.map_err(|e| LoadError::Usage(format!("reading panicked: {e}")))?;
+    let (names, looked, warnings) = reading.await.map_err(|e| LoadError::usage(format!("reading panicked: {e}")))?;
     let Looked { docs, complete, shown, failures, failing, schema, bytes, broken } = looked;
     let advice = schema.advise(&names);
     run.notes = advice
@@ -255,7 +255,7 @@ async fn ask(
         }
         if config.create.is_given() {
             run.warnings.push(format!(
-                "{} exists: --mapping, --settings, --shards and --replicas are left out; --recreate makes it anew",
+                "{} exists: option `mapping`, option `settings`, option `shards` and option `replicas` are left out; option `recreate` makes it anew",
                 found.name
             ));
         }

@@ -29,7 +29,8 @@ use crate::tolerance::{Tolerance, ToleranceReport};
 const SIZES_MAX: Duration = Duration::from_secs(10);
 
 /// What is said of a load that had nothing to load.
-pub const NOTHING_READ: &str = "no document was read: the source is empty; --allow-empty says that this is meant";
+pub const NOTHING_READ: &str =
+    "no document was read: the source is empty; option `allow_empty` says that this is meant";
 
 /// That documents are not in, in words, unless so many are tolerated.
 pub fn not_in(counts: &Counts, tolerance: Option<&ToleranceReport>) -> Option<String> {

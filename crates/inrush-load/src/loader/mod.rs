@@ -1,6 +1,5 @@
 //! A load from a program's point of view: configure, start, watch, finish.
 
-mod builder;
 mod end;
 mod group;
 mod prepare;
@@ -13,7 +12,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-pub use builder::LoaderBuilder;
 use end::End;
 pub use end::{NOTHING_READ, not_in};
 use inrush_cluster::api::connect;
@@ -56,17 +54,12 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Begins to set options.
-    pub fn builder() -> LoaderBuilder {
-        LoaderBuilder::default()
-    }
-
     /// A loader with all options at once.
     ///
     /// # Errors
     /// [`LoadError::Usage`] for options that do not fit together.
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
-        config.check().map_err(LoadError::Usage)?;
+        config.check().map_err(LoadError::usage)?;
         Ok(Loader { config, has_begun: false })
     }
 
@@ -99,7 +92,7 @@ impl Loader {
         let names = source.names();
         let run_id = run_id();
         let mut config = self.config;
-        config.check_source(source.as_ref()).map_err(LoadError::Usage)?;
+        config.check_source(source.as_ref()).map_err(LoadError::usage)?;
         *opened = checkpoint::open(&config, source.as_ref())?;
         let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
         if let Some(opened) = opened.as_mut()

@@ -51,7 +51,7 @@ pub(crate) fn reads_itself(target: Option<&Target>, read_from: &[String]) -> Res
         return Ok(());
     };
     let problem = format!(
-        "the documents are read from this index ({}), so it cannot be loaded into; name another --index, or change the documents in place with POST /{}/_update_by_query",
+        "the documents are read from this index ({}), so it cannot be loaded into; name another with option `index`, or change the documents in place with POST /{}/_update_by_query",
         index.uuid, index.name
     );
     Err(ClusterError::Target { name: index.name.clone(), problem })
@@ -199,7 +199,7 @@ pub(super) async fn prepare(
             TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::DataStream { .. } => {
                 if config.create.is_given() {
                     tracing::warn!(
-                        "{name} exists: --mapping, --settings, --shards and --replicas are left out; --recreate makes it anew"
+                        "{name} exists: option `mapping`, option `settings`, option `shards` and option `replicas` are left out; option `recreate` makes it anew"
                     );
                 }
             }
@@ -252,13 +252,12 @@ async fn first_life(
     prepared: &Prepared,
 ) -> Result<PrimaryTerms, LoadError> {
     if prepared.target.as_ref().is_some_and(Target::is_data_stream) {
-        let why =
-            "--durability async is for one index, and a data stream goes on to another one at any time; leave it out";
-        return Err(LoadError::Usage(why.to_owned()));
+        let why = "option `durability=async` is for one index, and a data stream goes on to another one at any time; leave it out";
+        return Err(LoadError::usage(why.to_owned()));
     }
     let Some(index) = prepared.index(config) else {
-        let why = "--durability async needs to see the index, and this user may not look at it; leave it out";
-        return Err(LoadError::Usage(why.to_owned()));
+        let why = "option `durability=async` needs to see the index, and this user may not look at it; leave it out";
+        return Err(LoadError::usage(why.to_owned()));
     };
     life_of(transport, index).await
 }
@@ -266,8 +265,8 @@ async fn first_life(
 /// What tells whether a shard of the index starts again.
 pub(super) async fn life_of(transport: &Transport, index: &str) -> Result<PrimaryTerms, LoadError> {
     match life::life(transport, index).await {
-        Err(error) if error.status() == Some(403) => Err(LoadError::Usage(format!(
-            "--durability async needs to read the cluster state, which tells whether a shard has started again: {error}; grant it (cluster:monitor/state), or leave it out"
+        Err(error) if error.status() == Some(403) => Err(LoadError::usage(format!(
+            "option `durability=async` needs to read the cluster state, which tells whether a shard has started again: {error}; grant it (cluster:monitor/state), or leave it out"
         ))),
         life => Ok(life?),
     }

@@ -51,10 +51,10 @@ pub(super) async fn begin_reading(
     source.keep_texts(&config.operations(config.action).fields());
     let bytes = config.limits.chunk_bytes();
     let reading = tokio::task::spawn_blocking(move || Begun::new(source, bytes));
-    let begun = reading.await.map_err(|e| LoadError::Usage(format!("reading panicked: {e}")))??;
+    let begun = reading.await.map_err(|e| LoadError::usage(format!("reading panicked: {e}")))??;
     if !begun.has_documents() && !config.allow_empty {
-        return Err(LoadError::Usage(format!(
-            "{} is kept: the source has no document that can be read, and --recreate would leave the index empty; give --allow-empty if that is meant",
+        return Err(LoadError::usage(format!(
+            "{} is kept: the source has no document that can be read, and option `recreate` would leave the index empty; give option `allow_empty` if that is meant",
             config.index.as_str()
         )));
     }
@@ -88,8 +88,8 @@ pub(super) async fn delete(
 async fn nobody_writes(transport: &Arc<Transport>, config: &LoadConfig, target: &Target) -> Result<(), LoadError> {
     match group::writing(transport, target, &config.guard).await {
         None => Ok(()),
-        Some(who) => Err(LoadError::Usage(format!(
-            "{} is kept: another load is writing to it ({who}); wait for its end, or end it, before --recreate deletes the index",
+        Some(who) => Err(LoadError::usage(format!(
+            "{} is kept: another load is writing to it ({who}); wait for its end, or end it, before option `recreate` deletes the index",
             target.name
         ))),
     }

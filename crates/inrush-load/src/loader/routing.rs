@@ -40,13 +40,17 @@ pub(super) async fn choose(
         return Ok(Routed::default());
     }
     let must = config.bulk_routing == BulkRouting::OneShard;
-    let refuse = |why: &str| Err(LoadError::Usage(format!("--bulk-routing one-shard {why}")));
+    let refuse = |why: &str| Err(LoadError::usage(format!("option `bulk_routing=one-shard` {why}")));
     if must && prepared.rolls_over() {
-        return refuse("is for one index, and this name goes on to another one at any time; use --bulk-routing spread");
+        return refuse(
+            "is for one index, and this name goes on to another one at any time; use option `bulk_routing=spread`",
+        );
     }
     let Some(index) = prepared.index(config).filter(|_| !prepared.rolls_over()) else {
         return match must {
-            true => refuse("needs to see the index, and this user may not look at it; use --bulk-routing spread"),
+            true => {
+                refuse("needs to see the index, and this user may not look at it; use option `bulk_routing=spread`")
+            }
             false => Ok(Routed::default()),
         };
     };
@@ -54,7 +58,7 @@ pub(super) async fn choose(
         Ok(found) => found,
         Err(error) if must => {
             return refuse(&format!(
-                "needs to read the cluster state, which tells the shards: {error}; grant it (cluster:monitor/state), or use --bulk-routing spread"
+                "needs to read the cluster state, which tells the shards: {error}; grant it (cluster:monitor/state), or use option `bulk_routing=spread`"
             ));
         }
         Err(error) => {

@@ -129,8 +129,8 @@ async fn check_replicas_off(
 ) -> Result<(), LoadError> {
     let name = &index.name;
     if !confirmed {
-        return Err(LoadError::Usage(format!(
-            "{name} holds {documents} documents, and without replicas a node that is lost takes some of them along; add --yes if --replicas-off is meant"
+        return Err(LoadError::usage(format!(
+            "{name} holds {documents} documents, and without replicas a node that is lost takes some of them along; add option `yes` if option `replicas_off` is meant"
         )));
     }
     let path = format!("/_cluster/health/{}?filter_path=status", path_segment(name));
@@ -140,7 +140,7 @@ async fn check_replicas_off(
         return Ok(());
     }
     let problem = format!(
-        "its health is {status}, and --replicas-off on an index with documents wants green: a copy that is dropped could be the good one"
+        "its health is {status}, and option `replicas_off` on an index with documents wants green: a copy that is dropped could be the good one"
     );
     Err(ClusterError::Target { name: name.clone(), problem }.into())
 }

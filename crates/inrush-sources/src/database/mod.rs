@@ -90,6 +90,6 @@ pub fn open_database(options: &DatabaseOptions, warnings: &Warnings) -> Result<D
 /// The error of a build without the feature `databases`.
 #[cfg(not(feature = "databases"))]
 pub fn without_databases(options: &DatabaseOptions) -> SourceError {
-    let message = "this inrush was built without databases: cargo build --features databases";
+    let message = "this inrush was built without databases; build it with the cargo feature databases";
     SourceError::new(options.address.to_string(), message)
 }

@@ -55,7 +55,7 @@ pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warni
     if connections.len() > 1 {
         let readers = connections.len();
         warnings.add(&name, "several_snapshots", "", 1, || {
-            format!("{readers} connections read, which do not see the same state if somebody wrote while they began; leave --split-by out where that matters")
+            format!("{readers} connections read, which do not see the same state if somebody wrote while they began; leave option `split_by` out where that matters")
         });
     }
     let statements: VecDeque<String> = ranges.iter().map(|condition| format!("{select} WHERE {condition}")).collect();
@@ -146,7 +146,7 @@ async fn by_column(
     let (Some(least), Some(most)) = (value(0)?, value(1)?) else { return Ok(vec!["TRUE".to_owned()]) };
     let (Ok(least), Ok(most)) = (least.parse(), most.parse()) else {
         return Err(format!(
-            "rows cannot be divided by the column {column}, which has no whole numbers; name another one with --split-by"
+            "rows cannot be divided by the column {column}, which has no whole numbers; name another one with option `split_by`"
         ));
     };
     Ok(conditions(&quoted, &whole_numbers(least, most, options.readers * RANGES_PER_READER), true))

@@ -234,7 +234,10 @@ async fn by_column(
     let ranges = options.readers * RANGES_PER_READER;
     let of_column = format!("SELECT {quoted} AS key FROM {} AS rows_to_split", subquery(select));
     let described = connection.prepare(safe(&of_column)).await.map_err(|e| {
-        format!("rows cannot be divided by the column {column}: {}; name another one with --split-by", explain(&e))
+        format!(
+            "rows cannot be divided by the column {column}: {}; name another one with option `split_by`",
+            explain(&e)
+        )
     })?;
     let is_whole = described.columns().first().is_some_and(|column| kind(column.type_info()) == Kind::Integer);
     let bounds = if is_whole {
@@ -254,7 +257,10 @@ async fn by_column(
             subquery(&of_column)
         );
         let rows = connection.fetch_all(safe(&query)).await.map_err(|e| {
-            format!("rows cannot be divided by the column {column}: {}; name another one with --split-by", explain(&e))
+            format!(
+                "rows cannot be divided by the column {column}: {}; name another one with option `split_by`",
+                explain(&e)
+            )
         })?;
         let bounds: Result<Vec<String>, _> = rows.iter().map(|row| row.try_get::<String, _>(0)).collect();
         bounds.map_err(|e| explain(&e))?.iter().map(|bound| literal(bound)).collect()

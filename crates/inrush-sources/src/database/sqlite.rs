@@ -22,7 +22,7 @@ use crate::repeat::{Fingerprint, Repeats};
 /// Opens the file, and finds out what there is to read.
 pub(super) async fn open(options: DatabaseOptions, name: String, warnings: Warnings) -> Result<Opened, String> {
     if options.split_by.is_some() {
-        return Err("SQLite is read by one connection; leave --split-by out".to_owned());
+        return Err("SQLite is read by one connection; leave option `split_by` out".to_owned());
     }
     let path = PathBuf::from(options.address.path());
     // SQLite would say only that it cannot open it.

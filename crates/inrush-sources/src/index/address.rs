@@ -38,7 +38,7 @@ impl IndexAddress {
         let wrong = |reason: &str| SetupError::Url { url: format!("{node}/{expression}"), reason: reason.to_owned() };
         if credentials.is_some() {
             return Err(wrong(
-                "it holds a user name or password; give the user with --from-user, and the password with --from-password-file or INRUSH_FROM_PASSWORD",
+                "it holds a user name or password; give the user with option `from_user`, and the password with option `from_password_file` or INRUSH_FROM_PASSWORD",
             ));
         }
         if expression.is_empty() {
@@ -46,7 +46,7 @@ impl IndexAddress {
         }
         if expression.contains(['?', '#']) || expression.starts_with('_') {
             return Err(wrong(
-                "expected an index behind the host, as in https://host:9200/index, and a query with --query",
+                "expected an index behind the host, as in https://host:9200/index, and a query with option `query`",
             ));
         }
         Ok(IndexAddress { node, expression: expression.to_owned() })
@@ -84,8 +84,8 @@ mod tests {
         for (text, problem) in [
             ("http://h:9200", "names no index"),
             ("http://h:9200/", "names no index"),
-            ("http://u:hunter2@h:9200/a", "--from-user"),
-            ("http://h:9200/a?q=1", "--query"),
+            ("http://u:hunter2@h:9200/a", "option `from_user`"),
+            ("http://h:9200/a?q=1", "option `query`"),
             ("http://h:9200/_all", "expected an index"),
         ] {
             let error = parsed(text).unwrap_err().to_string();

@@ -32,7 +32,7 @@ impl Patience {
         let since = *self.since.get_or_insert_with(Instant::now);
         if since.elapsed() >= self.retry_for {
             return Err(format!(
-                "it could not be read for {} s: {why}; what was read before is loaded, and --resume goes on",
+                "it could not be read for {} s: {why}; what was read before is loaded, and option `resume` goes on",
                 since.elapsed().as_secs()
             ));
         }

@@ -130,7 +130,7 @@ impl Bucket {
         // Where machines of clouds ask who they are.
         if ["169.254.169.254", "metadata.google.internal"].iter().any(|host| message.contains(host)) {
             message = format!(
-                "no credentials for {name}: set them in the environment (as in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY) or a profile, or give --store-option anonymous=true for what everybody may read ({message})"
+                "no credentials for {name}: set them in the environment (as in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY) or a profile, or give option `store_option=anonymous=true` for what everybody may read ({message})"
             );
         }
         FetchError { again, ..FetchError::last(message) }

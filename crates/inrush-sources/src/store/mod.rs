@@ -39,7 +39,7 @@ pub(super) fn find(url: &SourceUrl, format_is_told: bool, network: &Arc<Network>
     let address = url.address().map_err(failed)?;
     if !url.is_file(format_is_told) {
         return Err(failed(
-            "is it a file? its name has no ending that tells a format; give one with --format, as in --format ndjson"
+            "is it a file? its name has no ending that tells a format; give one with option `format`, as in option `format=ndjson`"
                 .to_owned(),
         ));
     }
@@ -56,7 +56,7 @@ pub(super) fn find(url: &SourceUrl, format_is_told: bool, network: &Arc<Network>
         }
         #[cfg(not(feature = "cloud"))]
         Address::Bucket { scheme, .. } => Err(FetchError::last(format!(
-            "this inrush was built without object stores, so {scheme}:// cannot be read: cargo build --features cloud"
+            "this inrush was built without object stores, so {scheme}:// cannot be read; build it with the cargo feature cloud"
         ))),
     };
     found.map_err(|error| failed(error.to_string()))

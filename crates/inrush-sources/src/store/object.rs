@@ -127,7 +127,8 @@ impl Object {
         let part = self.fetch.get(from, to).await?;
         let another_size = part.size.zip(self.size).is_some_and(|(now, before)| now != before);
         if part.version != self.version || another_size {
-            let what = "it was changed while it was read; load it again, without --resume, when nobody writes to it";
+            let what =
+                "it was changed while it was read; load it again, without option `resume`, when nobody writes to it";
             return Err(FetchError { changed: true, ..FetchError::last(what) });
         }
         if part.from == from {

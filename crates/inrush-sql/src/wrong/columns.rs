@@ -57,7 +57,7 @@ impl Column<'_> {
         let name = written(self.name());
         let csv = self.table.name == "input" && self.table.is_delimited();
         let schema = if csv {
-            format!("; with --schema {}:float such rows are dead letters", self.name())
+            format!("; with option `schema={}:float` such rows are dead letters", self.name())
         } else {
             String::new()
         };

@@ -124,9 +124,9 @@ impl Case<'_> {
         let tables = if self.scene.tables.is_empty() { "none".to_owned() } else { listed(known()) };
         let like = nearest(name, known()).map_or_else(String::new, |like| format!("did you mean {}? ", written(like)));
         let more = if name.contains(['.', '/']) {
-            format!("give the file a name: --table name='{name}'")
+            format!("give the file a name: option `table=name={name}`")
         } else {
-            format!("--table {name}=PATH adds one")
+            format!("option `table={name}=PATH` adds one")
         };
         Problem::new(format!("there is no table {}", written(name)))
             .at(self.at.or_else(|| self.word(name)))

@@ -34,7 +34,7 @@ pub(super) fn refuse(sql: &str) -> Option<Problem> {
     if STATEMENTS.contains(&word.as_str()) {
         let hint = match word.as_str() {
             "EXPLAIN" | "ANALYZE" | "DESCRIBE" | "DESC" | "SHOW" => {
-                "--explain shows the columns of the tables, and the plan"
+                "option `explain` shows the columns of the tables, and the plan"
             }
             _ => "write a SELECT; its rows are the documents",
         };

@@ -109,7 +109,9 @@ impl Draft<'_> {
         let mut equal = rejected.docs == 0 && found.missing == 0 && found.different == 0;
         let mut docs_extra = None;
         if !with_ids {
-            not_proven.push("ids and contents: without --id or --id-from documents are only counted".to_owned());
+            not_proven.push(
+                "ids and contents: without option `id` or option `id_from` documents are only counted".to_owned(),
+            );
             equal &= docs_in_index == sendable;
         } else if all {
             let in_index = found.in_index();
@@ -141,7 +143,7 @@ impl Draft<'_> {
         }
         if let Some(more) = more.as_ref().filter(|more| more.not_found_by_id > 0) {
             warnings.push(format!(
-                "{} of the missing documents are in the index all the same: under a routing value, whose field --routing names, or \
+                "{} of the missing documents are in the index all the same: under a routing value, whose field option `routing` names, or \
                  written since they were looked up",
                 more.not_found_by_id
             ));

@@ -129,16 +129,17 @@ pub async fn audit(
     let started = Instant::now();
     let index = options.index.fixed().ok_or_else(|| AuditError::Usage("name one index, without {field}".to_owned()))?;
     if options.id.is_some() && options.id_from.is_some() {
-        return Err(AuditError::Usage("--id and --id-from are given; an id has one origin".to_owned()));
+        return Err(AuditError::Usage("option `id` and option `id_from` are given; an id has one origin".to_owned()));
     }
     if options.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
-        let what = "--id-from position needs documents that come in the same order each time, which these do not";
+        let what =
+            "option `id_from=position` needs documents that come in the same order each time, which these do not";
         return Err(AuditError::Usage(what.to_owned()));
     }
     let made = options.id.is_some() || options.id_from.is_some();
     let with_ids = made || source.has_ids();
     if !with_ids && (options.sample.is_some() || options.missing.is_some()) {
-        let what = "a sample and a file of missing documents need the documents' ids; name their field with --id, or what the load made them of with --id-from";
+        let what = "a sample and a file of missing documents need the documents' ids; name their field with option `id`, or what the load made them of with option `id_from`";
         return Err(AuditError::Usage(what.to_owned()));
     }
     let target = target::resolve(&transport, index).await?;

@@ -190,8 +190,10 @@ impl Carry<'_> {
         field.insert("type".into(), json!("object"));
         field.insert("enabled".into(), json!(false));
         let hint = match (kind, self.to.product) {
-            ("dense_vector", Product::OpenSearch) => "; to search it, declare it as knn_vector in a --mapping",
-            ("knn_vector", Product::Elasticsearch) => "; to search it, declare it as dense_vector in a --mapping",
+            ("dense_vector", Product::OpenSearch) => "; to search it, declare it as knn_vector with option `mapping`",
+            ("knn_vector", Product::Elasticsearch) => {
+                "; to search it, declare it as dense_vector with option `mapping`"
+            }
             _ => "",
         };
         self.note(format!("{path}: {} has no {kind}, so the field is kept and not indexed{hint}", self.to));

@@ -105,8 +105,7 @@ fn heap(nodes: &Value, findings: &mut Vec<Finding>) {
         }
     }
     let why = "a full heap means long collections, breaker errors and rejected requests";
-    let mend =
-        "give the nodes more heap (up to half of the memory, below 31 GB), or load with less in flight (--gentle)";
+    let mend = "give the nodes more heap (up to half of the memory, below 31 GB), or load with less in flight (option `gentle`)";
     full.tell(findings, finding("heap_full", Confidence::Likely, "the heap is nearly full", why, mend));
     let why = "requests beyond a tenth of the heap are rejected (indexing_pressure.memory.limit)";
     small.tell(

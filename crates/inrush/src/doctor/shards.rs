@@ -75,11 +75,11 @@ fn sizes(primaries: &BTreeMap<&str, Vec<Primary<'_>>>, findings: &mut Vec<Findin
         }
     }
     let why = "a large shard merges large segments, is slow to move and to recover, and only one node can write it";
-    let mend = "more primaries (--shards N on a new index, or POST INDEX/_split), or a rollover";
+    let mend = "more primaries (option `shards=N` on a new index, or POST INDEX/_split), or a rollover";
     large.tell(findings, finding("shards_large", Confidence::Likely, "shards are larger than 50 GB", why, mend));
     let why =
         "every request is cut into a part for each shard, and each part costs a task, a translog write and a refresh";
-    let mend = "fewer primaries: load into a new index with --shards 1, or POST INDEX/_shrink";
+    let mend = "fewer primaries: load into a new index with option `shards=1`, or POST INDEX/_shrink";
     small.tell(findings, finding("shards_small", Confidence::Maybe, "shards are many and small", why, mend));
     let why = "thousands of tiny segments come from too many writers or too frequent refreshes, and merging them costs more than indexing";
     let mend = "a longer refresh_interval while loading, fewer and larger requests; afterwards POST INDEX/_forcemerge";
@@ -114,7 +114,7 @@ fn places(primaries: &BTreeMap<&str, Vec<Primary<'_>>>, data_nodes: usize, findi
         finding("routing_skew", Confidence::Likely, "documents are unevenly spread over shards", why, mend),
     );
     let why = "a shard is written by one node only";
-    let mend = "as many primaries as nodes should write (--shards N on a new index)";
+    let mend = "as many primaries as nodes should write (option `shards=N` on a new index)";
     single.tell(
         findings,
         finding("one_shard", Confidence::Maybe, "a large index has one shard on a cluster of several nodes", why, mend),

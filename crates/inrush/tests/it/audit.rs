@@ -166,7 +166,7 @@ async fn routing_belongs_to_the_document() {
     // Without it most are looked for on other shards; that they are there is seen all the same.
     let report = bench.audit(&options("docs"), documents(300, 300)).await;
     assert_eq!((report.result, report.docs_extra), (Outcome::Different, Some(0)), "{report:?}");
-    assert!(report.docs_missing > Some(100) && report.warnings[0].contains("--routing"), "{report:?}");
+    assert!(report.docs_missing > Some(100) && report.warnings[0].contains("option `routing`"), "{report:?}");
 }
 
 #[tokio::test]

@@ -139,10 +139,10 @@ async fn faults_on_the_way_change_nothing() {
 async fn what_no_flush_can_prove_is_refused() {
     let fake = fake().await;
     let refusal = async |config: LoadConfig| match Loader::new(config) {
-        Err(LoadError::Usage(why)) => why,
+        Err(LoadError::Usage(why)) => why.to_string(),
         Err(other) => panic!("{other}"),
         Ok(loader) => match loader.sender().await {
-            Err(LoadError::Usage(why)) => why,
+            Err(LoadError::Usage(why)) => why.to_string(),
             Err(other) => panic!("{other}"),
             Ok(_) => panic!("it began"),
         },
@@ -151,10 +151,10 @@ async fn what_no_flush_can_prove_is_refused() {
     let placeholders = LoadConfig { index: "docs-{day}".parse().unwrap(), ..config.clone() };
     assert!(refusal(placeholders).await.contains("placeholders"));
     let summary = LoadConfig { replies: Replies::Summary, id: None, ..config.clone() };
-    assert!(refusal(summary).await.contains("--replies summary"));
+    assert!(refusal(summary).await.contains("option `replies=summary`"));
     let mut leave = config.clone();
     leave.guard.leave_settings = true;
-    assert!(refusal(leave).await.contains("--leave-settings"));
+    assert!(refusal(leave).await.contains("option `leave_settings`"));
     let template = json!({"index_patterns": ["logs*"], "data_stream": {}});
     fake.cluster().templates.insert("logs".to_owned(), template);
     fake.cluster().create_data_stream("logs").unwrap();
@@ -162,5 +162,5 @@ async fn what_no_flush_can_prove_is_refused() {
     assert!(refusal(stream).await.contains("data stream"));
     let mut tight = config;
     tight.limits.in_flight = Some(10);
-    assert!(refusal(tight).await.contains("half of --memory"));
+    assert!(refusal(tight).await.contains("half of option `memory`"));
 }

@@ -93,7 +93,7 @@ async fn a_state_folder_that_takes_no_more_checkpoints() {
     while create_dir(&written_to).is_err() {
         tokio::task::yield_now().await;
     }
-    let report = job.ends(load, &["cannot write the checkpoint", "--resume"]).await;
+    let report = job.ends(load, &["cannot write the checkpoint", "option `resume`"]).await;
     remove_dir(&written_to).unwrap();
     job.resumes(&report).await;
 }

@@ -392,7 +392,7 @@ async fn hopeless_runs_end_early() {
     let report = load(&config, documents(5000, 5000)).await;
     assert_eq!(report.status, Status::Failed);
     assert!(report.counts.docs_dead_lettered < 1000, "{report:?}");
-    assert!(report.failure.unwrap().contains("max_errors"));
+    assert!(report.failure.unwrap().contains("option `max_errors`"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -92,7 +92,7 @@ async fn without_ids_a_load_whose_checkpoint_is_lost_is_not_made_twice() {
         let new = elsewhere(&job, "empty");
         if with.is_empty() {
             let why = job.refusal(new).await;
-            for expected in ["there twice", "state/checkpoints", "--recreate", "leave --once out"] {
+            for expected in ["there twice", "state/checkpoints", "option `recreate`", "leave option `once` out"] {
                 assert!(why.contains(expected), "{why}");
             }
             // Where the checkpoint is, it goes on.
@@ -140,7 +140,7 @@ async fn what_can_be_read_only_once_cannot_be_loaded_once() {
     )
     .unwrap();
     let refused = Loader::new(once(&job)).unwrap().run(source).await.unwrap_err().to_string();
-    assert!(refused.contains("--once needs sources that can be read again"), "{refused}");
+    assert!(refused.contains("option `once` needs sources that can be read again"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,7 +188,7 @@ async fn without_ids_a_load_whose_index_was_made_anew_is_not_made_twice() {
             let config = if elsewhere { self::elsewhere(&job, "another-machine") } else { once(&job) };
             if made_anew && !ids {
                 let why = job.refusal(config).await;
-                assert!(why.contains("there twice") && why.contains("--recreate"), "{index}: {why}");
+                assert!(why.contains("there twice") && why.contains("option `recreate`"), "{index}: {why}");
                 assert!(elsewhere || why.contains("was deleted and made anew"), "{index}: {why}");
             } else {
                 assert_eq!(job.load(config).await.status, Status::Complete, "{index}");

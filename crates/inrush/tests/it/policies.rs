@@ -30,7 +30,7 @@ async fn check(fake: &FakeCluster, soon: impl FnOnce(), later: impl FnOnce()) {
     soon();
     let refused = load(&config).await.unwrap_err();
     assert!(refused.contains("docs: the policy p manages it, and delete is due in"), "{refused}");
-    assert!(refused.contains("--under-policy"), "{refused}");
+    assert!(refused.contains("option `under_policy`"), "{refused}");
     assert_eq!(fake.bulk_requests().len(), 0);
     config.under_policy = true;
     let report = load(&config).await.unwrap();

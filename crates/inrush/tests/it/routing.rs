@@ -115,12 +115,12 @@ async fn what_has_no_shards_of_its_own_is_refused() {
     let fake = fake(1, []).await;
     let (mut config, _folder) = job(fake.urls(), BulkRouting::OneShard);
     config.index = "docs-{id}".parse().unwrap();
-    assert!(config.check().unwrap_err().contains("placeholders"));
+    assert!(config.check().unwrap_err().to_string().contains("placeholders"));
     let client = inrush_testbed::client::Client::new(&fake.url()).unwrap();
     let template = serde_json::json!({"index_patterns": ["stream*"], "data_stream": {}});
     client.json("PUT", "/_index_template/stream", template).await.unwrap();
     config.index = "stream".parse().unwrap();
     config.create.shards = None;
     let error = Loader::new(config).unwrap().run(Lines::new(documents(1, 1))).await.unwrap_err();
-    assert!(matches!(&error, LoadError::Usage(why) if why.contains("spread")), "{error}");
+    assert!(matches!(&error, LoadError::Usage(_)) && error.to_string().contains("spread"), "{error}");
 }

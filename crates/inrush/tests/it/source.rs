@@ -220,11 +220,11 @@ fn contents_that_want_a_flag_are_found_before_anything_is_read() {
     let bulk = b"{\"index\":{\"_id\":\"1\"}}\n{\"a\":1}\n";
     let hits = b"[\n{\"_id\":\"1\",\n\"_source\":{}}]";
     for (name, data, flag) in [
-        ("b.json", &bulk[..], "--format bulk"),
-        ("b.ndjson", bulk, "--format bulk"),
-        ("b.jsonl.gz", &compress("gzip", bulk), "--format bulk"),
-        ("b.json", hits, "--format hits"),
-        ("b.txt", bulk, "--format bulk"),
+        ("b.json", &bulk[..], "option `format=bulk`"),
+        ("b.ndjson", bulk, "option `format=bulk`"),
+        ("b.jsonl.gz", &compress("gzip", bulk), "option `format=bulk`"),
+        ("b.json", hits, "option `format=hits`"),
+        ("b.txt", bulk, "option `format=bulk`"),
     ] {
         let dir = tempfile::tempdir().unwrap();
         write(&dir, "a.json", b"{}\n");
@@ -378,7 +378,7 @@ fn malformed_text_is_an_error_of_its_record_and_replaced_where_it_is_converted()
     let (outcome, _) = load(&path, of("ascii"), 100);
     assert_eq!(outcome.texts(), ["{\"message\":\"one\"}"]);
     let error = outcome.error.unwrap().message;
-    assert!(error.contains("byte 6 of the text is 0xff") && error.contains("--charset"), "{error}");
+    assert!(error.contains("byte 6 of the text is 0xff") && error.contains("option `charset`"), "{error}");
     let (outcome, warnings) = load(&path, of("euc-jp"), 100);
     assert_eq!(outcome.records[1].text(), "{\"message\":\"tw\u{FFFD}o\"}");
     assert_eq!(outcome.records[1].kind(), "");
@@ -393,7 +393,7 @@ fn a_table_that_was_taken_for_text_by_its_name_is_told_of() {
     let (outcome, warnings) = load(&write(&dir, "sales.txt", text), FormatOptions::default(), 100);
     assert_eq!(outcome.texts().len(), 2);
     let list = warnings.list();
-    assert!(list.len() == 1 && list[0].message.contains("--format csv"), "{list:?}");
+    assert!(list.len() == 1 && list[0].message.contains("option `format=csv`"), "{list:?}");
     let told = FormatOptions { format: Some(Format::Text), ..FormatOptions::default() };
     for (name, options) in [("sales.txt", told), ("app.log", FormatOptions::default())] {
         assert!(load(&write(&dir, name, text), options, 100).1.list().is_empty(), "{name}");

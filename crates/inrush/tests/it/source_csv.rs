@@ -98,7 +98,10 @@ fn a_cell_against_its_declared_type_is_a_reject() {
     assert_eq!(documents(&outcome), expected);
     let (kind, reason) = outcome.records[1].reject.clone().unwrap();
     assert_eq!(kind, "bad_value");
-    assert_eq!(reason, "column \"n\" holds \"x\\\"y\", expected integer; correct the value or the type in --schema");
+    assert_eq!(
+        reason,
+        "column \"n\" holds \"x\\\"y\", expected integer; correct the value or the type in option `schema`"
+    );
     assert_eq!(outcome.records[1].text(), "b,x\"y,2024-01-01");
     let at = outcome.records[2].at;
     assert_eq!((at.line, at.byte as usize, at.doc), (4, text.find("c,,").unwrap(), 2));
@@ -119,7 +122,7 @@ fn a_cell_against_a_guessed_type_is_a_string_and_a_warning() {
     assert_eq!(
         list[0].message,
         "the first rows have whole numbers, line 4 has \"x\", which is sent as a string; correct it, or send all as strings \
-         with --schema n:string"
+         with option `schema=n:string`"
     );
 }
 
@@ -193,7 +196,7 @@ fn what_changes_its_type_further_down_is_told_with_its_first_line() {
             ],
             "{told:?}"
         );
-        assert!(told.iter().any(|(_, _, _, message)| message.contains("--schema late:integer")), "{told:?}");
+        assert!(told.iter().any(|(_, _, _, message)| message.contains("option `schema=late:integer`")), "{told:?}");
     }
 }
 
@@ -358,7 +361,10 @@ fn text_after_a_closing_quote_is_told_of_and_escapes_can_be_given() {
     assert_eq!(outcome.records[0].text(), r#"{"a":"x\\y\"","b":1}"#);
     let list = warnings.list();
     assert!(list.len() == 1 && list[0].kind == "text_after_quote", "{list:?}");
-    assert!(list[0].message.starts_with("in the row at line 2 ") && list[0].message.contains("--escape"), "{list:?}");
+    assert!(
+        list[0].message.starts_with("in the row at line 2 ") && list[0].message.contains("option `escape="),
+        "{list:?}"
+    );
 
     let escaped = || CsvOptions { escape: Some(b'\\'), ..CsvOptions::default() };
     let (outcome, warnings) = read(text, escaped());

@@ -320,7 +320,7 @@ async fn a_source_that_stays_in_trouble_stops_the_load() {
     let report = Loader::new(bench.config.clone()).unwrap().run(source).await.unwrap();
     assert_eq!(report.status, Status::Failed, "{report:?}");
     let why = report.failure.clone().unwrap_or_default();
-    assert!(why.contains("429") && why.contains("--resume goes on"), "{why}");
+    assert!(why.contains("429") && why.contains("option `resume` goes on"), "{why}");
     assert!(report.counts.docs_created > 0);
     bench.from.set_faults(Faults::new([]));
     let resumed = LoadConfig { resume: true, ..bench.config.clone() };

@@ -195,7 +195,7 @@ fn a_damaged_record_that_is_too_large_gets_no_hint_to_load_its_array() {
     let options = FormatOptions { document_bytes_max: 2000, format: Some(Format::Json), ..FormatOptions::default() };
     let outcome = read(text.as_bytes(), 100, options);
     let (kind, reason) = outcome.records[0].reject.as_ref().unwrap();
-    assert!(*kind == "invalid_json" && !reason.contains("--records"), "{kind}: {reason}");
+    assert!(*kind == "invalid_json" && !reason.contains("option `records"), "{kind}: {reason}");
 }
 
 #[test]
@@ -297,9 +297,9 @@ fn one_document_with_many_in_it_gets_a_hint() {
     let dir = tempfile::tempdir().unwrap();
     let long = format!("{{\"features\":[{}]}}", vec!["{\"n\":1}"; 20_000].join(","));
     for (text, expected) in [
-        ("{\"data\":[{},{}]}\n", Some("--records data")),
-        ("{\n \"took\":1,\"hits\":{\"hits\":[{},{}]}}", Some("--format hits --records hits.hits")),
-        (long.as_str(), Some("--records features")),
+        ("{\"data\":[{},{}]}\n", Some("option `records=data`")),
+        ("{\n \"took\":1,\"hits\":{\"hits\":[{},{}]}}", Some("option `format=hits` option `records=hits.hits`")),
+        (long.as_str(), Some("option `records=features`")),
         ("{\"data\":[{},{}]}\n{}\n", None),
         ("{\"data\":[{}]}\n", None),
     ] {
@@ -312,7 +312,7 @@ fn one_document_with_many_in_it_gets_a_hint() {
     let options = FormatOptions { document_bytes_max: 5000, ..FormatOptions::default() };
     let outcome = load(&write(&dir, "a.json", long.as_bytes()), options, 1000).0;
     let reject = outcome.records[0].reject.as_ref().unwrap();
-    assert!(reject.0 == "too_large" && reject.1.contains("--records features"), "{reject:?}");
+    assert!(reject.0 == "too_large" && reject.1.contains("option `records=features`"), "{reject:?}");
 }
 
 #[test]

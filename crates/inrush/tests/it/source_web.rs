@@ -153,14 +153,14 @@ fn names_hold_no_secrets_and_addresses_do() {
 fn what_is_no_file_is_told() {
     let server = WebServer::start();
     let message = |url: &str| source(url, None).err().unwrap().to_string();
-    assert!(message(&server.put("/index", WebFile::new("{}"))).contains("--format"));
+    assert!(message(&server.put("/index", WebFile::new("{}"))).contains("option `format`"));
     assert!(message(&format!("{}/none.csv", server.url)).contains("404"));
     assert!(message(&format!("{}/*.csv", server.url)).contains("name each"));
     assert!(message("http://127.0.0.1:1/a.csv").contains("refused"));
     let url = server.put("/index", WebFile::new("{}"));
     assert_eq!(drain(&mut source(&url, Some(Format::Ndjson)).unwrap(), 100).texts(), ["{}"]);
     #[cfg(not(feature = "cloud"))]
-    assert!(message("s3://bucket/a.csv").contains("--features cloud"));
+    assert!(message("s3://bucket/a.csv").contains("cargo feature cloud"));
 }
 
 #[cfg(feature = "parquet")]

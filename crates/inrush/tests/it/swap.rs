@@ -130,7 +130,7 @@ async fn an_index_gives_way_to_the_alias_of_its_name() {
     write(&fake, "trips", &[("old", json!({"n": 0}))]).await;
     let (mut config, _folder) = swap(&fake);
     let why = refusal(config.clone()).await;
-    assert!(why.contains("trips is an index") && why.contains("--delete-old"), "{why}");
+    assert!(why.contains("trips is an index") && why.contains("option `delete_old`"), "{why}");
     assert_eq!(indices(&fake), ["trips"]);
     options(&mut config).delete_old = true;
     let report = load(&config).await;
@@ -216,7 +216,7 @@ async fn whatever_fails_leaves_everything_as_it_was() {
     let report = load(&config).await;
     assert_eq!(report.status, Status::CheckFailed, "{report:?}");
     let failure = report.finish.failure.clone().unwrap();
-    assert!(failure.contains("1 of 3 shard copies") && failure.contains("--wait-timeout"), "{failure}");
+    assert!(failure.contains("1 of 3 shard copies") && failure.contains("option `wait_timeout`"), "{failure}");
     untouched(&fake, &report);
 
     // Settings that cannot be put back.

@@ -175,7 +175,7 @@ async fn a_swap_that_is_never_answered_is_in_doubt() {
     let swap = report.swap.as_ref().unwrap();
     assert_eq!((report.status, swap.swapped), (Status::CheckFailed, false), "{report:?}");
     assert!(swap.detail.contains("is not known: see GET /_alias/trips"), "{swap:?}");
-    assert!(swap.what_next.as_ref().unwrap().contains("--resume"), "{swap:?}");
+    assert!(swap.what_next.as_ref().unwrap().contains("option `resume`"), "{swap:?}");
     job.fake.set_faults(Faults::default());
     let report = job.load(job.resumed()).await;
     job.check(&report, "resumed");

@@ -96,5 +96,5 @@ async fn no_more_is_sent_than_the_rate_allows() {
     // 200 documents at 400 a second, of which the last request (4,000 bytes, at most 80 documents) is not waited for.
     assert!(report.seconds >= 120.0 / 400.0, "{} s", report.seconds);
     config.limits.max_rate = Some(Rate::Bytes(0));
-    assert!(config.check().unwrap_err().contains("at least 1"));
+    assert!(config.check().unwrap_err().to_string().contains("at least 1"));
 }

@@ -208,7 +208,7 @@ async fn a_server_that_answers_smile_wrongly_gets_json_from_then_on() {
         let in_smile = requests.iter().filter(|request| request.smile).count();
         // Those that were under way when the first one came back.
         assert!(if after == 0 { in_smile == 0 } else { (4..=9).contains(&in_smile) }, "{in_smile}");
-        assert!(report.plan.wire_why.contains("does not accept"), "{}", report.plan.wire_why);
+        assert!(report.plan.wire_why.contains("does not take"), "{}", report.plan.wire_why);
         fake.shutdown().await;
     }
 }

@@ -417,7 +417,7 @@ impl Target {
         let mut config = self.bake(self.load("b"));
         config.load.create.settings = Some(json!({"analysis": {"analyzer": {"a": {"tokenizer": "of_a_plugin"}}}}));
         let error = refused(config).await;
-        assert!(error.contains("creating the index b") && error.contains("--builder-home"), "{title}: {error}");
+        assert!(error.contains("creating the index b") && error.contains("option `builder_home`"), "{title}: {error}");
         println!("{title}: refusals leave the target as it was");
     }
 }

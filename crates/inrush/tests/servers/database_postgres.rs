@@ -187,7 +187,7 @@ fn what_is_wrong_is_told(url: &str) {
     assert!(message(query(url, "DELETE FROM accounts")).contains("syntax error"));
     let split =
         DatabaseOptions { split_by: Some("x".to_owned()), ..options(url, DatabaseRows::Table("accounts".to_owned())) };
-    assert!(message(opened(&split)).contains("--split-by"));
+    assert!(message(opened(&split)).contains("option `split_by`"));
 
     let wrong = url.replace("pass%20word%2F1", "wrong-password");
     let text = message(table(&wrong, "accounts"));

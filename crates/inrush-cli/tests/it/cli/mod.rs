@@ -291,7 +291,7 @@ async fn what_is_no_dead_letter_is_named() {
     let output = run(folder.path(), &["load", "--from-dead-letters", "a.ndjson", "--index", "docs", "--to", &to]).await;
     check(&output, 3);
     let text = stdout(&output) + &stderr(&output);
-    assert!(text.contains("expected the file of an earlier load's --dead-letters"), "{text}");
+    assert!(text.contains("expected the dead-letter file of an earlier load (--dead-letters)"), "{text}");
 }
 
 #[tokio::test]

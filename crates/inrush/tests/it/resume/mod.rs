@@ -173,7 +173,7 @@ async fn what_was_changed_since_is_refused_with_what_to_do() {
 
     job.config.state = Some(StateFolder::new(&job.path));
     let why = job.refusal(job.config.clone()).await;
-    assert!(why.contains("state folder") && why.contains("--state"), "{why}");
+    assert!(why.contains("state folder") && why.contains("option `state`"), "{why}");
     job.config.state = Some(StateFolder { required: false, ..StateFolder::new(&job.path) });
     assert_eq!(job.load(job.config.clone()).await.status, Status::Complete);
 }
@@ -196,7 +196,7 @@ async fn a_load_whose_file_was_changed_while_it_was_read_has_nothing_to_resume()
     fake.release_held();
     let report = load.finish().await;
     assert_eq!((report.status, report.checkpoint.is_none()), (Status::Failed, true), "{report:?}");
-    assert!(report.failure.as_ref().is_some_and(|why| why.contains("without --resume")), "{report:?}");
+    assert!(report.failure.as_ref().is_some_and(|why| why.contains("without option `resume`")), "{report:?}");
     assert!(report.counts.add_up() && report.counts.docs_read < 20_000);
     assert!(job.refusal(job.resumed()).await.contains("not the load that was cut off"));
     // As it says.

@@ -252,7 +252,7 @@ fn records_are_not_looked_for_where_rows_are_and_that_is_said() {
     let path = parquet(&dir, "a", &numbers(3), 100);
     let options = FormatOptions { records: "a.b".parse().ok(), ..FormatOptions::default() };
     let error = load(&path, options, 100).0.error.unwrap();
-    assert!(error.message.contains("--records is for JSON, and the format is parquet"), "{error}");
+    assert!(error.message.contains("option `records` is for JSON, and the format is parquet"), "{error}");
 }
 
 #[test]

@@ -269,7 +269,7 @@ async fn what_is_no_query_is_refused_with_the_reason() {
         ("CREATE TABLE x AS SELECT 1", "CREATE is no query"),
         ("COPY input TO 'x.csv'", "COPY is no query"),
         ("SET datafusion.execution.batch_size = 1", "SET is no query"),
-        ("EXPLAIN SELECT * FROM input", "--explain"),
+        ("EXPLAIN SELECT * FROM input", "option `explain`"),
         ("SELECT geo_point(latitude) FROM input", "geo_point takes 2 arguments, not 1"),
         ("SELECT short_hash() FROM input", "short_hash takes arguments"),
     ] {
@@ -328,7 +328,7 @@ async fn what_does_not_fit_into_memory_goes_to_disk() {
     let mut source = with_memory(2 << 20).await.query(sql, QueryOptions::default()).await.unwrap();
     let outcome = tokio::task::spawn_blocking(move || drain(&mut source, 100_000)).await.unwrap();
     let error = outcome.error.unwrap().to_string();
-    assert!(error.contains("--sql-memory"), "{error}");
+    assert!(error.contains("option `sql_memory`"), "{error}");
 }
 
 #[tokio::test]

@@ -1,0 +1,24 @@
+//! The flags of `inrush reference`.
+
+use clap::{Args, ValueEnum};
+
+/// Print a page that is made of the definitions of options.
+#[derive(Debug, Args)]
+pub(crate) struct ReferenceArgs {
+    /// The page
+    #[arg(value_enum)]
+    pub(crate) page: Page,
+    /// The command whose manual page is printed. Default: that of `inrush` itself
+    pub(crate) command: Option<String>,
+}
+
+/// A page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Page {
+    /// docs/options.md
+    Options,
+    /// python/inrush/_option_types.py
+    Python,
+    /// A manual page, for man(1)
+    Man,
+}

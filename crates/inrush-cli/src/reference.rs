@@ -1,0 +1,314 @@
+//! Pages that are made of the definitions of options: the reference page, the types of the Python package, and
+//! manual pages. `inrush reference` prints them; tests hold the files of the repository equal to them.
+
+use std::fmt::Write as _;
+
+use clap::{Command, CommandFactory};
+use inrush::bake::BakeOptions;
+use inrush::options::{LoadOptions, OptionGroup, OptionInfo, OptionKind, Scope, Style, render};
+
+use crate::args::{Cli, LogOptions, OutputOptions, RunOptions};
+
+/// The reference page, `docs/options.md`.
+pub(crate) fn options_page() -> String {
+    let mut page = "\
+# Options of a load
+
+Every option of `inrush load` and `inrush bake`: a flag of the command line, a key of a job file, a
+keyword argument of the Python package, and a setter of `inrush::LoaderBuilder`. Where a text names
+another option it has its key. `inrush load --help` and `inrush reference man load` have the same
+texts. [job.md](job.md) shows job files, [python.md](python.md) the Python package.
+
+This page is made by `inrush reference options`; a test holds it equal.
+"
+    .to_owned();
+    let mut headings: Vec<&str> = Vec::new();
+    let infos = all();
+    for info in &infos {
+        if !headings.contains(&info.heading) {
+            headings.push(info.heading);
+        }
+    }
+    for heading in headings {
+        section(&mut page, heading, infos.iter().filter(|info| info.heading == heading));
+    }
+    page
+}
+
+fn all() -> Vec<&'static OptionInfo> {
+    [LoadOptions::infos(), BakeOptions::infos(), RunOptions::infos(), OutputOptions::infos(), LogOptions::infos()]
+        .concat()
+}
+
+fn section<'a>(page: &mut String, heading: &str, infos: impl Iterator<Item = &'a &'static OptionInfo>) {
+    // Writing to a string does not fail.
+    let _ = writeln!(page, "\n## {heading}");
+    for info in infos {
+        let _ = writeln!(page, "\n### `{}`\n\n{}\n", info.name, code(&forms(info)));
+        let _ = writeln!(page, "{}.", wrapped(&text(&info.help()), 0));
+        let lists = [
+            ("Default", info.default.map(text)),
+            ("Unit", info.value.unit.map(text)),
+            ("Limits", info.value.limits.map(text)),
+            ("The servers' name", info.server.map(|server| format!("`{server}`"))),
+            ("Not together with", (!info.conflicts.is_empty()).then(|| code(info.conflicts))),
+        ];
+        let lists: Vec<String> =
+            lists.into_iter().filter_map(|(name, text)| Some(format!("- {name}: {}", text?))).collect();
+        let choices = info.value.choices.iter().map(|choice| format!("- `{}`: {}", choice.name, text(choice.help)));
+        let items: Vec<String> = choices.chain(lists).collect();
+        if !items.is_empty() {
+            page.push('\n');
+        }
+        for item in items {
+            let _ = writeln!(page, "{}", wrapped(&item, 2));
+        }
+    }
+}
+
+/// How an option is written by each front end.
+fn forms(info: &OptionInfo) -> Vec<String> {
+    let mut forms = Vec::new();
+    let value = if info.value_name.is_empty() { String::new() } else { format!(" {}", info.value_name) };
+    match info.scope {
+        Scope::Argument => forms.push(info.value_name.to_owned()),
+        _ if info.is_flag() => forms.push(format!("{}{value}", info.flag())),
+        _ => {}
+    }
+    if info.is_keyword() {
+        forms.push(format!("{}: {}", info.name, python_type(info)));
+    } else if info.is_key() {
+        forms.push(format!("{} (job file)", info.name));
+    }
+    forms
+}
+
+fn code(parts: &[impl AsRef<str>]) -> String {
+    parts.iter().map(|part| format!("`{}`", part.as_ref())).collect::<Vec<_>>().join(", ")
+}
+
+/// A text with options by their keys, in Markdown.
+fn text(text: &str) -> String {
+    let named = text.replace("option `", "\u{1}`");
+    // What is left in quotes is code already, and an angle bracket would be HTML.
+    named.replace('<', "\\<").replace('\u{1}', "")
+}
+
+/// Lines of at most 100 columns; those after the first are indented.
+fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().map(|line| {
+            let fits = line.trim_start().is_empty() || line.chars().count() + 1 + word.chars().count() <= 100;
+            (line, fits)
+        });
+        match last {
+            Some((line, true)) => {
+                if !line.trim_start().is_empty() {
+                    line.push(' ');
+                }
+                line.push_str(word);
+            }
+            _ => lines.push(format!("{}{word}", " ".repeat(indent))),
+        }
+    }
+    lines.join("\n")
+}
+
+/// The type of an option in Python.
+fn python_type(info: &OptionInfo) -> String {
+    let value = match info.value.choices {
+        [] => info.value.python.to_owned(),
+        choices => {
+            let names: Vec<String> = choices.iter().map(|choice| format!("\"{}\"", choice.name)).collect();
+            format!("Literal[{}]", names.join(", "))
+        }
+    };
+    match info.kind {
+        OptionKind::List => format!("{value} | Sequence[{value}]"),
+        OptionKind::Flag | OptionKind::Count | OptionKind::One => value,
+    }
+}
+
+/// Arguments that functions of the Python package have by themselves.
+const ARGUMENTS_OF_PYTHON: [&str; 4] = ["sources", "index", "to", "builders"];
+
+/// The keyword arguments of the Python package, `python/inrush/_option_types.py`.
+pub(crate) fn python_types() -> String {
+    let mut out = "\
+\"\"\"The options of a load as keyword arguments. Made by `inrush reference python`; a test holds it equal.\"\"\"
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+
+class LoadOptions(TypedDict, total=False):
+    \"\"\"The options of `inrush.load` and its like. None is as if an option was not given.\"\"\"
+"
+    .to_owned();
+    keywords(&mut out, &LoadOptions::infos());
+    out.push_str("\n\nclass BakeOptions(LoadOptions, total=False):\n");
+    out.push_str("    \"\"\"The options of `inrush.spark.bake`.\"\"\"\n");
+    keywords(&mut out, &BakeOptions::infos());
+    out
+}
+
+fn keywords(out: &mut String, infos: &[&OptionInfo]) {
+    for info in infos {
+        let is_argument = ARGUMENTS_OF_PYTHON.contains(&info.name);
+        if !info.is_keyword() || is_argument {
+            continue;
+        }
+        let mut help = info.help_with_default();
+        for choice in info.value.choices {
+            let _ = write!(help, "; {:?}: {}", choice.name, choice.help);
+        }
+        let help = render(&help, Style::Keyword).replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
+        let help = if help.ends_with('"') { format!("{help} ") } else { help };
+        let _ = writeln!(out, "\n    {}: {} | None", info.name, python_type(info));
+        let lines = wrapped(&format!("\"\"\"{help}.\"\"\""), 0);
+        for line in lines.lines() {
+            let _ = writeln!(out, "    {line}");
+        }
+    }
+}
+
+/// The manual page of a command, as `load`, or of `inrush` itself.
+pub(crate) fn manual(command: Option<&str>) -> Option<Vec<u8>> {
+    let mut all = Cli::command();
+    all.build();
+    let page: Command = match command {
+        None => all,
+        Some(name) => all.find_subcommand(name)?.clone().name(format!("inrush-{name}")),
+    };
+    let mut out = Vec::new();
+    clap_mangen::Man::new(page).render(&mut out).ok()?;
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use super::*;
+
+    /// The help of each flag of a command, by the name of its option.
+    fn flags_of(command: &str) -> BTreeMap<String, String> {
+        let all = Cli::command();
+        let arguments = all.find_subcommand(command).unwrap().get_arguments();
+        arguments.map(|arg| (arg.get_id().to_string(), arg.get_help().unwrap().to_string())).collect()
+    }
+
+    /// Compares with a file of the repository, or writes it where the variable `INRUSH_WRITE_PAGES` is set.
+    #[track_caller]
+    fn check(path: &str, expected: &str) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+        if std::env::var_os("INRUSH_WRITE_PAGES").is_some() {
+            std::fs::write(&path, expected).unwrap();
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        let differs = found.lines().zip(expected.lines()).find(|(found, expected)| found != expected);
+        assert!(
+            found == expected,
+            "{} is not what the options say, first in {differs:?}; write it with `make reference`",
+            path.display()
+        );
+    }
+
+    #[test]
+    fn pages_are_those_of_the_options() {
+        check("docs/options.md", &options_page());
+        check("python/inrush/_option_types.py", &python_types());
+    }
+
+    #[test]
+    fn every_option_is_a_flag_a_key_and_a_keyword_with_documentation() {
+        let (load, bake) = (flags_of("load"), flags_of("bake"));
+        let (page, python) = (options_page(), python_types());
+        for info in all() {
+            let of_bake = BakeOptions::TABLE.iter().any(|of_bake| of_bake.name == info.name);
+            let is_argument = info.is_flag() || info.scope == Scope::Argument;
+            assert_eq!(load.contains_key(info.name), is_argument && !of_bake, "{} of load", info.name);
+            assert_eq!(bake.contains_key(info.name), is_argument, "{} of bake", info.name);
+            assert!(page.contains(&format!("### `{}`\n", info.name)), "{} on the page", info.name);
+            let is_typed = info.is_keyword() && !ARGUMENTS_OF_PYTHON.contains(&info.name);
+            assert_eq!(python.contains(&format!("\n    {}: ", info.name)), is_typed, "{} in Python", info.name);
+        }
+    }
+
+    #[test]
+    fn manual_pages_have_every_flag() {
+        let page = String::from_utf8(manual(Some("load")).unwrap()).unwrap();
+        for info in LoadOptions::infos().into_iter().filter(|info| info.is_flag()) {
+            let flag = info.flag().replace('-', "\\-");
+            assert!(page.contains(&flag), "{flag}");
+        }
+        assert!(manual(None).is_some() && manual(Some("fly")).is_none());
+    }
+
+    /// Options of `inrush node`, which messages name as well.
+    const OF_NODES: [&str; 3] = ["data", "name", "port"];
+
+    /// Flags of other programs, in commands that messages name.
+    const OF_OTHERS: [&str; 4] = ["--long=31", "aws configure", "\"--format-version\"", "/bin/tool --x"];
+
+    /// Messages of the library crates name options as [`render`] wants them: no flags, and none that are none.
+    #[test]
+    fn libraries_name_options_and_no_flags() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut looked_at = 0;
+        for name in std::fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path()) {
+            // They are front ends, or the servers of tests.
+            let is_library = !["inrush-cli", "inrush-testbed", "inrush-fake"].iter().any(|other| name.ends_with(other));
+            if !is_library || !name.join("src").is_dir() {
+                continue;
+            }
+            for file in files_of(&name.join("src")) {
+                looked_at += 1;
+                let text = std::fs::read_to_string(&file).unwrap();
+                for (at, line) in text.lines().enumerate() {
+                    check_line(line, &format!("{}:{}", file.display(), at + 1));
+                }
+            }
+        }
+        assert!(looked_at > 100, "{looked_at} files");
+    }
+
+    fn files_of(folder: &Path) -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files = entries.flat_map(|path| if path.is_dir() { files_of(&path) } else { vec![path] });
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+    }
+
+    #[track_caller]
+    fn check_line(line: &str, place: &str) {
+        let code = line.trim_start();
+        if code.starts_with("//") || OF_OTHERS.iter().any(|other| code.contains(other)) || place.contains("/style.rs") {
+            return;
+        }
+        let flag = code.match_indices("--").find(|(at, _)| {
+            let before = code[..*at].chars().next_back();
+            let after = code[at + 2..].chars().next();
+            before.is_none_or(|c| " `\"(".contains(c)) && after.is_some_and(|c| c.is_ascii_lowercase())
+        });
+        // A flag in the tests of what takes any words.
+        let is_label = place.contains("/files.rs");
+        assert!(flag.is_none() || is_label, "{place} names a flag: {code}");
+        for named in code.split("option `").skip(1) {
+            let name = named.split(['`', '=']).next().unwrap_or_default();
+            let is_known = name.contains('{') || OF_NODES.contains(&name) || all().iter().any(|info| info.name == name);
+            assert!(is_known, "{place} names the option {name}, which is none: {code}");
+        }
+    }
+
+    #[test]
+    fn lines_are_wrapped() {
+        let text = wrapped(&"word ".repeat(40), 2);
+        assert!(text.lines().all(|line| line.len() <= 100) && text.lines().skip(1).all(|line| line.starts_with("  ")));
+    }
+}

@@ -1,0 +1,255 @@
+//! Checks of a configuration: what one value alone cannot tell.
+
+use inrush_core::Action;
+use inrush_core::rate::Rate;
+
+use super::{BulkRouting, Durability, IdFrom, LoadConfig, Replies};
+use crate::option_error::OptionError;
+use inrush_sources::{Repeats, Source};
+
+/// Options that do not fit together, the first of them with its name.
+fn refuse(option: &'static str, message: impl Into<String>) -> Result<(), OptionError> {
+    Err(OptionError::conflict(message).of(option))
+}
+
+impl LoadConfig {
+    /// Checks what one value alone cannot tell.
+    ///
+    /// # Errors
+    /// Options that do not fit together, and what to do.
+    pub fn check(&self) -> Result<(), OptionError> {
+        self.check_limits()?;
+        self.check_ids()?;
+        self.check_resuming()?;
+        self.check_settings()?;
+        self.check_end()?;
+        self.check_replies()
+    }
+
+    fn check_limits(&self) -> Result<(), OptionError> {
+        let limits = &self.limits;
+        if limits.batch_bytes == Some(0)
+            || limits.batch_docs == Some(0)
+            || limits.in_flight == Some(0)
+            || limits.workers == 0
+            || matches!(limits.max_rate, Some(Rate::Bytes(0) | Rate::Docs(0)))
+        {
+            return Err(OptionError::conflict(
+                "batch bytes, batch documents, requests in flight, the rate and workers must be at least 1",
+            ));
+        }
+        if limits.gentle.is_some() && limits.in_flight.is_some() {
+            return refuse(
+                "gentle",
+                "option `gentle` chooses how many requests are in flight, and option `in_flight` fixes it; leave one out",
+            );
+        }
+        let (batch, in_flight) = (limits.batch_bytes.unwrap_or(1), limits.in_flight.unwrap_or(1));
+        let needed = (batch as u64).saturating_mul(u64::from(in_flight));
+        let memory = self.sending_limits().memory;
+        if needed > memory as u64 {
+            let half = match memory < limits.memory {
+                true => " (half of option `memory`, the other half is for documents that wait for a flush)",
+                false => "",
+            };
+            return refuse(
+                "memory",
+                format!(
+                    "{in_flight} requests of {batch} bytes in flight need {needed} bytes of memory, more than the {memory} allowed{half}; raise option `memory`, or lower option `batch_bytes` or option `in_flight`"
+                ),
+            );
+        }
+        if limits.document_bytes_max > 1 << 30 {
+            return refuse("max_document_bytes", "the largest document may be 1 GiB at most");
+        }
+        Ok(())
+    }
+
+    fn check_ids(&self) -> Result<(), OptionError> {
+        let action = self.action.bulk_key();
+        if self.action.needs_id() && self.id.is_none() {
+            return refuse(
+                "id",
+                format!("action {action} needs the documents' ids; name their field with option `id`"),
+            );
+        }
+        if let Some(from) = self.id_from {
+            let name = from.name();
+            if self.id.is_some() {
+                return refuse(
+                    "id_from",
+                    format!("option `id` and option `id_from={name}` are given; an id has one origin"),
+                );
+            }
+            if !matches!(self.action, Action::Index | Action::Create) {
+                return refuse(
+                    "id_from",
+                    format!(
+                        "option `id_from={name}` is for the actions index and create; {action} needs the ids that documents have, name their field with option `id`"
+                    ),
+                );
+            }
+        }
+        if self.version.is_some() && self.id.is_none() {
+            return refuse("version", "an external version needs an id; name its field with option `id`");
+        }
+        if self.version.is_some() && matches!(self.action, Action::Update | Action::Upsert | Action::Create) {
+            return refuse("version", "servers take an external version only with actions index and delete");
+        }
+        Ok(())
+    }
+
+    fn check_resuming(&self) -> Result<(), OptionError> {
+        if self.resume && self.create.recreate {
+            return refuse(
+                "resume",
+                "option `resume` goes on with what the index holds, and option `recreate` deletes it; give one of them",
+            );
+        }
+        if self.resume && self.state.is_none() {
+            return refuse(
+                "resume",
+                "option `resume` needs the folder that holds the checkpoint; name it with option `state`",
+            );
+        }
+        if self.once && self.resume {
+            return refuse(
+                "once",
+                "option `once` goes on where that is possible, and option `resume` insists on it; give one of them",
+            );
+        }
+        if self.once && self.state.is_none() {
+            return refuse("once", "option `once` needs a folder for what it has done; name it with option `state`");
+        }
+        Ok(())
+    }
+
+    fn check_settings(&self) -> Result<(), OptionError> {
+        if self.guard.leave_settings && self.guard.replicas_off {
+            return refuse(
+                "replicas_off",
+                "option `replicas_off` changes a setting, and option `leave_settings` leaves them all; choose one",
+            );
+        }
+        if self.guard.replicas_off && self.index.fixed().is_none() {
+            return refuse(
+                "replicas_off",
+                "option `replicas_off` needs one index, and option `index` has placeholders",
+            );
+        }
+        if self.durability == Durability::Async {
+            if self.index.fixed().is_none() {
+                return refuse(
+                    "durability",
+                    "option `durability=async` needs one index, and option `index` has placeholders",
+                );
+            }
+            if self.guard.leave_settings {
+                return refuse(
+                    "durability",
+                    "option `durability=async` changes a setting, and option `leave_settings` leaves them all; choose one",
+                );
+            }
+            if self.replies == Replies::Summary {
+                return refuse(
+                    "durability",
+                    "option `durability=async` has to see in which index each document is; leave option `replies=summary` out",
+                );
+            }
+        }
+        if self.bulk_routing == BulkRouting::OneShard && self.index.fixed().is_none() {
+            return refuse(
+                "bulk_routing",
+                "option `bulk_routing=one-shard` needs one index, and option `index` has placeholders",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_end(&self) -> Result<(), OptionError> {
+        if let Some(swap) = &self.finish.swap {
+            swap.check()?;
+            if self.index.fixed().is_none() {
+                return refuse("alias", "option `alias` stands for one index, and option `index` has placeholders");
+            }
+            if self.create.recreate {
+                return refuse(
+                    "alias",
+                    "option `alias` loads into a new index, so option `recreate` has nothing to delete",
+                );
+            }
+        }
+        if self.finish.force_merge == Some(0) {
+            return refuse("force_merge", "option `force_merge` needs at least 1 segment");
+        }
+        Ok(())
+    }
+
+    fn check_replies(&self) -> Result<(), OptionError> {
+        if self.replies != Replies::Summary {
+            return Ok(());
+        }
+        if !matches!(self.action, Action::Index | Action::Create)
+            || self.pipeline.is_some()
+            || self.index.fixed().is_none()
+        {
+            return refuse(
+                "replies",
+                "option `replies=summary` is possible only for index and create, one index, and no pipeline",
+            );
+        }
+        if self.action == Action::Index && self.id.is_some() {
+            return refuse(
+                "replies",
+                "with option `id` a document can replace another one, which option `replies=summary` does not tell; use action create, or replies items",
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks what depends on where the documents come from.
+    ///
+    /// # Errors
+    /// As [`LoadConfig::check`].
+    pub(crate) fn check_source(&self, source: &dyn Source) -> Result<(), OptionError> {
+        if self.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
+            return refuse(
+                "id_from",
+                "option `id_from=position` needs documents that come in the same order each time, which these do not; give option `id_from=content`",
+            );
+        }
+        if self.id_from == Some(IdFrom::Position) && source.names().iter().any(|name| is_stream(name)) {
+            tracing::warn!(
+                "option `id_from=position` makes ids of the source's name, and every stream has the same one: another stream replaces the documents of this one; give option `id_from=content`, or load files"
+            );
+        }
+        if let (Some(from), true) = (self.id_from, source.has_own_numbers()) {
+            return refuse(
+                "id_from",
+                format!(
+                    "option `id_from={}` needs a source that is read from its beginning each time; the documents of an index have ids, or name a field with option `id`",
+                    from.name()
+                ),
+            );
+        }
+        if source.has_ids() && self.replies == Replies::Summary && self.action == Action::Index {
+            return refuse(
+                "replies",
+                "documents with ids can replace others, which option `replies=summary` does not tell; use action create, or replies items",
+            );
+        }
+        if source.has_versions() && self.action != Action::Index {
+            return refuse(
+                "keep_versions",
+                "servers take external versions only with the action index; leave option `keep_versions` or option `action` out",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Whether a source of this name may be another one each time: stdin, or the file that a shell puts in
+/// its place.
+fn is_stream(name: &str) -> bool {
+    name == "-" || name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/")
+}

@@ -1,0 +1,100 @@
+//! How messages name options.
+//!
+//! The engine knows its options by name, and its messages are read on a terminal, in Python, in a
+//! program and beside a job file. So a message names an option as ``option `memory` ``, or with a
+//! value as ``option `action=create` ``, which reads well as it is, and the front end has it written
+//! in its own way by [`render`].
+
+use std::borrow::Cow;
+
+/// How a front end writes options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// `--batch-bytes`, `--action create`: the command line.
+    Flag,
+    /// `batch_bytes`, `action='create'`: the Python package.
+    Keyword,
+    /// `batch_bytes`, `action = "create"`: a job file.
+    Key,
+}
+
+/// What stands before the name.
+const BEFORE: &str = "option `";
+
+/// A message, its options written in this style.
+pub fn render(text: &str, style: Style) -> Cow<'_, str> {
+    if !text.contains(BEFORE) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(BEFORE) {
+        let (before, named) = (&rest[..at], &rest[at + BEFORE.len()..]);
+        out.push_str(before);
+        match named.split_once('`').filter(|(named, _)| is_named(named)) {
+            Some((named, after)) => {
+                out.push_str(&one(named, style));
+                rest = after;
+            }
+            None => {
+                out.push_str(BEFORE);
+                rest = named;
+            }
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// Whether it is the name of an option, with or without a value.
+fn is_named(named: &str) -> bool {
+    let name = named.split_once('=').map_or(named, |(name, _)| name);
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+}
+
+fn one(named: &str, style: Style) -> String {
+    let (name, value) = match named.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (named, None),
+    };
+    let is_number = |value: &str| value.bytes().all(|b| b.is_ascii_digit()) && !value.is_empty();
+    match (style, value) {
+        (Style::Flag, None) => format!("--{}", name.replace('_', "-")),
+        (Style::Flag, Some(value)) => format!("--{} {}", name.replace('_', "-"), quoted(value)),
+        (Style::Keyword | Style::Key, None) => name.to_owned(),
+        (Style::Keyword, Some(value)) if is_number(value) => format!("{name}={value}"),
+        (Style::Keyword, Some(value)) => format!("{name}='{}'", value.replace('\\', "\\\\")),
+        (Style::Key, Some(value)) if is_number(value) => format!("{name} = {value}"),
+        (Style::Key, Some(value)) => format!("{name} = \"{value}\""),
+    }
+}
+
+/// A value as a shell wants it.
+fn quoted(value: &str) -> String {
+    let is_plain = |c: char| !c.is_whitespace() && !"\\*?$&;<>()\"'!#~[]{}".contains(c);
+    if value.chars().all(is_plain) || value.contains('\'') { value.to_owned() } else { format!("'{value}'") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_front_end_writes_options_in_its_own_way() {
+        let text = "option `batch_bytes=32MiB` x option `in_flight=4` needs more than option `memory`";
+        assert_eq!(render(text, Style::Flag), "--batch-bytes 32MiB x --in-flight 4 needs more than --memory");
+        assert_eq!(render(text, Style::Keyword), "batch_bytes='32MiB' x in_flight=4 needs more than memory");
+        assert_eq!(render("option `escape=\\`", Style::Flag), "--escape '\\'");
+        assert_eq!(render("option `escape=\\`", Style::Keyword), "escape='\\\\'");
+        assert_eq!(render("option `allow_shrink=any`", Style::Flag), "--allow-shrink any");
+        assert_eq!(render(text, Style::Key), "batch_bytes = \"32MiB\" x in_flight = 4 needs more than memory");
+    }
+
+    #[test]
+    fn other_text_stays() {
+        for text in ["", "option", "option `", "option `Big`", "option ``", "the field `id`", "option `a b`"] {
+            assert_eq!(render(text, Style::Flag), text);
+        }
+        assert_eq!(render("option ` and option `id`", Style::Flag), "option ` and --id");
+    }
+}

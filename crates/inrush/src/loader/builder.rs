@@ -1,0 +1,116 @@
+//! The options of a load, set by a program.
+
+use super::Loader;
+use crate::options::{Environment, LoadOptions, LoadPlan, OptionError};
+use crate::transport::{Credentials, TlsOptions};
+use inrush_load::LoadError;
+use inrush_load::Report;
+
+/// Sets the options of a load: there is one setter for each option of the command line, and its value is
+/// given as itself or as the text that a command line has. Setters of lists can be called several times.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+///
+/// use inrush::Loader;
+/// use inrush::options::ByteSize;
+///
+/// let report = Loader::builder()
+///     .source("logs/*.ndjson.zst")
+///     .to("https://search:9200")
+///     .index("logs")
+///     .batch_bytes("4MiB")
+///     .memory(256 << 20)
+///     .in_flight(8)
+///     .linger(Duration::from_millis(200))
+///     .run()
+///     .await?;
+/// println!("{} documents are in", report.counts.docs_indexed);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A program that has its own [`Source`](crate::source::Source), or pushes documents, calls
+/// [`LoaderBuilder::build`] instead of [`LoaderBuilder::run`].
+#[derive(Clone, Debug, Default)]
+pub struct LoaderBuilder {
+    pub(crate) options: LoadOptions,
+    credentials: Option<Credentials>,
+    tls: Option<TlsOptions>,
+    /// The first value that could not be read.
+    problem: Option<OptionError>,
+}
+
+impl LoaderBuilder {
+    /// Begins with these options.
+    pub fn with_options(options: LoadOptions) -> Self {
+        LoaderBuilder { options, ..LoaderBuilder::default() }
+    }
+
+    /// How to log in to the cluster, instead of the options for it. Default: as they say, or not at all.
+    #[must_use]
+    pub fn credentials(mut self, credentials: Credentials) -> Self {
+        self.credentials = Some(credentials);
+        self
+    }
+
+    /// Certificates, instead of the options for them. Default: as they say, or the system's roots.
+    #[must_use]
+    pub fn tls(mut self, tls: TlsOptions) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Keeps a value that could not be read, for the end.
+    pub(crate) fn refuse(&mut self, option: &'static str, problem: String) {
+        self.problem.get_or_insert_with(|| OptionError::value(option, problem));
+    }
+
+    /// The options that were set.
+    ///
+    /// # Errors
+    /// The first value that could not be read.
+    pub fn options(self) -> Result<LoadOptions, OptionError> {
+        match self.problem {
+            None => Ok(self.options),
+            Some(problem) => Err(problem),
+        }
+    }
+
+    /// A loader for a source that the program has. Nothing of the environment has a part in it: without the
+    /// option `state` no checkpoints are kept.
+    ///
+    /// # Errors
+    /// [`LoadError::Usage`] for options that are missing, do not fit together, or are about sources.
+    pub fn build(self) -> Result<Loader, LoadError> {
+        let (credentials, tls) = (self.credentials.clone(), self.tls.clone());
+        let options = self.options()?;
+        options.check_fed()?;
+        let mut config = options.config(&Environment::empty())?;
+        config.credentials = credentials.unwrap_or(config.credentials);
+        config.tls = tls.unwrap_or(config.tls);
+        Loader::new(config)
+    }
+
+    /// The plan of a load of the sources that the options name; see [`LoadOptions::resolve`].
+    ///
+    /// # Errors
+    /// As [`LoadOptions::resolve`].
+    pub async fn plan(self, environment: &Environment) -> Result<LoadPlan, LoadError> {
+        let (credentials, tls) = (self.credentials.clone(), self.tls.clone());
+        let mut plan = self.options()?.resolve(environment).await?;
+        plan.config.credentials = credentials.unwrap_or(plan.config.credentials);
+        plan.config.tls = tls.unwrap_or(plan.config.tls);
+        Ok(plan)
+    }
+
+    /// Loads the sources that the options name, to their end, with the environment of this process.
+    ///
+    /// # Errors
+    /// [`LoadError`] where the load cannot begin, or has to be confirmed with the option `yes`. Whatever
+    /// happens later is in the report.
+    pub async fn run(self) -> Result<Report, LoadError> {
+        Ok(self.plan(&Environment::of_process()).await?.start().await?.finish().await)
+    }
+}

@@ -1,0 +1,199 @@
+//! Options that are one of several words.
+
+use inrush_core::mapping::Mixed;
+use inrush_core::{Action, Encoding, OnConflict};
+
+use super::info::{Choice, ValueInfo};
+use crate::config::{BulkRouting, Durability, IdFrom, OldWrites, Replies, WaitFor};
+use crate::source::{Format, LogFormat, Timestamps};
+use crate::transport::sigv4::Service;
+
+/// The name of a choice, by its value.
+pub(super) fn words(choices: &[Choice]) -> String {
+    let names: Vec<&str> = choices.iter().map(|choice| choice.name).collect();
+    match names.as_slice() {
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        [] => String::new(),
+    }
+}
+
+/// Declares the words for the values of a type.
+#[macro_export]
+macro_rules! option_choices {
+    ($type:ty { $( $name:literal $(| $alias:literal)? => $value:expr, $help:literal; )* }) => {
+        impl $crate::options::OptionValue for $type {
+            const VALUE: $crate::options::ValueInfo = $crate::options::ValueInfo::one_of(&[
+                $( $crate::options::Choice { name: $name, alias: $crate::option_choices!(@alias $($alias)?), help: $help } ),*
+            ]);
+
+            fn parse(text: &str) -> Result<Self, String> {
+                match text {
+                    $( $name $(| $alias)? => Ok($value), )*
+                    _ => Err($crate::options::expected(&<Self as $crate::options::OptionValue>::VALUE)),
+                }
+            }
+        }
+    };
+    (@alias $alias:literal) => { Some($alias) };
+    (@alias) => { None };
+}
+
+/// What was expected instead of a word that is none of the choices.
+#[doc(hidden)]
+pub fn expected(value: &ValueInfo) -> String {
+    format!("expected {}", words(value.choices))
+}
+
+/// What is chosen by the engine itself unless a value is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrAuto<T> {
+    /// By the engine.
+    Auto,
+    /// This one.
+    This(T),
+}
+
+impl<T> OrAuto<T> {
+    /// The value, if one was given.
+    pub fn given(self) -> Option<T> {
+        match self {
+            OrAuto::Auto => None,
+            OrAuto::This(value) => Some(value),
+        }
+    }
+}
+
+/// Where a mapping comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapFrom {
+    /// The documents.
+    Auto,
+}
+
+option_choices! { MapFrom {
+    "auto" => MapFrom::Auto, "the documents";
+} }
+
+option_choices! { Action {
+    "index" => Action::Index, "add the document, or replace the one with its id";
+    "create" => Action::Create, "add the document; where its id exists, that is a conflict";
+    "update" => Action::Update, "merge the document into the one with its id";
+    "upsert" => Action::Upsert, "merge the document into the one with its id, or add it";
+    "delete" => Action::Delete, "remove the document with this id";
+} }
+
+option_choices! { IdFrom {
+    "position" => IdFrom::Position, "the name of the source as given, and the number of the document in it";
+    "content" => IdFrom::Content, "the bytes of the document; equal documents stay as many as they are; takes about 20 to 40 bytes of memory for each different document";
+} }
+
+option_choices! { Durability {
+    "request" => Durability::Request, "a document is in when the cluster acknowledges it";
+    "async" => Durability::Async, "the cluster acknowledges before it syncs its translog, and a document is in when a later flush has made it durable on all copies; documents that a node loses before are sent again, and half of option `memory` is for documents that wait for a flush";
+} }
+
+option_choices! { Mixed {
+    "widen" => Mixed::Widen, "numbers and texts become keywords; of objects and values the more frequent kind is taken, and the other refused";
+    "keep" => Mixed::Keep, "no document is refused: a field of objects and values is kept, and not searchable";
+    "ignore" => Mixed::Ignore, "as keep; a number, date, address or point stays one where most values are, and the others are not searchable";
+} }
+
+option_choices! { OrAuto<Encoding> {
+    "auto" => OrAuto::Auto, "begin with json, compare both during the load, and take smile where it is clearly faster";
+    "json" => OrAuto::This(Encoding::Json), "NDJSON";
+    "smile" => OrAuto::This(Encoding::Smile), "binary JSON; the cluster keeps it as it comes, and transcodes it whenever a document is read; a cluster that does not take it gets JSON";
+} }
+
+option_choices! { BulkRouting {
+    "auto" => BulkRouting::Auto, "group documents with ids by shard where option `to` names several nodes with primary shards; nothing else is stored with them";
+    "spread" => BulkRouting::Spread, "each request goes to all shards";
+    "one-shard" => BulkRouting::OneShard, "group documents with ids or routing values by shard; documents without get a routing value for the whole request, which stays stored with them";
+} }
+
+option_choices! { Replies {
+    "items" => Replies::Items, "one reply entry a document";
+    "summary" => Replies::Summary, "only whether there were errors, which costs less";
+} }
+
+option_choices! { OnConflict {
+    "fail" => OnConflict::Fail, "a dead letter";
+    "skip" => OnConflict::Skip, "counted, and fine";
+    "compare" => OnConflict::Compare, "fine if the index has the same content, else a dead letter";
+} }
+
+option_choices! { WaitFor {
+    "searchable" => WaitFor::Searchable, "refreshed: searches find all documents";
+    "green" => WaitFor::Green, "besides, all copies of its shards are in use";
+    "replicated" => WaitFor::Replicated, "besides, all copies have all documents";
+} }
+
+option_choices! { OldWrites {
+    "report" => OldWrites::Report, "they are counted, and the first ids named";
+    "block" => OldWrites::Block, "they are refused from the beginning until the swap (index.blocks.write, put back whatever happens, after a crash by `inrush recover`)";
+    "catch-up" => OldWrites::CatchUp, "documents that were written are copied to the new index at the end, by id: only right where both indices hold the same documents under the same ids, and deletions are not seen";
+} }
+
+option_choices! { Service {
+    "es" => Service::Es, "Amazon OpenSearch Service";
+    "aoss" => Service::Aoss, "Amazon OpenSearch Serverless";
+} }
+
+option_choices! { Timestamps {
+    "iso" => Timestamps::Iso, "text, as in 2024-01-31T10:00:00.123Z";
+    "epoch-millis" => Timestamps::EpochMillis, "milliseconds since 1970, a number: less work for the cluster; needs a mapping that says that the field is a date; values that are no whole milliseconds are written as iso";
+} }
+
+option_choices! { LogFormat {
+    "combined" => LogFormat::Combined, "the format `combined` of Apache and nginx";
+    "common" => LogFormat::Common, "the same without referrer and agent";
+} }
+
+option_choices! { Format {
+    "ndjson" => Format::Ndjson, "one JSON object a line";
+    "csv" => Format::Csv, "cells separated by commas, or by option `separator`";
+    "tsv" => Format::Tsv, "cells separated by tabs";
+    "text" => Format::Text, "each line is a document with one field, option `field`";
+    "json" | "json-array" => Format::Json, "JSON values, one after another: each is a document, over any lines; of an array, each element is";
+    "hits" => Format::Hits, "the same values, which are search hits: of the reply to a search (with option `records=hits.hits`), or as elasticdump writes them; the document is `_source`, its id `_id`";
+    "parquet" => Format::Parquet, "Parquet";
+    "arrow" => Format::Arrow, "Arrow IPC, stream or file, also Feather V2";
+    "avro" => Format::Avro, "Avro";
+    "excel" => Format::Excel, "a sheet of a workbook: .xlsx, .xlsm, .xlsb, .xls or .ods";
+    "smile" => Format::Smile, "SMILE documents, each followed by 0xFF, as `inrush convert` writes them";
+    "bulk" => Format::Bulk, "bodies of bulk requests: action lines and documents; what an action line says wins over the options";
+} }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::OptionValue;
+
+    #[test]
+    fn every_word_is_read_and_others_name_them_all() {
+        fn check<T: OptionValue>() {
+            for choice in T::VALUE.choices {
+                assert!(T::parse(choice.name).is_ok(), "{}", choice.name);
+                assert!(choice.alias.is_none_or(|alias| T::parse(alias).is_ok()));
+            }
+            let error = T::parse("no such word").unwrap_err();
+            assert!(T::VALUE.choices.iter().all(|choice| error.contains(choice.name)), "{error}");
+        }
+        check::<Action>();
+        check::<Format>();
+        check::<OrAuto<Encoding>>();
+        check::<OldWrites>();
+        check::<MapFrom>();
+        assert_eq!(OnConflict::parse("ignore").unwrap_err(), "expected fail, skip or compare");
+    }
+
+    #[test]
+    fn words_are_the_names_of_the_engine() {
+        assert!(
+            [Format::Json, Format::Hits, Format::Bulk].iter().all(|format| Format::parse(format.name()) == Ok(*format))
+        );
+        assert!([IdFrom::Position, IdFrom::Content].iter().all(|from| IdFrom::parse(from.name()) == Ok(*from)));
+        assert_eq!(BulkRouting::parse(BulkRouting::OneShard.name()), Ok(BulkRouting::OneShard));
+        assert_eq!(Durability::parse(Durability::Async.name()), Ok(Durability::Async));
+    }
+}

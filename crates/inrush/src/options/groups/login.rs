@@ -1,0 +1,51 @@
+//! How to log in to the cluster that is loaded into, and which certificates to trust.
+
+use std::path::PathBuf;
+
+use crate::loader::LoaderBuilder;
+use crate::options::Scope;
+use crate::transport::Secret;
+use crate::transport::sigv4::Service;
+
+options! {
+    /// How to log in to the cluster, and which certificates to trust. No secret is ever an argument of a
+    /// command or a key of a job file: arguments can be read by every user of the machine and stay in the
+    /// shell's history.
+    pub struct LoginOptions in LoaderBuilder.login, "Authentication" {
+        /// User of basic authentication; the password comes from option `password_file`, the environment or a
+        /// prompt
+        user: Option<String> = "NAME";
+        /// File that holds the password
+        password_file: Option<PathBuf> = "FILE";
+        /// Environment variable that holds the password
+        password_env: Option<String> = "VARIABLE", default("INRUSH_PASSWORD");
+        /// File that holds the API key, as id:key or as the cluster encoded it
+        api_key_file: Option<PathBuf> = "FILE";
+        /// Environment variable that holds the API key
+        api_key_env: Option<String> = "VARIABLE", default("INRUSH_API_KEY, where it is set");
+        /// File that holds the bearer token
+        bearer_file: Option<PathBuf> = "FILE";
+        /// Environment variable that holds the bearer token
+        bearer_env: Option<String> = "VARIABLE", default("INRUSH_BEARER, where it is set");
+        /// PEM file with the certificate authorities to trust besides the system's
+        ca: Option<PathBuf> = "FILE";
+        /// PEM file with the client certificate; needs option `key`
+        cert: Option<PathBuf> = "FILE";
+        /// PEM file with the private key of option `cert`
+        key: Option<PathBuf> = "FILE";
+        /// Take any certificate of the cluster: anyone on the way can read and change everything
+        insecure: bool;
+        /// Sign requests for an Amazon service; credentials come from the environment or the profile
+        aws_sigv4: Option<Service> = "SERVICE";
+        /// AWS region
+        aws_region: Option<String> = "REGION", default("AWS_REGION, AWS_DEFAULT_REGION, then the profile's");
+        /// Profile in the AWS configuration files
+        aws_profile: Option<String> = "NAME", default("the AWS_* variables, then AWS_PROFILE, then `default`");
+        /// The password of option `user`
+        password: Option<Secret> = "SECRET", scope(Scope::Program);
+        /// The API key, as id:key or as the cluster encoded it
+        api_key: Option<Secret> = "SECRET", scope(Scope::Program);
+        /// The bearer token
+        bearer: Option<Secret> = "SECRET", scope(Scope::Program);
+    }
+}

@@ -1,0 +1,21 @@
+//! The options of a load, by topic.
+
+mod ending;
+mod errors;
+mod index_source;
+mod login;
+mod reading;
+mod resume;
+mod sizes;
+mod source;
+mod target;
+
+pub use ending::EndOptions;
+pub use errors::ErrorOptions;
+pub use index_source::{IndexSourceOptions, SourceLoginOptions};
+pub use login::LoginOptions;
+pub use reading::ReadingOptions;
+pub use resume::ResumeOptions;
+pub use sizes::SizeOptions;
+pub use source::{DatabaseSourceOptions, QueryOptions, SourceOptions};
+pub use target::TargetOptions;

@@ -1,0 +1,56 @@
+//! What is read: files, a database, the result of a query.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::loader::LoaderBuilder;
+use crate::options::{ByteSize, NamedTable, Scope, Whole};
+
+options! {
+    /// What is read.
+    pub struct SourceOptions in LoaderBuilder.source, "Source" {
+        /// Files, folders, globs in quotes ('logs/*.ndjson.zst'), or - for stdin; gzip, zstd, bzip2 and xz
+        /// are recognised by their content. Also files on web servers (https://host/a.csv.gz), files,
+        /// folders and globs of object stores (s3://bucket/logs/*.parquet, gs://, az://, abfss://), a
+        /// database (postgres://user@host/db), or an index of another cluster, or several:
+        /// https://host:9200/index, 'https://host:9200/logs-*'
+        sources[source]: Vec<OsString> = "SOURCE", scope(Scope::Argument);
+        /// Load the documents of a dead-letter file again, instead of a SOURCE
+        from_dead_letters: Option<PathBuf> = "FILE";
+    }
+}
+
+options! {
+    /// What is read of a database.
+    pub struct DatabaseSourceOptions in LoaderBuilder.database, "Source" {
+        /// Databases (postgres://user@host/db, mysql://user@host/db, sqlite:///path): the table or view to
+        /// read, as in orders or public.orders
+        db_table: Option<String> = "NAME", conflicts(&["db_query"]);
+        /// Databases: the query whose rows become documents, as in 'SELECT … FROM …'; @FILE reads it from a
+        /// file
+        db_query: Option<String> = "SQL";
+        /// Databases: the column whose ranges are read side by side; it should have an index
+        split_by: Option<String> = "COLUMN",
+            default("tables of Postgres are read in ranges of their pages, everything else by one connection");
+        /// Databases: connections that read side by side
+        db_readers: Option<Whole<1, 64>> = "N", default("4");
+        /// Databases: file that holds the password
+        source_password_file: Option<PathBuf> = "FILE", default("PGPASSWORD, ~/.pgpass or MYSQL_PWD");
+    }
+}
+
+options! {
+    /// A query between the sources and the documents.
+    pub struct QueryOptions in LoaderBuilder.query, "SQL" {
+        /// Load the result of a query instead of the sources, which are its table `input`: each row is a
+        /// document. Names are taken as they are written; see docs/sql.md
+        sql: Option<String> = "QUERY", conflicts(&["sql_file"]);
+        /// The same with the query in a file
+        sql_file: Option<PathBuf> = "FILE";
+        /// SQL: one more table, of a file, folder or glob, as in artists='data/artists*.csv'; repeated for
+        /// several. Options about formats but option `workbook_bytes` are for the sources, and not for these
+        table: Vec<NamedTable> = "NAME=PATH";
+        /// SQL: memory for sorting, grouping and joining; what needs more goes to temporary files (TMPDIR)
+        sql_memory: Option<ByteSize> = "SIZE", default("1GiB");
+    }
+}

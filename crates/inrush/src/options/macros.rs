@@ -1,0 +1,136 @@
+//! The macro that makes a group of options: each option once, with its type and its documentation.
+
+/// Declares a group of options. From one declaration come the struct, its table of
+/// [`OptionInfo`](crate::options::OptionInfo), [`OptionGroup`](crate::options::OptionGroup), and one
+/// setter an option on a builder where one is named.
+///
+/// The type of a field says what the option takes: `bool` a flag, `u8` a flag that counts,
+/// `Option<T>` one value, `Vec<T>` a list; see [`OptionValue`](crate::options::OptionValue) for `T`.
+/// Behind the type stand the name of the value in a usage text, and calls of
+/// [`OptionInfo`](crate::options::OptionInfo)'s methods. The doc comment is the help text.
+///
+/// ```
+/// inrush::options! {
+///     /// What a pump is told.
+///     pub struct PumpOptions, "Pump" {
+///         /// Bytes that are pumped at a time.
+///         piece: Option<inrush::options::ByteSize> = "SIZE", default("1MiB");
+///         /// Pump backwards.
+///         backwards: bool;
+///     }
+/// }
+/// use inrush::options::OptionGroup;
+/// let mut options = PumpOptions::default();
+/// options.set("piece", "2MiB".into()).unwrap().unwrap();
+/// assert_eq!(options.piece.unwrap().bytes(), 2 << 20);
+/// assert_eq!(PumpOptions::TABLE[1].name, "backwards");
+/// ```
+#[macro_export]
+macro_rules! options {
+    ( $(#[doc = $doc:literal])* $vis:vis struct $group:ident in $builder:ident . $place:ident, $heading:literal $fields:tt ) => {
+        $crate::options! { $(#[doc = $doc])* $vis struct $group, $heading $fields }
+        $crate::option_setters! { $builder . $place $fields }
+    };
+    (
+        $(#[doc = $group_doc:literal])*
+        $vis:vis struct $group:ident, $heading:literal {
+            $(
+                $(#[doc = $doc:literal])*
+                $name:ident $([$setter:ident])? : $slot:ty $(= $value:literal)? $(, $attribute:ident ( $($argument:expr),* ))*;
+            )*
+        }
+    ) => {
+        $(#[doc = $group_doc])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        $vis struct $group {
+            $( $(#[doc = $doc])* $vis $name: $slot, )*
+        }
+
+        impl $group {
+            /// What there is to know about each option.
+            $vis const TABLE: &'static [$crate::options::OptionInfo] = &[
+                $(
+                    $crate::options::OptionInfo::new::<$slot>(stringify!($name), $heading, concat!($($doc, "\n"),*))
+                        $( .value_name($value) )?
+                        $( .$attribute($($argument),*) )*,
+                )*
+            ];
+        }
+
+        impl $crate::options::OptionGroup for $group {
+            fn infos() -> Vec<&'static $crate::options::OptionInfo> {
+                Self::TABLE.iter().collect()
+            }
+
+            fn set(
+                &mut self,
+                name: &str,
+                given: $crate::options::Given,
+            ) -> Option<Result<(), String>> {
+                let is_delimited = Self::TABLE.iter().any(|info| info.name == name && info.is_delimited);
+                let given = if is_delimited { given.split() } else { given };
+                match name {
+                    $( stringify!($name) => Some($crate::options::Slot::set(&mut self.$name, given)), )*
+                    _ => None,
+                }
+            }
+
+            fn is_given(&self, name: &str) -> bool {
+                match name {
+                    $( stringify!($name) => $crate::options::Slot::is_given(&self.$name), )*
+                    _ => false,
+                }
+            }
+
+            fn relative_to(&mut self, folder: &std::path::Path) {
+                $( $crate::options::Slot::relative_to(&mut self.$name, folder); )*
+            }
+
+            fn fill(&mut self, lower: &Self, decided: &dyn Fn(&str) -> bool) {
+                $(
+                    if !decided(stringify!($name)) {
+                        $crate::options::Slot::fill(&mut self.$name, &lower.$name);
+                    }
+                )*
+            }
+        }
+    };
+}
+
+/// The setters of a group, on its builder.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! option_setters {
+    (
+        $builder:ident . $place:ident {
+            $(
+                $(#[doc = $doc:literal])*
+                $name:ident $([$setter:ident])? : $slot:ty $(= $value:literal)? $(, $attribute:ident ( $($argument:expr),* ))*;
+            )*
+        }
+    ) => {
+        impl $builder {
+            $( $crate::option_setter! { $place $(#[doc = $doc])* $name $([$setter])? : $slot } )*
+        }
+    };
+}
+
+/// One setter. A list has a setter that adds to it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! option_setter {
+    ( $place:ident $(#[doc = $doc:literal])* $name:ident [$setter:ident] : $slot:ty ) => {
+        $(#[doc = $doc])*
+        #[must_use]
+        pub fn $setter(mut self, value: impl $crate::options::IntoOption<<$slot as $crate::options::Slot>::Item>) -> Self {
+            match value.into_option() {
+                Ok(value) => $crate::options::Slot::give(&mut self.options.$place.$name, value),
+                Err(problem) => self.refuse(stringify!($name), problem),
+            }
+            self
+        }
+    };
+    ( $place:ident $(#[doc = $doc:literal])* $name:ident : $slot:ty ) => {
+        $crate::option_setter! { $place $(#[doc = $doc])* $name [$name] : $slot }
+    };
+}

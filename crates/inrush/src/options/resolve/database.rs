@@ -1,0 +1,130 @@
+//! A database as the source.
+
+use std::ffi::OsString;
+
+use super::sources::Rows;
+use crate::options::{DatabaseSourceOptions, OptionError, OptionErrorKind, OptionGroup};
+#[cfg(feature = "databases")]
+use crate::source::Warnings;
+use crate::source::{DatabaseAddress, DatabaseOptions, DatabaseRows, Source};
+use crate::transport::Secret;
+
+/// Connects to the database that is the source, if it is one. Waits for it.
+pub(super) fn open(rows: &Rows<'_>) -> Result<Option<Box<dyn Source>>, OptionError> {
+    let database = rows.database;
+    let Some(address) = address(&rows.source.sources)? else {
+        return match database.given().next() {
+            None => Ok(None),
+            Some(info) => {
+                Err(OptionError::conflict(format!("option `{}` is for databases, and no SOURCE is one", info.name))
+                    .of(info.name)
+                    .hint("name it as in postgres://user@host/database, or leave the option out"))
+            }
+        };
+    };
+    if rows.source.from_dead_letters.is_some() {
+        let message = "a database and option `from_dead_letters` are given";
+        return Err(OptionError::conflict(message).of("from_dead_letters").hint("load one after the other"));
+    }
+    if let Some(info) = rows.reading.given().next() {
+        let message = format!("option `{}` means nothing for {address}, whose rows have types", info.name);
+        return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
+    }
+    let DatabaseSourceOptions { db_table, db_query, split_by, db_readers, source_password_file } = database;
+    let content = match (db_table, db_query) {
+        (Some(table), _) => DatabaseRows::Table(table.clone()),
+        (None, Some(query)) => DatabaseRows::Query(database_query(query)?),
+        (None, None) => {
+            let message = format!("no table or query given for {address}");
+            return Err(OptionError::new(OptionErrorKind::Missing, message)
+                .of("db_table")
+                .hint("name a table with option `db_table`, or give a query with option `db_query`"));
+        }
+    };
+    let mut options = DatabaseOptions::new(address, content);
+    options.split_by.clone_from(split_by);
+    options.readers = db_readers.map_or(options.readers, |readers| readers.get() as usize);
+    options.document_bytes_max = rows.document_bytes_max;
+    options.password = source_password_file
+        .as_deref()
+        .map(Secret::from_file)
+        .transpose()
+        .map_err(|error| OptionError::unusable(error.to_string()).of("source_password_file"))?;
+    connect(&options).map(Some)
+}
+
+#[cfg(feature = "databases")]
+fn connect(options: &DatabaseOptions) -> Result<Box<dyn Source>, OptionError> {
+    let opened = crate::source::open_database(options, &Warnings::default());
+    Ok(Box::new(opened.map_err(|error| OptionError::unusable(error.to_string()).of("sources"))?))
+}
+
+#[cfg(not(feature = "databases"))]
+fn connect(options: &DatabaseOptions) -> Result<Box<dyn Source>, OptionError> {
+    Err(OptionError::unusable(crate::source::without_databases(options).to_string()).of("sources"))
+}
+
+/// The database among the sources, which has to be the only one.
+pub(super) fn address(sources: &[OsString]) -> Result<Option<DatabaseAddress>, OptionError> {
+    let database = |source: &OsString| source.to_str().and_then(DatabaseAddress::new);
+    match sources {
+        [source] => Ok(database(source)),
+        sources => match sources.iter().find_map(database) {
+            None => Ok(None),
+            Some(address) => {
+                Err(OptionError::conflict(format!("{address} is a database, and is given beside other sources"))
+                    .of("sources")
+                    .hint("load one after the other"))
+            }
+        },
+    }
+}
+
+fn database_query(given: &str) -> Result<String, OptionError> {
+    match given.strip_prefix('@') {
+        None => Ok(given.to_owned()),
+        Some(path) => std::fs::read_to_string(path)
+            .map_err(|error| OptionError::value("db_query", format!("cannot read {path}: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{LoadOptions, SourceOptions};
+
+    fn options(sources: &[&str]) -> LoadOptions {
+        let sources = sources.iter().map(OsString::from).collect();
+        LoadOptions { source: SourceOptions { sources, ..SourceOptions::default() }, ..LoadOptions::default() }
+    }
+
+    #[track_caller]
+    fn refused(options: &LoadOptions, expected: &str) {
+        let error = open(&Rows::of(options, 1000)).err().unwrap().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+
+    #[test]
+    fn missing_options_and_those_for_other_sources_are_refused() {
+        assert!(open(&Rows::of(&options(&["a.csv", "-"]), 1000)).unwrap().is_none());
+        refused(&options(&["postgres://me:pw@h/db"]), "no table or query given for postgres://me@h/db");
+        refused(&options(&["a.csv", "mysql://h/db"]), "beside other sources");
+        let mut file = options(&["a.csv"]);
+        file.give("split_by", "id").unwrap();
+        refused(&file, "option `split_by` is for databases");
+        let mut reading = options(&["postgres://h/db"]);
+        reading.give("records", "a").unwrap();
+        refused(&reading, "option `records` means nothing for postgres://h/db");
+        let mut query = options(&["postgres://h/db"]);
+        query.give("db_query", "@/nowhere/at/all").unwrap();
+        refused(&query, "cannot read /nowhere/at/all");
+    }
+
+    #[cfg(not(feature = "databases"))]
+    #[test]
+    fn a_build_without_says_so() {
+        let mut table = options(&["postgres://h/db"]);
+        table.give("db_table", "t").unwrap();
+        refused(&table, "features databases");
+    }
+}

@@ -1,0 +1,91 @@
+//! A load of documents that the program itself has.
+
+use super::{Environment, LOCAL, confirmations, local};
+use crate::options::{LoadOptions, LoadPlan, OptionError, OptionGroup, OrAuto, SourceOptions};
+use crate::source::Source;
+use crate::source::feed::{Feed, feed};
+use crate::source::push::PushOptions;
+use inrush_load::LoadError;
+
+/// Bytes of documents that wait to be read, at most; a load with less memory takes a quarter of that.
+const WAITING_BYTES_MAX: usize = 16 << 20;
+
+impl LoadOptions {
+    /// A plan for documents that the program hands over, and the place to hand them over to. `name` is the
+    /// source's name in reports; `bytes` are about how many will come, where that is known: the settings of
+    /// the index are changed for large loads only.
+    ///
+    /// # Errors
+    /// As [`LoadOptions::resolve`]; options about sources are refused.
+    pub async fn resolve_fed(
+        self,
+        name: &str,
+        bytes: Option<u64>,
+        environment: &Environment,
+    ) -> Result<(Feed, LoadPlan), LoadError> {
+        self.check_conflicts()?;
+        self.check_fed()?;
+        let config = self.config(environment)?;
+        let limits = &config.limits;
+        let (feed, source) = feed(PushOptions {
+            memory: (limits.memory / 4).clamp(1, WAITING_BYTES_MAX),
+            linger: limits.linger.min(PushOptions::default().linger),
+            document_bytes_max: limits.document_bytes_max,
+            name: name.to_owned(),
+            timestamps: self.reading.timestamps.unwrap_or_default(),
+        });
+        let source: Box<dyn Source> = Box::new(source.with_bytes_total(bytes));
+        let local = local(&config).await?;
+        let confirmations = confirmations(&self, &config, local.as_ref());
+        let notes = Vec::new();
+        Ok((feed, LoadPlan { config, source, reopen: None, local, model: None, confirmations, notes }))
+    }
+
+    /// Refuses options that are about sources. Documents of a program are no file, database or index.
+    pub(crate) fn check_fed(&self) -> Result<(), OptionError> {
+        let LoadOptions {
+            source: SourceOptions { sources, from_dead_letters },
+            reading,
+            database,
+            query,
+            index_source,
+            source_login,
+            target,
+            // They are about the cluster, the requests and the end, and hold for every source.
+            login: _,
+            sizes: _,
+            errors: _,
+            end: _,
+            resume: _,
+        } = self;
+        if !sources.is_empty() || from_dead_letters.is_some() {
+            let name = if sources.is_empty() { "from_dead_letters" } else { "sources" };
+            let message = format!("option `{name}` is a source of its own, and documents are given as well");
+            return Err(OptionError::conflict(message).of(name).hint("load one after the other"));
+        }
+        let of_sources = reading
+            .for_files()
+            .chain(database.given())
+            .chain(query.given())
+            .chain(index_source.given())
+            .chain(source_login.given());
+        if let Some(info) = of_sources.into_iter().next() {
+            let message = format!("option `{}` is for files, and documents of a program are no file", info.name);
+            return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
+        }
+        if target.map.is_some() {
+            let message = "option `map=auto` reads the sources twice, which documents of a program do not allow";
+            return Err(OptionError::conflict(message).of("map").hint("give a mapping with option `mapping`"));
+        }
+        if target.shards == Some(OrAuto::Auto) {
+            let message = "option `shards=auto` looks at the sources first, which documents of a program do not allow";
+            return Err(OptionError::conflict(message).of("shards").hint("give a number of shards"));
+        }
+        Ok(())
+    }
+
+    /// Whether the cluster is the local node because the options say so.
+    pub fn names_local_node(&self) -> bool {
+        self.target.to.iter().any(|url| url == LOCAL)
+    }
+}

@@ -1,0 +1,76 @@
+//! Option `map`: a mapping from the first documents of the sources.
+
+use super::panicked;
+use super::sources::{Rows, index_address, open_rows};
+use crate::config::LoadConfig;
+use crate::infer::{Inference, Mixed, NoteKind, infer};
+use crate::options::{LoadOptions, OptionError};
+use inrush_load::LoadError;
+
+/// Records that are looked at: about a second of work.
+const ROWS: u64 = 100_000;
+
+/// Notes that are told.
+const NOTES_MAX: usize = 5;
+
+/// Makes the mapping before an index is made.
+pub(super) async fn of_load(options: &LoadOptions, config: &mut LoadConfig) -> Result<(), LoadError> {
+    if options.target.map.is_none() {
+        return Ok(());
+    }
+    let source = &options.source;
+    if source.from_dead_letters.is_some() || source.sources.iter().any(|source| source == "-") {
+        let message = "option `map=auto` reads the sources twice, which stdin and dead letters do not allow";
+        return Err(OptionError::conflict(message)
+            .of("map")
+            .hint("write a mapping with `inrush mapping`, and give it with option `mapping`")
+            .into());
+    }
+    let found = options.infer(config.limits.document_bytes_max, Some(ROWS)).await?;
+    let found = match found {
+        Ok(found) => found,
+        Err(problem) => return Err(OptionError::unusable(format!("option `map=auto`: {problem}")).of("map").into()),
+    };
+    for note in found.advice.notes.iter().filter(|note| note.kind == NoteKind::Conflict).take(NOTES_MAX) {
+        let field = if note.field.is_empty() { String::new() } else { format!("{} ", note.field) };
+        tracing::warn!("option `map=auto`: {field}{}", note.text);
+    }
+    config.create.mapping = Some(found.advice.mapping);
+    Ok(())
+}
+
+impl LoadOptions {
+    /// Looks at the first `rows` documents of the sources, or all, for the mapping that they want. The inner
+    /// error says why there are no documents.
+    ///
+    /// # Errors
+    /// The sources cannot be opened or read.
+    pub async fn infer(
+        &self,
+        document_bytes_max: usize,
+        rows: Option<u64>,
+    ) -> Result<Result<Inference, String>, LoadError> {
+        self.check_conflicts()?;
+        if index_address(&self.source.sources, &self.reading)?.is_some() {
+            return Err(OptionError::conflict("an index has a mapping already")
+                .hint("`inrush load` takes it over with option `copy_mapping`, and GET INDEX/_mapping shows it")
+                .into());
+        }
+        let mut read = Rows::of(self, document_bytes_max);
+        read.id = None;
+        // Dates are told from text. The mapping that comes of it takes milliseconds as well.
+        read.reading.timestamps = None;
+        let (mut source, _) = open_rows(&read).await?;
+        let mixed: Mixed = self.target.mixed.unwrap_or_default();
+        let reading = tokio::task::spawn_blocking(move || infer(source.as_mut(), rows, mixed));
+        let found = reading.await.map_err(|_| panicked())??;
+        Ok(match (&found.first_rejected, found.advice.docs) {
+            (Some(first), 0) => {
+                let records = if found.docs_rejected == 1 { "record" } else { "records" };
+                Err(format!("there are no documents: {} {records} refused, the first at {first}", found.docs_rejected))
+            }
+            (None, 0) => Err("there are no documents to look at".to_owned()),
+            _ => Ok(found),
+        })
+    }
+}

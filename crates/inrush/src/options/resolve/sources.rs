@@ -1,0 +1,309 @@
+//! Opens what is to be read: files, dead letters, a database, the result of a query, or an index of
+//! another cluster.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use inrush_core::FieldPath;
+use serde_json::Value;
+
+use super::query::Tables;
+use super::{Environment, Model, checks, database, query};
+use crate::config::LoadConfig;
+use crate::options::{
+    DatabaseSourceOptions, IndexSourceOptions, LoadOptions, OpenSource, OptionError, OptionErrorKind, OptionGroup,
+    QueryOptions, ReadingOptions, SearchQuery, SourceLoginOptions, SourceOptions,
+};
+use crate::source::index::{IndexAddress, IndexOptions, IndexSource};
+use crate::source::{
+    DatabaseAddress, Format, FormatOptions, Source, SourceError, SourceSpec, StoreOptions, Warnings, open as open_files,
+};
+use inrush_load::LoadError;
+
+/// The part of the memory that pages of another index may take.
+const MEMORY_PART: usize = 4;
+
+/// A source, and what the target is to be made like.
+pub(super) struct Opened {
+    pub(super) source: Box<dyn Source>,
+    pub(super) reopen: Option<OpenSource>,
+    pub(super) model: Option<Model>,
+}
+
+/// What is read, with `id` the field that a query's rows have their ids in.
+pub(super) struct Rows<'a> {
+    pub(super) source: &'a SourceOptions,
+    pub(super) reading: ReadingOptions,
+    pub(super) database: &'a DatabaseSourceOptions,
+    pub(super) query: &'a QueryOptions,
+    pub(super) id: Option<FieldPath>,
+    pub(super) document_bytes_max: usize,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn of(options: &'a LoadOptions, document_bytes_max: usize) -> Self {
+        Rows {
+            source: &options.source,
+            reading: options.reading.clone(),
+            database: &options.database,
+            query: &options.query,
+            id: options.target.id.clone(),
+            document_bytes_max,
+        }
+    }
+
+    /// Whether there is a query, or an option of one.
+    fn has_query(&self) -> bool {
+        self.query.given().next().is_some()
+    }
+}
+
+/// Opens the sources of a load.
+pub(super) async fn open(
+    options: &LoadOptions,
+    config: &mut LoadConfig,
+    environment: &Environment,
+) -> Result<Opened, LoadError> {
+    let LoadOptions { source, reading, query, index_source, source_login, .. } = options;
+    if source.from_dead_letters.is_some() {
+        checks::of_dead_letters(options)?;
+    } else {
+        let of_query = query.given().next().is_some();
+        let index = if of_query { None } else { index_address(&source.sources, reading)? };
+        if let Some(address) = index {
+            return index_of_load(options, address, config, environment).await;
+        }
+        not_an_index(index_source, source_login)?;
+    }
+    let rows = Rows::of(options, config.limits.document_bytes_max);
+    let (source, reopen) = open_rows(&rows).await?;
+    Ok(Opened { source, reopen, model: None })
+}
+
+/// Opens what is no index: files, a database, or the result of a query over files.
+pub(super) async fn open_rows(rows: &Rows<'_>) -> Result<(Box<dyn Source>, Option<OpenSource>), LoadError> {
+    if rows.has_query() {
+        check_files(&rows.source.sources, &rows.reading)?;
+    }
+    if let Some(database) = database::open(rows)? {
+        return Ok((database, None));
+    }
+    let (specs, format) = specs(rows)?;
+    if let Some(query) = query::text(rows.query)? {
+        let tables = Tables { options: rows.query, input: specs, format };
+        return Ok((tables.source(&query, rows.id.clone()).await?, None));
+    }
+    let again = move || -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(open_files(&specs, format.clone(), &Warnings::default())?))
+    };
+    // A file that is not there is a mistake in the options as long as nothing was done.
+    let source = again().map_err(|error| OptionError::unusable(error.to_string()).of("sources"))?;
+    Ok((source, Some(Arc::new(again))))
+}
+
+/// What is read where it is no index, and how.
+fn specs(rows: &Rows<'_>) -> Result<(Vec<SourceSpec>, FormatOptions), OptionError> {
+    let Rows { source, reading, document_bytes_max, .. } = rows;
+    if let Some(path) = &source.from_dead_letters {
+        let format = FormatOptions {
+            format: Some(Format::DeadLetters),
+            document_bytes_max: *document_bytes_max,
+            ..FormatOptions::default()
+        };
+        return Ok((vec![SourceSpec::Path(path.clone())], format));
+    }
+    check_some(rows)?;
+    let format = reading.format_options(*document_bytes_max)?;
+    Ok((reading.specs(&source.sources)?, format))
+}
+
+impl ReadingOptions {
+    /// Where to read files.
+    ///
+    /// # Errors
+    /// Options for object stores that cannot be used, and a database, which is no file.
+    pub fn specs(&self, sources: &[OsString]) -> Result<Vec<SourceSpec>, OptionError> {
+        if let Some(database) = sources.iter().find_map(|source| source.to_str().and_then(DatabaseAddress::new)) {
+            let message = format!("{database} is a database, which `inrush load`, `verify` and `mapping` read");
+            return Err(OptionError::conflict(message).hint("for the other commands, export what is meant to a file"));
+        }
+        let options =
+            StoreOptions::parse(&self.store_option).map_err(|problem| OptionError::value("store_option", problem))?;
+        let options = Arc::new(options);
+        Ok(sources.iter().map(|source| SourceSpec::with_options(source, &options)).collect())
+    }
+}
+
+/// That something is read, and that options about formats are for some of it.
+pub(super) fn check_some(rows: &Rows<'_>) -> Result<(), OptionError> {
+    if !rows.source.sources.is_empty() {
+        return Ok(());
+    }
+    if rows.query.table.is_empty() {
+        return Err(OptionError::new(OptionErrorKind::Missing, "nothing to load")
+            .of("sources")
+            .hint("name files, globs in quotes, or - for stdin"));
+    }
+    match rows.reading.for_files().find(|info| info.name != "workbook_bytes") {
+        None => Ok(()),
+        Some(info) => {
+            let message =
+                format!("option `{}` is for a SOURCE, and there are only tables of option `table`", info.name);
+            Err(OptionError::conflict(message)
+                .of(info.name)
+                .hint("make the file that it is for the SOURCE, which is the table `input`"))
+        }
+    }
+}
+
+/// The index that is the source, if it is one.
+pub(super) fn index_address(
+    sources: &[OsString],
+    reading: &ReadingOptions,
+) -> Result<Option<IndexAddress>, OptionError> {
+    let format_is_told = reading.format.is_some() || reading.parse.is_some();
+    let is_meant = |source: &&OsString| source.to_str().is_some_and(|url| IndexAddress::is_meant(url, format_is_told));
+    let Some(url) = sources.iter().find(is_meant).and_then(|source| source.to_str()) else { return Ok(None) };
+    if sources.len() > 1 {
+        let hint =
+            "take one after the other; several indices of one cluster go into one URL: https://host:9200/a,b,logs-*";
+        return Err(OptionError::conflict(format!("{url} is an index, and is given beside other sources")).hint(hint));
+    }
+    if let Some(info) = reading.given().next() {
+        let message = format!("option `{}` means nothing for the index {url}, whose documents are JSON", info.name);
+        return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
+    }
+    let address = IndexAddress::parse(url).map_err(|error| OptionError::unusable(error.to_string()).of("sources"))?;
+    Ok(Some(address))
+}
+
+impl LoadOptions {
+    /// Whether the source is an index of another cluster.
+    ///
+    /// # Errors
+    /// An index beside other sources, or with options about formats.
+    pub fn reads_index(&self) -> Result<bool, OptionError> {
+        Ok(index_address(&self.source.sources, &self.reading)?.is_some())
+    }
+}
+
+/// A query is asked of files.
+pub(super) fn check_files(sources: &[OsString], reading: &ReadingOptions) -> Result<(), OptionError> {
+    let refused = |what: &str, hint: &str| {
+        Err(OptionError::conflict(format!("a query in SQL is asked of files, and the source is {what}"))
+            .of("sql")
+            .hint(hint))
+    };
+    if database::address(sources)?.is_some() {
+        return refused("a database", "ask the database itself, with option `db_query`");
+    }
+    match index_address(sources, reading)? {
+        None => Ok(()),
+        Some(_) => refused("an index", "choose documents of the index with option `query`"),
+    }
+}
+
+/// Refuses options for an index, where none is read.
+pub(super) fn not_an_index(from: &IndexSourceOptions, login: &SourceLoginOptions) -> Result<(), OptionError> {
+    match from.given().chain(login.given()).next() {
+        None => Ok(()),
+        Some(info) => {
+            let message = format!("option `{}` is for an index of another cluster, and no SOURCE is one", info.name);
+            Err(OptionError::conflict(message)
+                .of(info.name)
+                .hint("name it as in https://host:9200/index, or leave the option out"))
+        }
+    }
+}
+
+async fn index_of_load(
+    options: &LoadOptions,
+    address: IndexAddress,
+    config: &mut LoadConfig,
+    environment: &Environment,
+) -> Result<Opened, LoadError> {
+    let LoadOptions { index_source, source_login, target, .. } = options;
+    checks::of_index(options)?;
+    let IndexSourceOptions { query, keep_versions, catch_up, copy_mapping, copy_settings } = index_source;
+    let mut index = IndexOptions::new(address);
+    index.query = query.as_ref().map(search_query).transpose()?;
+    index.tls = source_login.tls()?;
+    index.credentials = source_login.credentials(&index.address.node, environment)?;
+    index.keep_ids = target.id.is_none();
+    index.keep_routing = target.routing.is_none();
+    index.keep_versions = *keep_versions;
+    index.catch_up = *catch_up;
+    index.document_bytes_max = config.limits.document_bytes_max;
+    index.request_timeout = config.limits.request_timeout;
+    index.retry_for = config.limits.retry_for;
+    // Of what the memory allows; the batches have the rest.
+    index.memory = index.memory.min(config.limits.memory / MEMORY_PART);
+    let batches = config.limits.batch_bytes.unwrap_or(1) * config.limits.in_flight.unwrap_or(1) as usize;
+    config.limits.memory = (config.limits.memory - index.memory).max(batches);
+    let source = IndexSource::open(index, &Warnings::default())
+        .await
+        .map_err(|error| LoadError::OfSource(Box::new(error.into())))?;
+    tracing::info!("{} has {} documents", source.names().join(", "), source.docs());
+    let model = (*copy_mapping || *copy_settings).then(|| Model {
+        info: source.info().clone(),
+        models: source.models(),
+        mapping: *copy_mapping,
+        settings: *copy_settings,
+    });
+    Ok(Opened { source: Box::new(source), reopen: None, model })
+}
+
+/// The query, whether it is given as a search has it or as the part that stands under `query` there.
+fn search_query(given: &SearchQuery) -> Result<Value, OptionError> {
+    let wrong = |problem: String| OptionError::value("query", problem);
+    let value: Value = match given {
+        SearchQuery::Json(value) => value.clone(),
+        SearchQuery::Text(text) => {
+            let text = match text.strip_prefix('@') {
+                Some(path) => {
+                    std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read {path}: {error}")))?
+                }
+                None => text.clone(),
+            };
+            serde_json::from_str(&text).map_err(|error| wrong(format!("not valid JSON: {error}")))?
+        }
+    };
+    let Value::Object(mut object) = value else {
+        return Err(wrong("expected a JSON object such as {\"term\": {\"color\": \"red\"}}".to_owned()));
+    };
+    match object.remove("query") {
+        Some(query) if object.is_empty() => Ok(query),
+        Some(_) => {
+            let others: Vec<_> = object.keys().map(|other| format!("`{other}`")).collect();
+            Err(wrong(format!("holds {} besides `query`; only the query is used", others.join(", "))))
+        }
+        None if object.len() == 1 => Ok(Value::Object(object)),
+        None => Err(wrong("expected one query, as a search has it under `query`".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_query_is_given_in_either_form() {
+        let parse = |text: &str| search_query(&SearchQuery::Text(text.to_owned()));
+        assert_eq!(parse(r#"{"term":{"a":1}}"#).unwrap(), json!({"term": {"a": 1}}));
+        assert_eq!(parse(r#"{"query":{"match_all":{}}}"#).unwrap(), json!({"match_all": {}}));
+        assert_eq!(search_query(&SearchQuery::Json(json!({"term": {}}))).unwrap(), json!({"term": {}}));
+        for (text, problem) in [
+            (r#"{"query":{},"size":3}"#, "holds `size` besides `query`"),
+            (r#"{"term":{},"terms":{}}"#, "expected one query"),
+            ("{}", "expected one query"),
+            ("[]", "expected a JSON object"),
+            ("{", "not valid JSON"),
+            ("@/nowhere/at/all", "cannot read /nowhere/at/all"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! How options are given, and where they are kept.
+
+use std::ffi::OsString;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::info::{OptionInfo, OptionKind, ValueInfo};
+
+/// What a front end has for an option.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    /// Text, as from a command line. It need not be UTF-8 where it is a path.
+    Text(OsString),
+    /// The texts of a list.
+    List(Vec<OsString>),
+    /// A value, as from a job file or a program. `null` takes an option back.
+    Value(Value),
+}
+
+impl From<&str> for Given {
+    fn from(text: &str) -> Self {
+        Given::Text(text.into())
+    }
+}
+
+impl From<OsString> for Given {
+    fn from(text: OsString) -> Self {
+        Given::Text(text)
+    }
+}
+
+impl From<Value> for Given {
+    fn from(value: Value) -> Self {
+        Given::Value(value)
+    }
+}
+
+impl Given {
+    /// The text, where it is one.
+    fn as_text(&self) -> Option<&str> {
+        match self {
+            Given::Text(text) => text.to_str(),
+            Given::List(_) => None,
+            Given::Value(value) => value.as_str(),
+        }
+    }
+
+    /// Texts with commas in them become lists.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn split(self) -> Given {
+        let pieces = |text: &str| text.split(',').map(Value::from).collect::<Vec<_>>();
+        if let Some(text) = self.as_text() {
+            return Given::Value(pieces(text).into());
+        }
+        match self {
+            Given::Value(Value::Array(items)) => {
+                let split = |item: Value| match &item {
+                    Value::String(text) => pieces(text),
+                    _ => vec![item],
+                };
+                Given::Value(items.into_iter().flat_map(split).collect())
+            }
+            other => other,
+        }
+    }
+}
+
+/// The type of an option's value. It is read from text and from the values that a job file has.
+pub trait OptionValue: Clone + Debug + PartialEq + Sized {
+    /// What the values are.
+    const VALUE: ValueInfo;
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// What was expected, in a sentence.
+    fn parse(text: &str) -> Result<Self, String>;
+
+    /// Reads what was given: a string, or a whole number as its digits.
+    ///
+    /// # Errors
+    /// As [`OptionValue::parse`].
+    fn read(given: Given) -> Result<Self, String> {
+        match &given {
+            Given::Text(text) => match text.to_str() {
+                Some(text) => named(text, Self::parse(text)),
+                None => Err(format!("{} is no UTF-8", text.to_string_lossy())),
+            },
+            Given::Value(Value::String(text)) => named(text, Self::parse(text)),
+            Given::Value(Value::Number(number)) if !number.is_f64() => {
+                named(&number.to_string(), Self::parse(&number.to_string()))
+            }
+            Given::Value(other) => Err(format!("expected a string or a whole number, found {}", name_of(other))),
+            Given::List(_) => Err("expected one value, found several".to_owned()),
+        }
+    }
+
+    /// The same, where paths were meant from this folder on.
+    #[must_use]
+    fn relative_to(self, _: &Path) -> Self {
+        self
+    }
+}
+
+fn named<T>(text: &str, read: Result<T, String>) -> Result<T, String> {
+    read.map_err(|problem| format!("invalid value '{text}': {problem}"))
+}
+
+/// What people call a value.
+pub(super) fn name_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(number) if number.is_f64() => "a number with a decimal point",
+        Value::Number(_) => "a whole number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a table",
+    }
+}
+
+/// Where an option is kept: a flag in a `bool`, a value in an `Option`, a list in a `Vec`.
+pub trait Slot {
+    /// What a setter takes.
+    type Item;
+    /// How it is given.
+    const KIND: OptionKind;
+    /// What its values are.
+    const VALUE: ValueInfo;
+
+    /// Puts in what was given, in the place of what was there.
+    ///
+    /// # Errors
+    /// What was expected, in a sentence.
+    fn set(&mut self, given: Given) -> Result<(), String>;
+
+    /// Puts in a value; a list gets it besides.
+    fn give(&mut self, item: Self::Item);
+
+    /// Whether there is something in it.
+    fn is_given(&self) -> bool;
+
+    /// Paths were meant from this folder on.
+    fn relative_to(&mut self, folder: &Path);
+
+    /// Takes what `lower` has, where there is nothing in it.
+    fn fill(&mut self, lower: &Self);
+
+    /// Whether a text can be read.
+    ///
+    /// # Errors
+    /// What was expected, in a sentence.
+    fn check(text: &str) -> Result<(), String>;
+}
+
+impl Slot for bool {
+    type Item = bool;
+    const KIND: OptionKind = OptionKind::Flag;
+    const VALUE: ValueInfo = ValueInfo::TEXT.in_python("bool");
+
+    fn set(&mut self, given: Given) -> Result<(), String> {
+        *self = match given {
+            Given::Value(Value::Bool(on)) => on,
+            Given::Value(Value::Null) => false,
+            Given::Value(other) => return Err(format!("expected true or false, found {}", name_of(&other))),
+            Given::Text(_) | Given::List(_) => return Err("expected true or false, found text".to_owned()),
+        };
+        Ok(())
+    }
+
+    fn give(&mut self, on: bool) {
+        *self = on;
+    }
+
+    fn is_given(&self) -> bool {
+        *self
+    }
+
+    fn relative_to(&mut self, _: &Path) {}
+
+    fn fill(&mut self, lower: &Self) {
+        *self |= *lower;
+    }
+
+    fn check(_: &str) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// How often a flag may be given.
+const COUNT_MAX: u64 = 9;
+
+impl Slot for u8 {
+    type Item = u8;
+    const KIND: OptionKind = OptionKind::Count;
+    const VALUE: ValueInfo = ValueInfo::NUMBER.within("0 to 9");
+
+    fn set(&mut self, given: Given) -> Result<(), String> {
+        let times = match given {
+            Given::Value(Value::Null) => Some(0),
+            Given::Value(value) => value.as_u64().filter(|times| *times <= COUNT_MAX),
+            Given::Text(text) => text.to_str().and_then(|text| text.parse().ok()),
+            Given::List(_) => None,
+        };
+        *self = times
+            .and_then(|times| u8::try_from(times).ok())
+            .ok_or_else(|| format!("expected a whole number from 0 to {COUNT_MAX}"))?;
+        Ok(())
+    }
+
+    fn give(&mut self, times: u8) {
+        *self = times;
+    }
+
+    fn is_given(&self) -> bool {
+        *self > 0
+    }
+
+    fn relative_to(&mut self, _: &Path) {}
+
+    fn fill(&mut self, lower: &Self) {
+        if *self == 0 {
+            *self = *lower;
+        }
+    }
+
+    fn check(_: &str) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl<T: OptionValue> Slot for Option<T> {
+    type Item = T;
+    const KIND: OptionKind = OptionKind::One;
+    const VALUE: ValueInfo = T::VALUE;
+
+    fn set(&mut self, given: Given) -> Result<(), String> {
+        *self = match given {
+            Given::Value(Value::Null) => None,
+            given => Some(T::read(given)?),
+        };
+        Ok(())
+    }
+
+    fn give(&mut self, item: T) {
+        *self = Some(item);
+    }
+
+    fn is_given(&self) -> bool {
+        self.is_some()
+    }
+
+    fn relative_to(&mut self, folder: &Path) {
+        *self = self.take().map(|value| value.relative_to(folder));
+    }
+
+    fn fill(&mut self, lower: &Self) {
+        if self.is_none() {
+            self.clone_from(lower);
+        }
+    }
+
+    fn check(text: &str) -> Result<(), String> {
+        T::parse(text).map(drop)
+    }
+}
+
+impl<T: OptionValue> Slot for Vec<T> {
+    type Item = T;
+    const KIND: OptionKind = OptionKind::List;
+    const VALUE: ValueInfo = T::VALUE;
+
+    fn set(&mut self, given: Given) -> Result<(), String> {
+        *self = match given {
+            Given::Value(Value::Null) => Vec::new(),
+            Given::Value(Value::Array(items)) => {
+                items.into_iter().map(|item| T::read(Given::Value(item))).collect::<Result<_, _>>()?
+            }
+            Given::Value(other) => {
+                let is_scalar = matches!(other, Value::String(_) | Value::Number(_));
+                let read = T::read(Given::Value(other));
+                vec![if is_scalar { read? } else { read.map_err(|problem| format!("{problem}, or a list of them"))? }]
+            }
+            Given::List(texts) => texts.into_iter().map(|text| T::read(Given::Text(text))).collect::<Result<_, _>>()?,
+            text @ Given::Text(_) => vec![T::read(text)?],
+        };
+        Ok(())
+    }
+
+    fn give(&mut self, item: T) {
+        self.push(item);
+    }
+
+    fn is_given(&self) -> bool {
+        !self.is_empty()
+    }
+
+    fn relative_to(&mut self, folder: &Path) {
+        *self = self.drain(..).map(|value| value.relative_to(folder)).collect();
+    }
+
+    fn fill(&mut self, lower: &Self) {
+        if self.is_empty() {
+            self.clone_from(lower);
+        }
+    }
+
+    fn check(text: &str) -> Result<(), String> {
+        T::parse(text).map(drop)
+    }
+}
+
+/// A group of options, or all of them.
+pub trait OptionGroup: Clone + Default {
+    /// What there is to know about each.
+    fn infos() -> Vec<&'static OptionInfo>;
+
+    /// Gives the option `name` a value; `None`: it is none of this group.
+    fn set(&mut self, name: &str, given: Given) -> Option<Result<(), String>>;
+
+    /// Whether the option `name` has a value.
+    fn is_given(&self, name: &str) -> bool;
+
+    /// Paths were meant from this folder on.
+    fn relative_to(&mut self, folder: &Path);
+
+    /// Takes the options of `lower` that have no value here, unless their name is `decided`.
+    fn fill(&mut self, lower: &Self, decided: &dyn Fn(&str) -> bool);
+
+    /// The options that have a value, in the order of their definition.
+    fn given(&self) -> impl Iterator<Item = &'static OptionInfo> {
+        Self::infos().into_iter().filter(move |info| self.is_given(info.name))
+    }
+}
+
+/// What a setter takes for a value: the value itself, or a text that it is read from.
+pub trait IntoOption<T> {
+    /// The value.
+    ///
+    /// # Errors
+    /// A text that cannot be read; says what was expected.
+    fn into_option(self) -> Result<T, String>;
+}
+
+impl<T: OptionValue> IntoOption<T> for T {
+    fn into_option(self) -> Result<T, String> {
+        Ok(self)
+    }
+}
+
+impl<T: OptionValue> IntoOption<T> for &str {
+    fn into_option(self) -> Result<T, String> {
+        T::read(self.into())
+    }
+}
+
+impl<T: OptionValue> IntoOption<T> for &String {
+    fn into_option(self) -> Result<T, String> {
+        self.as_str().into_option()
+    }
+}
+
+impl IntoOption<bool> for bool {
+    fn into_option(self) -> Result<bool, String> {
+        Ok(self)
+    }
+}
+
+impl IntoOption<PathBuf> for &Path {
+    fn into_option(self) -> Result<PathBuf, String> {
+        Ok(self.to_owned())
+    }
+}

@@ -1,0 +1,170 @@
+"""The names of a report's JSON, with their types. A test of the command line holds them equal to what it prints."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+
+class IndexCounts(TypedDict):
+    """Documents that one index took."""
+
+    created: int
+    updated: int
+    deleted: int
+    uncertain: int
+    """How much higher the count may be: documents that may have been created twice, or be counted as updated although new."""
+
+
+class ErrorCount(TypedDict):
+    """Errors of dead letters of the same kind."""
+
+    status: int
+    """The item's HTTP status; 0 where it was never sent."""
+    type: str
+    reason: str
+    count: int
+
+
+class Plan(TypedDict, total=False):
+    """The plan that the load ended with."""
+
+    batch_bytes: int
+    batch_docs: int
+    in_flight: int
+    why: str
+    encoding: Literal["json", "smile"]
+    compression: str
+    wire_why: str
+
+
+class Verified(TypedDict, total=False):
+    """The result of the verification."""
+
+    state: Literal["yes", "no", "not provable", "off"]
+    detail: str
+    duplicates: int
+
+
+class SettingsRestored(TypedDict):
+    """What was changed on the index for the load, and whether it was put back."""
+
+    restored: str
+    changed: dict[str, dict[str, str | None]]
+    detail: str
+
+
+class Tolerance(TypedDict):
+    """How many documents may be missing, and how many are."""
+
+    limit: str
+    docs: int
+    docs_unknown: int
+    holds: bool
+
+
+class Step(TypedDict):
+    """A step, as of the end of a load."""
+
+    step: str
+    seconds: float
+    detail: str
+
+
+class Finish(TypedDict, total=False):
+    """What followed the last document."""
+
+    steps: list[Step]
+    failure: str
+
+
+class Pause(TypedDict):
+    """Times in which nothing was sent, of one kind."""
+
+    kind: str
+    why: str
+    times: int
+    seconds: float
+
+
+class Source(TypedDict):
+    """How far a source was settled without a gap."""
+
+    name: str
+    docs_settled: int
+
+
+class ReportFields:
+    """What a load did, by the names of the command line's JSON report."""
+
+    __slots__ = ()
+
+    ended_before: str | None
+    """With `once`, where this load had come to its end before: when, in UTC."""
+    failure: str | None
+    """Why the load ended early."""
+    docs_read: int
+    """Documents whose end is known, or known to be unknown."""
+    docs_indexed: int
+    """The sum of `docs_created`, `docs_updated` and `docs_deleted`."""
+    docs_created: int
+    docs_updated: int
+    docs_deleted: int
+    docs_noop: int
+    """Updates without change."""
+    docs_not_found: int
+    """Deletes of ids that were not there."""
+    docs_already_there: int
+    """Conflicts that an earlier attempt of this load has caused, or equal documents."""
+    docs_conflicting: int
+    """Other conflicts, with `on_conflict="skip"`."""
+    docs_dropped: int
+    """Dropped by an ingest pipeline."""
+    docs_redirected: int
+    """In the failure store."""
+    docs_dead_lettered: int
+    """In the dead-letter file."""
+    docs_unknown: int
+    """Sent, and never answered."""
+    docs_given_back: int
+    """Read ahead, and not in the index when the load stopped early."""
+    possible_duplicates: int
+    """How many copies too many the index may hold."""
+    uncertain_creates: int
+    uncertain_updates: int
+    uncertain_deletes: int
+    bytes_read: int
+    """Bytes read from the sources, before decompression."""
+    bytes_sent: int
+    """Bytes of request bodies, repetitions included."""
+    requests: int
+    retried_items: int
+    rejected_items: int
+    """Items that were refused because of load."""
+    seconds: float
+    """From the first look at the cluster to the end."""
+    docs_per_second: float
+    this_run: dict[str, Any] | None
+    """What this run did, where the load was resumed."""
+    checkpoint: str | None
+    """The checkpoint that `resume` continues from."""
+    plan: Plan
+    verified: Verified
+    tolerance: Tolerance | None
+    settings: SettingsRestored
+    finish: Finish
+    swap: dict[str, Any] | None
+    """How the alias was moved."""
+    bake: dict[str, Any] | None
+    """How the index was built and handed over."""
+    indices: dict[str, IndexCounts]
+    sizes: dict[str, dict[str, dict[str, int] | None]]
+    """The size of each index before and after."""
+    pauses: list[Pause]
+    errors: list[ErrorCount]
+    """Errors of dead letters by kind, the most frequent first."""
+    dead_letters: str | None
+    """The dead-letter file."""
+    warnings: list[str]
+    sources: list[Source]
+    run_id: str
+    """The name in the cluster's logs: requests carry `X-Opaque-Id: inrush-<run id>-<number>`."""
