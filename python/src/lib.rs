@@ -4,7 +4,6 @@ mod error;
 mod json;
 mod load;
 mod logs;
-mod push;
 mod runtime;
 
 use std::ffi::OsString;

@@ -11,6 +11,9 @@ use crate::operation::{Action, FieldPath};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SourceId(pub u32);
 
+/// A part of a source that is read in order.
+pub type Partition = (SourceId, u32);
+
 /// The position of a block in its source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::block::SourceId;
-use crate::ledger::{LedgerError, Partition};
+use crate::block::{Partition, SourceId};
 use crate::ranges::Ranges;
 use crate::report::{Counts, ErrorCount, IndexCounts};
 
@@ -54,23 +53,5 @@ impl PartitionCheckpoint {
     /// The number of settled documents.
     pub fn docs(&self) -> u64 {
         self.settled.count().saturating_sub(self.absent)
-    }
-}
-
-impl Checkpoint {
-    /// Checks that a load can resume from this checkpoint.
-    ///
-    /// # Errors
-    /// The counts do not match the settled documents: the checkpoint was damaged.
-    pub fn check(&self) -> Result<(), LedgerError> {
-        let settled: u64 = self.partitions.iter().map(PartitionCheckpoint::docs).sum();
-        let sound = self.partitions.iter().all(|p| p.settled.is_sound() && p.absent <= p.settled.count());
-        if !sound || settled != self.counts.docs_read || !self.counts.add_up() {
-            return Err(LedgerError::new(format!(
-                "the checkpoint lists {settled} settled documents, but its counts are {:?}",
-                self.counts
-            )));
-        }
-        Ok(())
     }
 }

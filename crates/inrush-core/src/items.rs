@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::block::Partition;
 use crate::block::{Origin, Position, Record};
-use crate::ledger::Partition;
 
 /// The documents of a [`crate::DocBlock`] as bytes of a bulk body.
 ///

@@ -6,12 +6,10 @@ mod resume;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use crate::block::{Origin, SourceId};
+use crate::block::Origin;
+pub use crate::block::Partition;
 use crate::ranges::Ranges;
 use crate::report::Counts;
-
-/// A part of a source that is read in order.
-pub type Partition = (SourceId, u32);
 
 /// A block that the ledger tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -196,7 +196,7 @@ impl Sequencer {
     }
 
     /// The next block in order, if it is there.
-    pub fn next(&mut self) -> Option<ItemBlock> {
+    pub fn next_block(&mut self) -> Option<ItemBlock> {
         let mut block = self.early.remove(&self.next)?;
         self.next += 1;
         if block.origin.own_numbers {
@@ -225,10 +225,10 @@ mod tests {
         let block = |docs: usize, lines| ItemBlock { ends: vec![0; docs], lines, ..ItemBlock::default() };
         let mut sequencer = Sequencer::default();
         sequencer.push(1, block(5, 7));
-        assert!(sequencer.next().is_none());
+        assert!(sequencer.next_block().is_none());
         sequencer.push(0, block(2, 3));
-        let first = sequencer.next().unwrap().origin;
-        let second = sequencer.next().unwrap().origin;
+        let first = sequencer.next_block().unwrap().origin;
+        let second = sequencer.next_block().unwrap().origin;
         assert_eq!((first.first_doc, first.first_line), (0, 1));
         assert_eq!((second.first_doc, second.first_line), (2, 4));
         assert_eq!(sequencer.count(), 2);

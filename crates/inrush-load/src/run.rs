@@ -185,7 +185,7 @@ impl Run {
                 intake.first_block.get_or_insert_with(Instant::now);
                 self.gate.arrived();
                 intake.sequencer.push(number, block);
-                while let Some(block) = intake.sequencer.next() {
+                while let Some(block) = intake.sequencer.next_block() {
                     intake.waiting.push_back(block);
                 }
                 self.admit(now, intake);

@@ -4,9 +4,8 @@
 //! tables are read by the same code as without SQL (`scan`), and rows become documents by that of columnar files.
 //!
 //! ```no_run
-//! use inrush::source::{FormatOptions, SourceSpec};
-//! use inrush::sql::{Database, DatabaseOptions, QueryOptions, TableSpec};
-//! use inrush::Loader;
+//! use inrush_sources::{FormatOptions, SourceSpec};
+//! use inrush_sql::{Database, DatabaseOptions, QueryOptions, TableSpec};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let input = TableSpec {
@@ -16,8 +15,8 @@
 //! };
 //! let database = Database::open(vec![input], DatabaseOptions::default()).await?;
 //! let sql = "SELECT town, sum(price) AS total FROM input GROUP BY town";
+//! // A load reads it as it reads a file.
 //! let source = database.query(sql, QueryOptions::default()).await?;
-//! let report = Loader::builder().to("http://localhost:9200").index("towns").id("town").build()?.run(source).await?;
 //! # Ok(())
 //! # }
 //! ```

@@ -191,7 +191,7 @@ impl Source for SqlSource {
             if let Some(rejects) = self.rejects() {
                 return Ok(Some(rejects));
             }
-            if let Some(batch) = self.pieces.next() {
+            if let Some(batch) = self.pieces.next_piece() {
                 let origin = Origin { source: self.id(), ..Origin::default() };
                 let (writer, bytes_read) = (Arc::clone(&self.writer), self.bytes_read());
                 return Ok(Some(Chunk::Rows(Rows { batch, writer, origin, bytes_read })));

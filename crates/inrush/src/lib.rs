@@ -49,7 +49,6 @@ pub mod carry_over;
 pub mod convert;
 pub mod doctor;
 pub mod infer;
-mod loader;
 pub mod options;
 pub mod shards;
 
@@ -78,4 +77,4 @@ pub use inrush_node as node;
 pub use inrush_sources as source;
 #[cfg(feature = "sql")]
 pub use inrush_sql as sql;
-pub use loader::{Loader, LoaderBuilder};
+pub use options::{Loader, LoaderBuilder};

@@ -82,7 +82,7 @@ fn judge(name: &str, policy: &str, due: Vec<Due>) -> Option<Outlook> {
         )));
     }
     Some(Outlook::Bad(format!(
-        "the policy {policy} manages it, and {action} is due {when}, after which it takes no documents; remove the policy (POST {name}/_ilm/remove, OpenSearch: POST _plugins/_ism/remove/{name}) and add it again after the load, or give --under-policy"
+        "the policy {policy} manages it, and {action} is due {when}, after which it takes no documents; remove the policy (POST {name}/_ilm/remove, OpenSearch: POST _plugins/_ism/remove/{name}) and add it again after the load, or give option `under_policy`"
     )))
 }
 

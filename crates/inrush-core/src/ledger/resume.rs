@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::{BlockId, Blocks, Entry, Ledger, Partition};
-use crate::checkpoint::PartitionCheckpoint;
+use super::{BlockId, Blocks, Entry, Ledger, LedgerError, Partition};
+use crate::checkpoint::{Checkpoint, PartitionCheckpoint};
 use crate::items::ItemBlock;
 use crate::ranges::Ranges;
 
@@ -163,5 +163,23 @@ impl Entry {
             at = end;
         }
         runs
+    }
+}
+
+impl Checkpoint {
+    /// Checks that a load can resume from this checkpoint.
+    ///
+    /// # Errors
+    /// The counts do not match the settled documents: the checkpoint was damaged.
+    pub fn check(&self) -> Result<(), LedgerError> {
+        let settled: u64 = self.partitions.iter().map(PartitionCheckpoint::docs).sum();
+        let sound = self.partitions.iter().all(|p| p.settled.is_sound() && p.absent <= p.settled.count());
+        if !sound || settled != self.counts.docs_read || !self.counts.add_up() {
+            return Err(LedgerError::new(format!(
+                "the checkpoint lists {settled} settled documents, but its counts are {:?}",
+                self.counts
+            )));
+        }
+        Ok(())
     }
 }

@@ -84,7 +84,7 @@ impl Pieces {
     }
 
     /// The next piece.
-    pub fn next(&mut self) -> Option<RecordBatch> {
+    pub fn next_piece(&mut self) -> Option<RecordBatch> {
         let (batch, rows) = self.left.take()?;
         let rows = rows.min(batch.num_rows());
         if rows < batch.num_rows() {
@@ -115,7 +115,7 @@ impl<B: Batches> BatchFile<B> {
     /// The next rows, whose documents are about `bytes` long.
     fn next_rows(&mut self, bytes: usize) -> Result<Option<RecordBatch>, SourceError> {
         loop {
-            if let Some(piece) = self.pieces.next() {
+            if let Some(piece) = self.pieces.next_piece() {
                 return Ok(Some(piece));
             }
             if self.ended {

@@ -76,7 +76,7 @@ pub(super) fn look(
         looked.bytes.1 += block.bytes_read;
         let documents = block.clone();
         order.push(number, encoder.encode(block));
-        let Some(items) = order.next() else { break };
+        let Some(items) = order.next_block() else { break };
         let mut rejects = items.rejects.iter().peekable();
         for at in 0..items.len() {
             if looked.docs == limits.docs {

@@ -15,7 +15,7 @@ pub(super) async fn choose(transport: &Transport, config: &LoadConfig, warnings:
     let mut wire = BodyFormat::PLAIN;
     let mut why = Vec::new();
     let mut refused = |what: &str, instead: &str, reason: &str| {
-        let sentence = format!("{instead}, because the cluster does not take {what}: {reason}");
+        let sentence = format!("{instead}, because the cluster does not accept {what}: {reason}");
         warnings.push(sentence.clone());
         sentence
     };

@@ -7,4 +7,5 @@ mod conformance;
 mod proxy;
 mod simulate;
 mod simulator;
+mod tidy;
 mod tuner;

@@ -79,7 +79,7 @@ pub(super) fn start(
             };
             let data = block.data.clone();
             order.push(order.count(), encoder.encode(block));
-            while let Some(items) = order.next() {
+            while let Some(items) = order.next_block() {
                 if sender.blocking_send(Message::Part(part(&items, &data))).is_err() {
                     return;
                 }
@@ -156,7 +156,7 @@ mod tests {
         };
         let mut order = Sequencer::default();
         order.push(0, Encoder::new(operations).encode(block));
-        let part = part(&order.next().unwrap(), &data);
+        let part = part(&order.next_block().unwrap(), &data);
         assert_eq!((part.docs, part.records.len(), part.rejected.len()), (3, 2, 1));
         assert_eq!(part.records[1].key, Wanted { id: "8".into(), routing: None }, "as servers take it");
         let record = &part.records[0];

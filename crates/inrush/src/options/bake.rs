@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::loader::LoaderBuilder;
+use crate::options::LoaderBuilder;
 use crate::options::{
     ByteSize, Environment, Folder, HeapSize, LoadOptions, LoadPlan, LocalNode, OptionError, OptionErrorKind,
     OptionGroup, Pair, TargetOptions, Whole, urls,

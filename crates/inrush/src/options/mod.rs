@@ -24,8 +24,10 @@ mod macros;
 #[macro_use]
 mod choice;
 pub(crate) mod bake;
+mod builder;
 mod groups;
 mod info;
+mod loader;
 mod plan;
 mod resolve;
 mod slot;
@@ -34,6 +36,7 @@ mod values;
 
 use std::path::Path;
 
+pub use builder::LoaderBuilder;
 #[doc(hidden)]
 pub use choice::expected;
 pub use choice::{MapFrom, OrAuto};
@@ -43,6 +46,7 @@ pub use groups::{
 };
 pub use info::{Choice, OptionInfo, OptionKind, PathKind, Scope, ValueInfo};
 pub use inrush_load::{OptionError, OptionErrorKind, Style, render};
+pub use loader::Loader;
 pub use plan::{Confirmation, LoadPlan, LocalNode, OpenSource};
 pub use resolve::{Environment, Inputs, Model, read_body, urls};
 pub use slot::{Given, IntoOption, OptionGroup, OptionValue, Slot};

@@ -9,7 +9,7 @@ use crate::dry_run::DryRun;
 use inrush_load::LoadError;
 use inrush_load::RunningLoad;
 
-use crate::loader::Loader;
+use crate::options::Loader;
 use crate::source::Source;
 
 pub use inrush_bake::OpenSource;

@@ -77,16 +77,14 @@ fn defaults_are_those_of_the_engine() {
     for info in LoadOptions::infos() {
         let Some(default) = info.default else { continue };
         // Words that are no value are for people.
-        if (info.check)(default).is_ok()
+        let is_value = (info.check)(default).is_ok()
             && !["id", "id_from", "field", "routing", "version", "pipeline"].contains(&info.name)
             && info.value.path.is_none()
             && info.value.python != "str"
-            || !info.value.choices.is_empty()
-        {
-            if explicit.clone().give(info.name, default).is_ok() {
-                explicit.give(info.name, default).unwrap();
-                named += 1;
-            }
+            || !info.value.choices.is_empty();
+        if is_value && explicit.clone().give(info.name, default).is_ok() {
+            explicit.give(info.name, default).unwrap();
+            named += 1;
         }
     }
     explicit.target.mixed = None;

@@ -167,8 +167,8 @@ async fn a_cluster_that_does_not_take_a_form_gets_json() {
         assert!(requests.iter().all(|request| request.status == 200 && request.smile == takes_smile), "{requests:?}");
         assert!(requests.iter().all(|request| request.coding.is_some() == takes_gzip), "{requests:?}");
         let said = |what: &str| report.warnings.iter().any(|warning| warning.contains(what));
-        assert_eq!(said("documents go as JSON, because the cluster does not take SMILE"), !takes_smile);
-        assert_eq!(said("bodies go uncompressed, because the cluster does not take gzip"), !takes_gzip);
+        assert_eq!(said("documents go as JSON, because the cluster does not accept SMILE"), !takes_smile);
+        assert_eq!(said("bodies go uncompressed, because the cluster does not accept gzip"), !takes_gzip);
         fake.shutdown().await;
     }
 }
@@ -208,7 +208,7 @@ async fn a_server_that_answers_smile_wrongly_gets_json_from_then_on() {
         let in_smile = requests.iter().filter(|request| request.smile).count();
         // Those that were under way when the first one came back.
         assert!(if after == 0 { in_smile == 0 } else { (4..=9).contains(&in_smile) }, "{in_smile}");
-        assert!(report.plan.wire_why.contains("does not take"), "{}", report.plan.wire_why);
+        assert!(report.plan.wire_why.contains("does not accept"), "{}", report.plan.wire_why);
         fake.shutdown().await;
     }
 }

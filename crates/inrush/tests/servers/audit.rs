@@ -76,7 +76,7 @@ async fn check(version: Version) {
     assert_eq!(report.result, Outcome::Equal, "{report:?}");
     let report = compare(transport, &options("audit-routed"), documents(2_000, 2_000)).await;
     assert!(report.docs_missing > Some(500) && report.docs_extra == Some(0), "{report:?}");
-    assert!(report.warnings[0].contains("--routing"), "{report:?}");
+    assert!(report.warnings[0].contains("option `routing`"), "{report:?}");
 
     // An alias of several indices is searched.
     load(&config("audit-docs-2"), documents(DOCS + 3, DOCS + 3).skip(DOCS as usize)).await;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::{OldWrites, WaitFor};
-use crate::loader::LoaderBuilder;
+use crate::options::LoaderBuilder;
 use crate::options::{Count, PositiveDuration, Shrink};
 
 options! {

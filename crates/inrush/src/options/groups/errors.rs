@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use inrush_core::{MaxErrors, OnConflict};
 
 use crate::config::Tolerance;
-use crate::loader::LoaderBuilder;
+use crate::options::LoaderBuilder;
 
 options! {
     /// What happens to documents that cannot be indexed, and what is checked at the end.

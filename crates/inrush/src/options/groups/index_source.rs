@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::LoginOptions;
-use crate::loader::LoaderBuilder;
+use crate::options::LoaderBuilder;
 use crate::options::SearchQuery;
 use crate::transport::sigv4::Service;
 

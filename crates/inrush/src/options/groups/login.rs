@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::loader::LoaderBuilder;
+use crate::options::LoaderBuilder;
 use crate::options::Scope;
 use crate::transport::Secret;
 use crate::transport::sigv4::Service;

@@ -1,6 +1,6 @@
 //! How sources are read: formats, and what each of them has to be told.
 
-use crate::loader::LoaderBuilder;
+use crate::options::LoaderBuilder;
 use crate::options::{ByteSize, ColumnSchema, Count, Escape, Quote, Separator};
 use crate::source::{Charset, FixedColumn, Format, LogFormat, RecordsPath, Timestamps};
 

@@ -1,7 +1,7 @@
 //! Continuing a load that was cut off.
 
-use crate::loader::LoaderBuilder;
 use crate::options::Folder;
+use crate::options::LoaderBuilder;
 
 options! {
     /// Continuing a load that was cut off.

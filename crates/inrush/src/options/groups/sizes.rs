@@ -7,7 +7,7 @@ use inrush_core::rate::Rate;
 use inrush_core::{Compression, Encoding};
 
 use crate::config::{BulkRouting, Replies};
-use crate::loader::LoaderBuilder;
+use crate::options::LoaderBuilder;
 use crate::options::{ByteSize, Count, OrAuto, PositiveDuration, Whole};
 
 options! {

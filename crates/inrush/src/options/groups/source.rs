@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::loader::LoaderBuilder;
+use crate::options::LoaderBuilder;
 use crate::options::{ByteSize, NamedTable, Scope, Whole};
 
 options! {

@@ -4,7 +4,7 @@ use inrush_core::mapping::Mixed;
 use inrush_core::{Action, FieldPath, IndexTemplate};
 
 use crate::config::{Durability, IdFrom};
-use crate::loader::LoaderBuilder;
+use crate::options::LoaderBuilder;
 use crate::options::{Body, Count, MapFrom, OrAuto, PatternEntry, Scope, Whole};
 
 options! {

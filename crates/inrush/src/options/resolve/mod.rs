@@ -34,10 +34,13 @@ use sources::Opened;
 /// What stands for the local node in `to`.
 const LOCAL: &str = "local";
 
+/// The value of an environment variable, by its name.
+type Variables = Box<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
+
 /// What of the process a description of a load depends on: environment variables, and a person to ask for
 /// a password.
 pub struct Environment {
-    variable: Box<dyn Fn(&str) -> Option<OsString> + Send + Sync>,
+    variable: Variables,
     password: Option<AskPassword>,
     folder: Option<PathBuf>,
 }

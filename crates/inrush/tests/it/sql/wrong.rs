@@ -18,7 +18,7 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
         "SELECT sum(price * votes) FROM input",
         "price * votes",
         "* takes numbers, and votes is text: \"n/a\"",
-        "--schema votes:float",
+        "option `schema=votes:float`",
     ),
     ("SELECT -title FROM input", "title", "- takes a number, and title is text", "try_cast(title AS DOUBLE)"),
     ("SELECT round(price, 1, 2) FROM input", "round(price, 1, 2)", "round takes 1 or 2 arguments, not 3", ""),
@@ -49,7 +49,7 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
         "SELECT * FROM inputs",
         "inputs",
         "there is no table inputs",
-        "did you mean input? tables: input, artists; --table inputs=PATH",
+        "did you mean input? tables: input, artists; option `table=inputs=PATH`",
     ),
     (
         "SELECT id FROM input JOIN artists ON title = name",

@@ -1,11 +1,9 @@
 //! A load as a program begins it.
 
-mod builder;
-
-pub use builder::LoaderBuilder;
 use inrush_load::config::LoadConfig;
 use inrush_load::{LoadError, PushLoad, Report, RunningLoad};
 
+use super::builder::LoaderBuilder;
 use crate::source::Source;
 
 /// A load that has not begun.

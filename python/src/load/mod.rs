@@ -1,5 +1,7 @@
 //! A load under way, as the Python part of the package sees it.
 
+mod push;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -206,12 +208,12 @@ impl Load {
     /// Hands over what an iterable yields: dicts, JSON as bytes or str, record batches. False where the load has ended
     /// before.
     fn push(&self, items: &Bound<'_, PyAny>) -> PyResult<bool> {
-        crate::push::items(self, items)
+        push::items(self, items)
     }
 
     /// Hands over the record batches of an Arrow stream or array. False where the load has ended before.
     fn push_arrow(&self, data: &Bound<'_, PyAny>) -> PyResult<bool> {
-        crate::push::arrow(self, data)
+        push::arrow(self, data)
     }
 
     /// Hands over one document. False where the load has ended before.
@@ -232,7 +234,7 @@ impl Load {
             .with_id(id)
             .with_routing(routing)
             .with_version(version);
-        crate::push::one(self, document, meta)
+        push::one(self, document, meta)
     }
 }
 

@@ -10,9 +10,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyMapping, PyString};
 
+use super::Load;
 use crate::error::SourceError;
 use crate::json::{Problem, Writer};
-use crate::load::Load;
 
 /// Other threads of Python get their turn after so many documents of one iterable.
 const TURN_DOCS: u64 = 4096;

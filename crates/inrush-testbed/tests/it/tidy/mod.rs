@@ -1,0 +1,175 @@
+//! House rules as tests: every rule of CONTRIBUTING that a machine can check without a compiler.
+//!
+//! A rule with findings that are older than the rule has a ceiling: the number of its findings may only go down, and the
+//! ceiling goes with it.
+
+mod cycles;
+mod source;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use self::source::{Rust, rust_files};
+
+/// The widest comment, characters.
+const COMMENT_WIDTH_MAX: usize = 100;
+/// The longest function, lines.
+const FUNCTION_LINES_MAX: usize = 70;
+/// Words that hide who acts or what is meant.
+const BANNED: [&str; 9] = [
+    "whoever",
+    "whatever",
+    "somebody",
+    "nobody",
+    "so many",
+    "of ours",
+    "what is not",
+    "who has",
+    "the one or the other",
+];
+/// Commands of others, in messages that say what to run.
+const COMMANDS: [&str; 2] = ["long=31", "aws configure"];
+/// Crates whose messages name an option, and not the flag of a front end.
+const LIBRARIES: [&str; 10] = [
+    "inrush",
+    "inrush-bake",
+    "inrush-cluster",
+    "inrush-core",
+    "inrush-formats",
+    "inrush-load",
+    "inrush-node",
+    "inrush-smile",
+    "inrush-sources",
+    "inrush-sql",
+];
+
+/// Fails where a rule has more findings than its ceiling, and where the ceiling can be lowered.
+fn hold(rule: &str, ceiling: usize, findings: &[String]) {
+    let shown = findings.iter().take(30).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(findings.len() <= ceiling, "{rule}: {} findings, at most {ceiling} are allowed:\n{shown}", findings.len());
+    assert!(findings.len() == ceiling, "{rule}: only {} findings are left; lower its ceiling to that", findings.len());
+}
+
+#[test]
+fn comments_are_at_most_100_characters_wide() {
+    let mut findings = Vec::new();
+    for file in rust_files() {
+        for (number, line) in file.comments() {
+            if line.chars().count() > COMMENT_WIDTH_MAX {
+                findings.push(format!("{}:{number}: {} characters", file.path, line.chars().count()));
+            }
+        }
+    }
+    hold("comment width", CEILINGS.comment_width, &findings);
+}
+
+#[test]
+fn functions_are_at_most_70_lines_long() {
+    let mut findings = Vec::new();
+    for file in rust_files().iter().filter(|file| !file.is_test()) {
+        for (name, number, lines) in file.functions() {
+            if lines > FUNCTION_LINES_MAX {
+                findings.push(format!("{}:{number}: {name} has {lines} lines", file.path));
+            }
+        }
+    }
+    hold("function length", CEILINGS.function_length, &findings);
+}
+
+#[test]
+fn comments_name_who_acts() {
+    let mut findings = Vec::new();
+    for file in rust_files() {
+        for (number, line) in file.comments() {
+            let line = line.to_lowercase();
+            for word in BANNED.iter().filter(|word| has_word(&line, word)) {
+                findings.push(format!("{}:{number}: {word}", file.path));
+            }
+        }
+    }
+    hold("banned words", CEILINGS.banned_words, &findings);
+}
+
+#[test]
+fn libraries_name_options_and_no_flags() {
+    let mut findings = Vec::new();
+    for file in rust_files().iter().filter(|file| !file.is_test() && LIBRARIES.contains(&file.crate_name())) {
+        for (number, text) in file.strings() {
+            if has_flag(&text) && !COMMANDS.iter().any(|command| text.contains(command)) {
+                findings.push(format!("{}:{number}: {text}", file.path));
+            }
+        }
+    }
+    hold("flags in libraries", CEILINGS.flags, &findings);
+}
+
+#[test]
+fn every_file_is_a_module() {
+    let mut findings = Vec::new();
+    let files = rust_files();
+    let declared: BTreeMap<&str, &Rust> = files.iter().map(|file| (file.path.as_str(), file)).collect();
+    for file in files.iter().filter(|file| file.path.contains("/src/") && !file.is_root()) {
+        let parents = file.parents();
+        let name = file.module_name();
+        let is_declared = parents.iter().any(|parent| declared.get(parent.as_str()).is_some_and(|p| p.declares(name)));
+        if !is_declared {
+            findings.push(format!("{}: no `mod {name};` in {}", file.path, parents.join(" or ")));
+        }
+    }
+    hold("dead files", 0, &findings);
+}
+
+#[test]
+fn no_crate_has_a_cycle_between_its_modules() {
+    let mut findings = Vec::new();
+    let mut crates: BTreeMap<&str, Vec<&Rust>> = BTreeMap::new();
+    let files = rust_files();
+    for file in files.iter().filter(|file| file.path.contains("/src/") && !file.is_test()) {
+        crates.entry(file.crate_name()).or_default().push(file);
+    }
+    for (name, files) in crates {
+        for cycle in cycles::between_top_modules(&files) {
+            findings.push(format!("{name}: {}", cycle.join(" -> ")));
+        }
+    }
+    hold("module cycles", CEILINGS.cycles, &findings);
+}
+
+/// The findings that are older than their rule.
+struct Ceilings {
+    comment_width: usize,
+    function_length: usize,
+    banned_words: usize,
+    flags: usize,
+    cycles: usize,
+}
+
+const CEILINGS: Ceilings =
+    Ceilings { comment_width: 1092, function_length: 19, banned_words: 298, flags: 0, cycles: 0 };
+
+/// Whether `line` has `word` between characters that are no letters.
+fn has_word(line: &str, word: &str) -> bool {
+    let letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
+    line.match_indices(word)
+        .any(|(at, _)| !letter(line[..at].chars().next_back()) && !letter(line[at + word.len()..].chars().next()))
+}
+
+/// Whether a message names a flag of the command line, as in `--batch-bytes`.
+fn has_flag(text: &str) -> bool {
+    text.match_indices("--").any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + 2..].chars().next();
+        before.is_none_or(|c| c != '-' && !c.is_alphanumeric()) && after.is_some_and(|c| c.is_ascii_lowercase())
+    })
+}
+
+/// The folder of the workspace.
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a crate is two folders below the workspace")
+}
+
+#[test]
+fn words_and_flags_are_found() {
+    assert!(has_word("what somebody wants", "somebody") && !has_word("somebodys", "somebody"));
+    assert!(has_flag("raise --memory") && !has_flag("a -- b") && !has_flag("a---b"));
+}
