@@ -95,7 +95,7 @@ impl FromStr for Format {
 pub struct SheetOptions {
     /// The sheet, by its name or its number from 1. Default: the first one that is not hidden, with a warning if there are others.
     pub sheet: Option<String>,
-    /// The row that has the names of the columns, from 1, as [`super::Header::FirstRow`] wants it; what is above it is left out.
+    /// The row that has the names of the columns, from 1, as [`crate::csv::Header::FirstRow`] wants it; what is above it is left out.
     /// Default: the first row that is not empty.
     pub header_row: Option<u32>,
     /// The most that the parts of a workbook that are read for one sheet may unpack to, bytes; it is held in memory.

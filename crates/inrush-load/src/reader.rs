@@ -1,6 +1,6 @@
 //! The threads that read and encode. Each takes the next chunk of the source under a lock, and decodes and encodes it outside
 //! of it, so that a chunk stays in one core's cache from the read to the woven body. Back-pressure is a closed
-//! [`Gate`]: nobody pushes, the loop opens it as far as memory allows.
+//! `Gate`: nobody pushes, the loop opens it as far as memory allows.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

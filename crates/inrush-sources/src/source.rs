@@ -15,7 +15,7 @@ pub trait Source: Send {
     /// error the source is at its end.
     fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError>;
 
-    /// What people call each source of the job, indexed by [`SourceId`]: a path, `-`, a URL.
+    /// What people call each source of the job, indexed by [`SourceId`](inrush_core::SourceId): a path, `-`, a URL.
     fn names(&self) -> Vec<String>;
 
     /// Bytes to be read in all (before decompression), where that is known.
@@ -52,7 +52,7 @@ pub trait Source: Send {
         false
     }
 
-    /// Whether it numbers its documents itself ([`Origin::own_numbers`]), and can begin in the middle.
+    /// Whether it numbers its documents itself ([`own_numbers`](inrush_core::block::Origin::own_numbers)), and can begin in the middle.
     fn has_own_numbers(&self) -> bool {
         false
     }

@@ -44,7 +44,7 @@ impl Parts for File {
     fn expect(&self, _: &RowGroupMetaData) {}
 }
 
-/// A Parquet file. It is decoded in batches of about [`BATCH_BYTES`], so a large row group costs no more memory than a small one.
+/// A Parquet file. It is decoded in batches of about `BATCH_BYTES`, so a large row group costs no more memory than a small one.
 pub struct ParquetFile<F> {
     file: F,
     name: String,

@@ -25,6 +25,7 @@ mod macros;
 mod choice;
 pub(crate) mod bake;
 mod builder;
+#[allow(rustdoc::invalid_html_tags, rustdoc::broken_intra_doc_links, reason = "the texts are also those of the help")]
 mod groups;
 mod info;
 mod loader;
