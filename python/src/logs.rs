@@ -54,6 +54,15 @@ fn level(level: &Level) -> u8 {
     }
 }
 
+/// The logger of an event: that of the crate `inrush_load` is `inrush.load`, below `inrush`.
+fn logger(target: &str) -> String {
+    let dotted = target.replace("::", ".");
+    match dotted.strip_prefix("inrush_") {
+        Some(of_crate) => format!("inrush.{of_crate}"),
+        None => dotted,
+    }
+}
+
 impl<S: Subscriber> Layer<S> for Keep {
     fn register_callsite(&self, _: &'static Metadata<'static>) -> tracing::subscriber::Interest {
         // What is wanted changes.
@@ -68,8 +77,7 @@ impl<S: Subscriber> Layer<S> for Keep {
         let mut text = Text::default();
         event.record(&mut text);
         let metadata = event.metadata();
-        let message =
-            (level(metadata.level()), metadata.target().replace("::", "."), as_keywords(&text.0).into_owned());
+        let message = (level(metadata.level()), logger(metadata.target()), as_keywords(&text.0).into_owned());
         let mut messages = MESSAGES.lock().unwrap_or_else(PoisonError::into_inner);
         if messages.len() == KEPT_MAX {
             messages.pop_front();

@@ -171,9 +171,10 @@ def test_the_folder_of_a_part_goes_with_a_worker_that_is_killed():
 
 
 def test_the_process_of_a_part_bakes_and_says_how_it_ended():
-    for options, expected in [({"index": "a", "nonsense": 1}, "nonsense"), ({"index": "a", "sources": ["none"]}, "no repository")]:
+    refused = [({"nonsense": 1}, "nonsense"), ({"sources": ["none"]}, "cannot be opened")]
+    for options, expected in refused:
         with _spark_bake._process(Options.of({})) as process:
-            assert process.run(options) == 2
+            assert process.run({"index": "a"} | options) == 2
             assert expected in (process.folder / _part.ERRORS).read_text()
             assert (process.folder / _part.OUTPUT).read_text() == ""
     assert not process.folder.exists()
