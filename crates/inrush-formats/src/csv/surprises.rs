@@ -72,7 +72,7 @@ impl Surprise {
             ),
             What::Tail => format!(
                 "in {row} text follows the closing quote of a cell, and was read as part of the cell; if quotes are escaped, \
-                 as in \"x\\\"y\", give option `escape` '\\'"
+                 as in \"x\\\"y\", give option `escape=\\`"
             ),
             What::Long => format!(
                 "{row} has {value} lines, because of line ends inside quotes; if these are rows of their own, a quote is \
