@@ -121,7 +121,7 @@ mod built {
                 ("SELECT count(DISTINCT title, artist) FROM input", 2, "count(DISTINCT …) takes one argument"),
                 ("SELECT ntile(0) OVER (ORDER BY work) AS n FROM input", 2, "NTILE requires a positive integer"),
                 ("SELECT encode(title, 'base99') AS x FROM input", 2, "no built-in encoding named 'base99'"),
-                ("SELECT (9223372036854775800 + length(title)) * 2 AS n FROM input", 1, "has no room in BIGINT"),
+                ("SELECT (9223372036854775800 + length(title)) * 2 AS n FROM input", 1, "does not fit BIGINT"),
                 (
                     "SELECT CAST(artist AS INT) AS n FROM input",
                     1,
