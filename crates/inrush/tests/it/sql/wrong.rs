@@ -148,7 +148,12 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
     ("SELECT id FROM input TABLESAMPLE BERNOULLI (10)", "input", "there is no TABLESAMPLE", "random() < 0.1"),
     ("SELECT id FROM input PIVOT (sum(price) FOR id IN (1, 2))", "PIVOT", "there is no PIVOT", "FILTER (WHERE"),
     ("SELECT regexp_replace(title, '(', '') FROM input", "", "not a regular expression: unclosed group", "\\"),
-    ("SELECT id FROM input WHERE regexp_like(title, '[')", "", "not a regular expression: unclosed character class", "\\"),
+    (
+        "SELECT id FROM input WHERE regexp_like(title, '[')",
+        "",
+        "not a regular expression: unclosed character class",
+        "\\",
+    ),
     ("SELECT date_trunc('mont', to_timestamp('2019-01-01')) FROM input", "'mont'", "granularity: 'mont'", ""),
     ("SELECT date_trunc('mont', to_timestamp(day)) FROM input", "'mont'", "granularity: 'mont'", ""),
     ("SELECT date_part('yeer', to_timestamp(day)) FROM input", "'yeer'", "yeer", ""),
