@@ -7,8 +7,8 @@ use inrush_testbed::{FakeCluster, FakeConfig, Faults, Rule};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-/// A program in this folder, which also holds the state of loads and nodes; without the secrets that the environment
-/// of the tests may hold.
+/// A program in this folder, which also holds the state of loads and nodes; without the secrets
+/// that the environment of the tests may hold.
 pub fn command(program: &str, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).stdin(Stdio::null()).kill_on_drop(true);

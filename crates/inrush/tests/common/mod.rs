@@ -102,7 +102,8 @@ pub fn expected(count: u64, ids: u64) -> BTreeMap<String, u64> {
     (0..count).map(|n| (format!("i{}", n % ids), n)).collect()
 }
 
-/// A job with batches so small that a test has many of them, and waits so short that it does not last.
+/// A job with batches so small that a test has many of them, and waits so short that it does not
+/// last.
 pub fn config(urls: Vec<String>, index: &str) -> (LoadConfig, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let mut config = LoadConfig::new(urls, index.parse().unwrap());
