@@ -176,7 +176,7 @@ impl FakeCluster {
     }
 
     /// The state. Requests wait while it is locked.
-    pub(crate) fn cluster(&self) -> MutexGuard<'_, Cluster> {
+    fn cluster(&self) -> MutexGuard<'_, Cluster> {
         lock(&self.shared.cluster)
     }
 }

@@ -24,7 +24,7 @@ use guardian::Guardian;
 use inrush::config::{DeadLetters, LoadConfig};
 use inrush::node::{Distribution, NodeError, NodeSpec, OwnedNode};
 use inrush::transport::{Credentials, HttpOptions, Transport};
-use inrush_testbed::Flavor;
+use inrush_fake::Flavor;
 use inrush_testbed::client::Client;
 use serde_json::Value;
 use tempfile::TempDir;
