@@ -30,7 +30,7 @@ pub(super) async fn make_whole(context: &Context, builder: &Transport) -> Result
     let found = routing_shards(builder, &index).await?;
     if found != u64::from(routing.routing_shards()) {
         return Err(BakeError::Refused(format!(
-            "{title} routes documents over {found} slots, but {} were expected: this version is unknown here; give another option `layout`",
+            "{title} routes documents over {found} slots, but {} were expected: this version is unknown here; give another value of option `layout`",
             routing.routing_shards()
         )));
     }

@@ -123,41 +123,34 @@ impl BakeConfig {
     ///
     /// # Errors
     /// A sentence that says which options contradict each other and what to do.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), OptionError> {
         let load = &self.load;
         load.check()?;
         if load.index.fixed().is_none() {
-            return Err("a bake builds one index, but option `index` has placeholders; use `inrush load`".to_owned());
-        }
-        if matches!(load.action, Action::Update | Action::Delete) {
-            return Err(format!(
-                "a bake builds a new index, which holds no documents for the action {}; use `inrush load`",
-                load.action.bulk_key()
+            return Err(OptionError::conflict(
+                "a bake builds one index, but option `index` has placeholders; use `inrush load`",
             ));
         }
         if matches!(load.action, Action::Update | Action::Delete) {
             return Err(OptionError::conflict(format!(
-                "a bake builds a new index, in which there is nothing for the action {}; use `inrush load`",
+                "a bake builds a new index, which holds no documents for the action {}; use `inrush load`",
                 load.action.bulk_key()
             )));
         }
         if load.create.recreate {
-            return Err(
-                "a bake never deletes an index to create its own; give option `alias`, which swaps when the new one is complete"
-                    .to_owned(),
-            );
+            return Err(OptionError::conflict(
+                "a bake never deletes an index to create its own; give option `alias`, which swaps when the new one is complete",
+            ));
         }
         if load.once {
-            return Err(
-                "option `once` is for `inrush load`; a bake that was cut off continues with option `resume`, and its end is not recorded"
-                    .to_owned(),
-            );
+            return Err(OptionError::conflict(
+                "option `once` is for `inrush load`; a bake that was cut off continues with option `resume`, and its end is not recorded",
+            ));
         }
         if load.durability == Durability::Async {
-            return Err(
-                "option `durability` async is for a live index; a builder that dies continues by itself, so leave it out"
-                    .to_owned(),
-            );
+            return Err(OptionError::conflict(
+                "option `durability=async` is for a live index; a builder that dies continues by itself, so leave it out",
+            ));
         }
         if load.guard.replicas_off {
             return Err(OptionError::conflict(
@@ -165,10 +158,9 @@ impl BakeConfig {
             ));
         }
         if load.state.is_none() {
-            return Err(
-                "a bake records each change of the target before it makes it; name a folder for that with option `state`"
-                    .to_owned(),
-            );
+            return Err(OptionError::conflict(
+                "a bake records each change of the target before it makes it; name a folder for that with option `state`",
+            ));
         }
         if !(1..=BUILDERS_MAX).contains(&self.builders) {
             return Err(OptionError::conflict(format!("option `builders` must be 1 to {BUILDERS_MAX}")));
@@ -176,7 +168,10 @@ impl BakeConfig {
         self.check_layout()?;
         let urls = self.builder.urls.len();
         if urls > 0 && urls != self.builders as usize {
-            return Err(format!("{urls} servers are named with option `builder`, but option `builders` is {}", self.builders));
+            return Err(OptionError::conflict(format!(
+                "{urls} servers are named with option `builder`, but option `builders` is {}",
+                self.builders
+            )));
         }
         self.builder.check()?;
         if urls > 1 && self.layout == Layout::Cluster {
@@ -195,13 +190,14 @@ impl BuilderConfig {
     fn check(&self) -> Result<(), OptionError> {
         let has_own = self.home.is_some() || self.version.is_some() || self.data.is_some() || !self.settings.is_empty();
         if !self.urls.is_empty() && has_own {
-            return Err(
-                "option `builder` names a running server, which has its own version, home, settings and data; leave those flags out"
-                    .to_owned(),
-            );
+            return Err(OptionError::conflict(
+                "option `builder` names a running server, which has its own version, home, settings and data; leave those options out",
+            ));
         }
         if self.home.is_some() && self.version.is_some() {
-            return Err("option `builder_home` has one version; leave option `builder_version` out".to_owned());
+            return Err(OptionError::conflict(
+                "option `builder_home` has one version; leave option `builder_version` out",
+            ));
         }
         let own = |name: &str| name == "node.name" || OWN_SETTINGS.iter().any(|own| name.starts_with(own));
         match self.settings.iter().find(|(name, _)| own(name)) {
@@ -227,23 +223,23 @@ impl BakeConfig {
         }
         match self.parted() {
             None | Some(Layout::Cluster) => Ok(()),
-            Some(Layout::Alias) if self.data_stream.is_some() => {
-                Err("option `layout` alias makes an alias of several indices, but a data stream accepts no index that has an alias; give option `layout` cluster or stitched".to_owned())
-            }
-            Some(Layout::Alias | Layout::Stitched) if by_id_made_here => {
-                Err("option `id_from` makes ids by the order of the whole source, but each builder reads only its part; name a field with option `id`, or give option `layout` cluster".to_owned())
-            }
-            Some(Layout::Alias) if load.finish.swap.is_some() => {
-                Err("option `layout` alias makes several indices behind one new alias, but option `alias` replaces one index by one other; give option `index` NAME, or option `layout` stitched".to_owned())
-            }
+            Some(Layout::Alias) if self.data_stream.is_some() => Err(OptionError::conflict(
+                "option `layout=alias` makes an alias of several indices, but a data stream accepts no index that has an alias; give option `layout=cluster` or option `layout=stitched`",
+            )),
+            Some(Layout::Alias | Layout::Stitched) if by_id_made_here => Err(OptionError::conflict(
+                "option `id_from` makes ids by the order of the whole source, but each builder reads only its part; name a field with option `id`, or give option `layout=cluster`",
+            )),
+            Some(Layout::Alias) if load.finish.swap.is_some() => Err(OptionError::conflict(
+                "option `layout=alias` makes several indices behind one new alias, but option `alias` replaces one index by one other; give option `index=NAME`, or option `layout=stitched`",
+            )),
             Some(Layout::Alias) => Ok(()),
-            Some(Layout::Stitched) if load.id.is_none() => {
-                Err("option `layout` stitched puts each document into the shard of its id, but without a field for ids the servers would make them; name the field with option `id` FIELD, or give option `layout` cluster".to_owned())
-            }
+            Some(Layout::Stitched) if load.id.is_none() => Err(OptionError::conflict(
+                "option `layout=stitched` puts each document into the shard of its id, but without a field for ids the servers would make them; name the field with option `id=FIELD`, or give option `layout=cluster`",
+            )),
             Some(Layout::Stitched) => match load.create.shards {
-                Some(shards) if shards != self.builders => {
-                    Err(format!("option `layout` stitched builds one shard for each builder; give option `builders` {shards}, or leave option `shards` out"))
-                }
+                Some(shards) if shards != self.builders => Err(OptionError::conflict(format!(
+                    "option `layout=stitched` builds one shard for each builder; give option `builders={shards}`, or leave option `shards` out"
+                ))),
                 _ => Ok(()),
             },
         }

@@ -33,7 +33,7 @@ const EMPTY: &str = "empty";
 /// The snapshot of the sample. Its name differs from that of a bake, so that no bake uses it.
 const SAMPLE: &str = "sample";
 /// The option that tells an estimate's job from a bake's: no bake resumes an estimate.
-pub(super) const OPTION: &str = "option `estimate`";
+pub(super) const OPTION: &str = "estimate";
 const POLL: Duration = Duration::from_millis(50);
 
 /// The measurements, and the estimates for the whole source.

@@ -33,7 +33,7 @@ impl Shared {
                 let folder = std::path::absolute(folder).map_err(|e| refuse(format!("{}: {e}", folder.display())))?;
                 if !folder.is_dir() {
                     return Err(refuse(format!(
-                        "option `repository_path` {} is not a folder on this machine; name one of a file system that this machine and all nodes of the target have at the same path",
+                        "option `repository_path={}` is not a folder on this machine; name one of a file system that this machine and all nodes of the target have at the same path",
                         folder.display()
                     )));
                 }

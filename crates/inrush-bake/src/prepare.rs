@@ -72,7 +72,7 @@ pub(super) async fn prepare(
     let (plan, parts, whole) = parts(config, &index, plan, notes)?;
     if whole.is_some() && shared.folder.is_none() {
         return Err(BakeError::Refused(
-            "option `layout` stitched puts files of the repository together, but this one is not a folder; give option `repository_path`, or another option `layout`".to_owned(),
+            "option `layout=stitched` puts files of the repository together, but this one is not a folder; give option `repository_path`, or another value of option `layout`".to_owned(),
         ));
     }
     for part in parts.iter().filter(|part| part.index != index && whole.is_none()) {
@@ -103,7 +103,7 @@ fn check_name(swapping: Option<&Swapping>, found: Option<&Target>, index: &str) 
         (Some(swapping), _) => Ok(swapping.check_new(found)?),
         (None, Some(TargetKind::Missing { .. })) => Ok(()),
         (None, _) => Err(BakeError::Refused(format!(
-            "{index} exists on the target, but a bake hands over a new index; give --alias {index} if it is an alias, or another name, or load into it with `inrush load`"
+            "{index} exists on the target, but a bake hands over a new index; give option `alias={index}` if it is an alias, or another name, or load into it with `inrush load`"
         ))),
     }
 }

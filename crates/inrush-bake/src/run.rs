@@ -100,7 +100,7 @@ async fn begin(
         if saved.data_stream != config.data_stream {
             let stream = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".to_owned());
             return refuse(format!(
-                "this is not the bake that was cut off: its option `data_stream` was {}, but is {} now; restore that, or leave option `resume` out to bake from the beginning",
+                "this is not the bake that was cut off: its data stream (option `data_stream`) was {}, but is {} now; restore that, or leave option `resume` out to bake from the beginning",
                 stream(&saved.data_stream),
                 stream(&config.data_stream)
             ));

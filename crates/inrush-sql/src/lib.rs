@@ -18,8 +18,6 @@
 //! let sql = "SELECT town, sum(price) AS total FROM input GROUP BY town";
 //! // A load reads it as it reads a file.
 //! let source = database.query(sql, QueryOptions::default()).await?;
-//! let loader = Loader::builder().to("http://localhost:9200").index("towns").id("town").build()?;
-//! let report = loader.run(source).await?;
 //! # Ok(())
 //! # }
 //! ```

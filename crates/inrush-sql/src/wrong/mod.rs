@@ -118,7 +118,7 @@ impl Case<'_> {
             DataFusionError::SQL(error, _) => syntax::problem(&self.scene.sql, error),
             DataFusionError::SchemaError(error, _) => self.schema(error),
             DataFusionError::ResourcesExhausted(text) => Problem::new(format!("not enough memory: {}", cleaned(text)))
-                .hint("give option `sql_memory` more, or group and join less at once"),
+                .hint("give more memory with option `sql_memory`, or group and join less at once"),
             DataFusionError::ArrowError(error, _) => match &**error {
                 ArrowError::DivideByZero => self.division(),
                 other => self.text(&other.to_string()),

@@ -18,7 +18,7 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
         "SELECT sum(price * votes) FROM input",
         "price * votes",
         "* takes numbers, but votes is text: \"n/a\"",
-        "option `schema` votes:float",
+        "option `schema=votes:float`",
     ),
     ("SELECT -title FROM input", "title", "- takes a number, but title is text", "try_cast(title AS DOUBLE)"),
     ("SELECT round(price, 1, 2) FROM input", "round(price, 1, 2)", "round takes 1 or 2 arguments, not 3", ""),
