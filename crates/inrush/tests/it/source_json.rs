@@ -206,7 +206,7 @@ fn levels_on_the_way_to_records_are_bounded() {
     assert!(outcome.error.is_none() && outcome.texts() == ["{}"], "{:?}", outcome.error);
     let outcome = read(way(1_000_000).as_bytes(), 100, options());
     let error = outcome.error.unwrap().to_string();
-    assert!(error.contains("at byte 1000: more than 1000 arrays and objects stand in each other"), "{error}");
+    assert!(error.contains("at byte 1000: more than 1000 arrays and objects are nested"), "{error}");
 }
 
 #[test]

@@ -102,7 +102,7 @@ const WRONG: &[(&str, &str, &str, &str)] = &[
     ("SELECT id FROM input LIMIT -1", "LIMIT", "LIMIT takes a number from 0, not -1", ""),
     ("SELECT id FROM input LIMIT id", "id", "where only a constant can be", "LIMIT"),
     ("SELECT id FROM input ORDER BY 5", "ORDER", "ORDER BY 5: the SELECT has 1 column", "a name is safer"),
-    ("SELECT DISTINCT id FROM input ORDER BY title", "title", "not in SELECT DISTINCT", "in the SELECT"),
+    ("SELECT DISTINCT id FROM input ORDER BY title", "title", "not in SELECT DISTINCT", "to the SELECT"),
     ("SELECT id FROM input LIMIT 3 ORDER BY id", "ORDER", "expected end of statement, found ORDER", "ORDER BY, LIMIT"),
     ("SELECT id FORM input", "input", "found input", "did you mean FROM instead of FORM?"),
     ("SELECT id,, title FROM input", ",", "expected an expression", "a comma too many"),
