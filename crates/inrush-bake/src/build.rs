@@ -287,7 +287,9 @@ impl PartRun {
                     continue;
                 }
                 SnapshotState::InProgress => {
-                    return Err(BakeError::Refused("the snapshot did not end in time (option `wait_timeout`)".to_owned()));
+                    return Err(BakeError::Refused(
+                        "the snapshot did not end in time (option `wait_timeout`)".to_owned(),
+                    ));
                 }
                 SnapshotState::Failed(why) => {
                     self.ask(|builder| {

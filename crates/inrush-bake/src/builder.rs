@@ -84,8 +84,9 @@ pub(super) fn versions(
     };
     match named {
         Some(version) => {
-            let parsed =
-                version.parse().map_err(|why: String| BakeError::Refused(format!("option `builder_version`: {why}")))?;
+            let parsed = version
+                .parse()
+                .map_err(|why: String| BakeError::Refused(format!("option `builder_version`: {why}")))?;
             plan::check(product, parsed, target).map_err(BakeError::Refused)?;
             Ok((product, vec![version]))
         }

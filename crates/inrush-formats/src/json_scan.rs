@@ -338,7 +338,8 @@ impl Scan {
     fn enter(&mut self, is_array: bool, names: usize) -> Result<(), ScanError> {
         if self.levels.len() == LEVELS_MAX {
             let path = &self.path.text;
-            let why = format!("more than {LEVELS_MAX} arrays and objects are nested, where option `records={path}` looks");
+            let why =
+                format!("more than {LEVELS_MAX} arrays and objects are nested, where option `records={path}` looks");
             return Err(ScanError::NoRecords(self.at, why));
         }
         self.levels.push(Level { is_array, names, met: false, others: Vec::new() });

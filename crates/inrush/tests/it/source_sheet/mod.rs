@@ -247,7 +247,8 @@ fn a_workbook_that_unpacks_to_more_than_is_allowed_is_refused() {
     let (outcome, _) = read(&data, options(1 << 20), 1 << 20);
     let error = outcome.error.unwrap().to_string();
     assert!(
-        error.contains("unpacks to 4 MiB or more, but only 1 MiB are allowed") && error.contains("option `workbook_bytes`"),
+        error.contains("unpacks to 4 MiB or more, but only 1 MiB are allowed")
+            && error.contains("option `workbook_bytes`"),
         "{error}"
     );
     assert!(read(&data, options(4 << 20), 1 << 20).0.error.is_none());
