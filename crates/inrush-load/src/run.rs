@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use inrush_cluster::api::body_formats::probe;
 use inrush_cluster::api::stats::IndexStats;
-use inrush_cluster::api::wire::probe;
-use inrush_cluster::api::{ClusterError, Created, index, life, stats};
+use inrush_cluster::api::{ClusterError, Created, index, primary_terms, stats};
 use inrush_cluster::transport::Transport;
 use inrush_core::Settlement;
 use inrush_core::body_format::BodyFormatChange;
@@ -205,7 +205,7 @@ impl Run {
             Event::Gone { request } => self.flow.handle_gone(now, request),
             Event::Compared { request, results } => self.flow.handle_compared(now, request, &results),
             Event::Flushed { request, flushed } => self.flow.handle_flushed(now, request, flushed),
-            Event::Forms(forms) => self.flow.handle_probe(forms.smile, forms.gzip),
+            Event::AcceptedFormats(forms) => self.flow.handle_probe(forms.smile, forms.gzip),
             Event::Checkpoint(written) => {
                 let Some(checkpointer) = &mut self.checkpointer else { return };
                 match checkpointer.ended(written) {
@@ -346,7 +346,7 @@ impl Run {
             Command::Flush { request, index } => {
                 let (transport, sender) = (Arc::clone(&self.transport), self.sender.clone());
                 tokio::spawn(async move {
-                    let flushed = life::flush(&transport, &index).await;
+                    let flushed = primary_terms::flush(&transport, &index).await;
                     let _ = sender.send(Event::Flushed { request, flushed });
                 });
             }
@@ -355,7 +355,7 @@ impl Run {
                 let index = self.fixed_index.clone();
                 tokio::spawn(async move {
                     let forms = probe(&transport, index.as_deref(), knobs.smile, knobs.gzip.is_some()).await;
-                    let _ = sender.send(Event::Forms(forms));
+                    let _ = sender.send(Event::AcceptedFormats(forms));
                 });
             }
             Command::DeadLetter(letter) => {
