@@ -1,7 +1,7 @@
 //! House rules as tests: every rule of CONTRIBUTING that a machine can check without a compiler.
 //!
-//! A rule with findings that are older than the rule has a ceiling: the number of its findings may only go down, and the
-//! ceiling goes with it.
+//! A rule with findings that are older than the rule has a ceiling: the number of its findings may
+//! only go down, and the ceiling goes with it.
 
 mod cycles;
 mod source;
@@ -144,7 +144,7 @@ struct Ceilings {
     cycles: usize,
 }
 
-const CEILINGS: Ceilings = Ceilings { comment_width: 719, function_length: 12, banned_words: 226, flags: 0, cycles: 0 };
+const CEILINGS: Ceilings = Ceilings { comment_width: 326, function_length: 8, banned_words: 143, flags: 0, cycles: 0 };
 
 /// Whether `line` has `word` between characters that are no letters.
 fn has_word(line: &str, word: &str) -> bool {

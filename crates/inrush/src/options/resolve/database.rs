@@ -9,25 +9,26 @@ use crate::source::Warnings;
 use crate::source::{DatabaseAddress, DatabaseOptions, DatabaseRows, Source};
 use crate::transport::Secret;
 
-/// Connects to the database that is the source, if it is one. Waits for it.
+/// Connects to the source database, if there is one, and waits for the connection.
 pub(super) fn open(rows: &Rows<'_>) -> Result<Option<Box<dyn Source>>, OptionError> {
     let database = rows.database;
     let Some(address) = address(&rows.source.sources)? else {
         return match database.given().next() {
             None => Ok(None),
-            Some(info) => {
-                Err(OptionError::conflict(format!("option `{}` is for databases, and no SOURCE is one", info.name))
-                    .of(info.name)
-                    .hint("name it as in postgres://user@host/database, or leave the option out"))
-            }
+            Some(info) => Err(OptionError::conflict(format!(
+                "option `{}` is for databases, but no SOURCE is a database",
+                info.name
+            ))
+            .of(info.name)
+            .hint("name a database as in postgres://user@host/database, or leave the option out")),
         };
     };
     if rows.source.from_dead_letters.is_some() {
-        let message = "a database and option `from_dead_letters` are given";
+        let message = "a database and option `from_dead_letters` exclude each other";
         return Err(OptionError::conflict(message).of("from_dead_letters").hint("load one after the other"));
     }
     if let Some(info) = rows.reading.given().next() {
-        let message = format!("option `{}` means nothing for {address}, whose rows have types", info.name);
+        let message = format!("option `{}` does not apply to {address}, whose rows have types", info.name);
         return Err(OptionError::conflict(message).of(info.name).hint("leave it out"));
     }
     let DatabaseSourceOptions { db_table, db_query, split_by, db_readers, source_password_file } = database;
@@ -64,7 +65,7 @@ fn connect(options: &DatabaseOptions) -> Result<Box<dyn Source>, OptionError> {
     Err(OptionError::unusable(crate::source::without_databases(options).to_string()).of("sources"))
 }
 
-/// The database among the sources, which has to be the only one.
+/// The database among the sources, which has to be the only source.
 pub(super) fn address(sources: &[OsString]) -> Result<Option<DatabaseAddress>, OptionError> {
     let database = |source: &OsString| source.to_str().and_then(DatabaseAddress::new);
     match sources {
@@ -72,7 +73,7 @@ pub(super) fn address(sources: &[OsString]) -> Result<Option<DatabaseAddress>, O
         sources => match sources.iter().find_map(database) {
             None => Ok(None),
             Some(address) => {
-                Err(OptionError::conflict(format!("{address} is a database, and is given beside other sources"))
+                Err(OptionError::conflict(format!("{address} is a database, which has to be the only source"))
                     .of("sources")
                     .hint("load one after the other"))
             }
@@ -108,13 +109,13 @@ mod tests {
     fn missing_options_and_those_for_other_sources_are_refused() {
         assert!(open(&Rows::of(&options(&["a.csv", "-"]), 1000)).unwrap().is_none());
         refused(&options(&["postgres://me:pw@h/db"]), "no table or query given for postgres://me@h/db");
-        refused(&options(&["a.csv", "mysql://h/db"]), "beside other sources");
+        refused(&options(&["a.csv", "mysql://h/db"]), "the only source");
         let mut file = options(&["a.csv"]);
         file.give("split_by", "id").unwrap();
         refused(&file, "option `split_by` is for databases");
         let mut reading = options(&["postgres://h/db"]);
         reading.give("records", "a").unwrap();
-        refused(&reading, "option `records` means nothing for postgres://h/db");
+        refused(&reading, "option `records` does not apply to postgres://h/db");
         let mut query = options(&["postgres://h/db"]);
         query.give("db_query", "@/nowhere/at/all").unwrap();
         refused(&query, "cannot read /nowhere/at/all");
