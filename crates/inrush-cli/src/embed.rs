@@ -1,18 +1,20 @@
 //! For a program that loads as `inrush load` does: the same options, checked by the same code, without a terminal.
 
+use inrush::bake::HandOver;
 use inrush::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError, Style, render};
 use inrush::source::SourceError;
 use inrush::source::feed::Feed;
 pub use inrush::transport::Secret;
-use inrush::{Failures, LoadError, Progress, RunningLoad, Settlements};
+use inrush::{Failures, LoadError, Progress, Report, RunningLoad, Settlements};
 use serde_json::{Map, Value};
 
 use crate::commands;
 use crate::failure::{self, UsageError};
 use crate::job;
 use crate::logging::Stderr;
-use crate::plain::inline;
+use crate::plain::{inline, plain_in};
 use crate::progress::{RateWindow, line};
+use crate::summary;
 
 /// Bytes of settlements that wait for the program, at most.
 const SETTLEMENTS_BYTES_MAX: usize = 64 << 20;
@@ -193,6 +195,27 @@ pub fn bake(options: Map<String, Value>) -> u8 {
 /// arguments.
 pub fn as_keywords(text: &str) -> std::borrow::Cow<'_, str> {
     render(text, Style::Keyword)
+}
+
+/// The text that the command line prints of a report, with its options named as keyword arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportText {
+    /// What went wrong, in one sentence; `None` if all went well.
+    pub problem: Option<String>,
+    /// Names and values, each on one line. A value without a name continues the one above it.
+    pub rows: Vec<(String, String)>,
+}
+
+impl ReportText {
+    /// The text of a report, with the hand-over of a bake. `once`: the load has the option `once`, so
+    /// that it is repeated in order to continue.
+    pub fn new(report: &Report, hand_over: Option<&HandOver>, once: bool) -> Self {
+        let problem = summary::problem(report);
+        ReportText {
+            problem: problem.map(|problem| plain_in(&problem, Style::Keyword).into_owned()),
+            rows: summary::rows(report, hand_over, once).into_lines(Style::Keyword),
+        }
+    }
 }
 
 /// The progress line of the command line.

@@ -2,18 +2,16 @@
 
 mod push;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use inrush::source::feed::Feed;
-use inrush::{Counts, ErrorCount, IndexCounts, Others, PauseHandle, Phase, Progress, RunningLoad, StopHandle};
+use inrush::{Others, PauseHandle, Phase, Progress, Report, RunningLoad, StopHandle};
 use inrush_cli::embed::{self, Outcomes, ProgressLine, Secret};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde::Deserialize;
 use tokio::sync::watch;
 
 use crate::error::{InrushError, exception};
@@ -207,8 +205,7 @@ impl Load {
 
     /// Takes in the report of another load of the same job, as JSON.
     fn absorb(&self, report: &str) -> PyResult<()> {
-        let other: Other =
-            serde_json::from_str(report).map_err(|e| PyValueError::new_err(format!("that is no report: {e}")))?;
+        let other: Report = crate::report::parse(report)?;
         self.others.absorb(&other.counts, &other.indices, &other.errors);
         Ok(())
     }
@@ -319,15 +316,6 @@ impl Drop for Load {
             self.stop();
         }
     }
-}
-
-/// What counts of another load's report.
-#[derive(Deserialize)]
-struct Other {
-    #[serde(flatten)]
-    counts: Counts,
-    indices: BTreeMap<String, IndexCounts>,
-    errors: Vec<ErrorCount>,
 }
 
 /// The options as a table; null is the default.
