@@ -1,6 +1,6 @@
-//! The binary as its users call it, against the fake cluster. `cargo test -p inrush-cli --test it verify::` runs the
-//! tests of a module. The binary's environment, folder, terminal and signals are those of its own process: the
-//! tests share theirs.
+//! The binary as its users call it, against the fake cluster. `cargo test -p inrush-cli --test it
+//! verify::` runs the tests of a module. The binary's environment, folder, terminal and signals are
+//! those of its own process: the tests share theirs.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;

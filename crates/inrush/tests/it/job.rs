@@ -3,7 +3,7 @@
 use inrush::source::feed::feed;
 use inrush::source::push::PushOptions;
 use inrush::{Loader, Report, SettingsRestored, Status, VerifiedState};
-use inrush_testbed::{FakeCluster, FakeConfig};
+use inrush_fake::{FakeCluster, FakeConfig};
 
 use crate::common::{self, config, documents, load};
 

@@ -8,7 +8,7 @@ use inrush::config::{IndexPattern, MaxErrors, OnConflict, Replies};
 use inrush::source::push::Document;
 use inrush::source::{Chunk, Source, SourceError};
 use inrush::{Action, DocMeta, Loader, Phase, RunningLoad, Status, VerifiedState};
-use inrush_testbed::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
+use inrush_fake::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 use serde_json::json;
 
 use crate::common::{self, Lines, config, documents, expected, fake, load, numbers};
@@ -318,10 +318,10 @@ async fn what_waits_for_its_index_counts_as_memory() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_goes_away_is_set_aside() {
-    let fake = FakeCluster::start(FakeConfig { nodes: 2, ..FakeConfig::default() }).await.unwrap();
+    let fake = FakeCluster::start(FakeConfig::default().nodes(2)).await.unwrap();
     let (mut config, _folder) = config(fake.urls(), "docs");
     config.id = Some("id".parse().unwrap());
-    fake.node(1).kill().await;
+    fake.nodes()[1].kill().await;
     let report = load(&config, documents(500, 500)).await;
     assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 500), "{report:?}");
 }
@@ -485,7 +485,7 @@ async fn a_load_that_ends_early_says_what_it_waits_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_not_is_told_before_or_at_the_first_request() {
     let auth = Auth::Basic { user: "u".into(), password: "p".into() };
-    let fake = FakeCluster::start(FakeConfig { auth: Some(auth), ..FakeConfig::default() }).await.unwrap();
+    let fake = FakeCluster::start(FakeConfig::default().auth(auth)).await.unwrap();
     let (mut config, _folder) = config(fake.urls(), "docs");
     let error = Loader::new(config.clone()).unwrap().run(common::Lines::new(documents(1, 1))).await.unwrap_err();
     assert!(error.to_string().contains("401"), "{error}");
@@ -517,8 +517,9 @@ async fn every_imitated_server_is_loaded() {
         let version = format!("{flavor:?}");
         let root_status = if flavor.is_elasticsearch() { 405 } else { 200 };
         let faults = Faults::new([Rule::new(Fault::ItemRejected).probability(0.1)]);
-        let fake =
-            FakeCluster::start(FakeConfig { flavor, root_status, faults, ..FakeConfig::default() }).await.unwrap();
+        let fake = FakeCluster::start(FakeConfig::default().flavor(flavor).root_status(root_status).faults(faults))
+            .await
+            .unwrap();
         let (config, _folder) = config(fake.urls(), "docs");
         let report = load(&config, documents(300, 300)).await;
         assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300), "{version}: {report:?}");
@@ -539,7 +540,7 @@ async fn what_a_pipeline_drops_and_what_it_refuses_are_told_apart() {
         let made = client.json("PUT", "/_ingest/pipeline/p", processors.clone()).await.unwrap();
         assert_eq!(made.status, 200);
         let settings = if case == "default" { json!({"settings": {"index.default_pipeline": "p"}}) } else { json!({}) };
-        fake.cluster().create_index("docs", &settings).unwrap();
+        fake.call("PUT", "/docs", settings.clone()).unwrap();
         let (mut config, folder) = config(fake.urls(), "docs");
         config.pipeline = (case == "named").then(|| "p".to_owned());
         config.id = with_ids.then(|| "id".parse().unwrap());
@@ -553,8 +554,7 @@ async fn what_a_pipeline_drops_and_what_it_refuses_are_told_apart() {
         });
         let running = Loader::new(config).unwrap().start(Box::new(common::Lines::new(lines))).await.unwrap();
         if case == "late" {
-            let mut cluster = fake.cluster();
-            cluster.indices.get_mut("docs").unwrap().settings.set("index.default_pipeline", "p");
+            fake.set_setting("docs", "index.default_pipeline", Some("p"));
         }
         let report = running.finish().await;
         let counts = &report.counts;
