@@ -65,7 +65,7 @@ impl Server {
         server
     }
 
-    /// The first keys hold for so many seconds, the next ones for as many as follow.
+    /// The seconds that the first keys hold, the second ones, and so on.
     pub(crate) fn lives(self, seconds: &[i64]) -> Self {
         self.state.lock().unwrap().lives = seconds.to_vec();
         self

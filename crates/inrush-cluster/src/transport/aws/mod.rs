@@ -16,7 +16,7 @@ pub use chain::of_s3;
 pub use credentials::{AwsCredentials, CredentialsError};
 pub use sigv4::{Service, Signer, WallClock};
 
-/// Options of signing. What is not given is looked for.
+/// Options of signing. An option without a value has a default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AwsOptions {
     /// The service to sign for. Default: by the host name (`….es.amazonaws.com`,
