@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Environment;
 use crate::options::{LoginOptions, OptionError, OptionErrorKind, SourceLoginOptions};
-use crate::transport::aws::AwsOptions;
+use crate::transport::aws::{AwsOptions, Service, Signer};
 use crate::transport::{Credentials, NodeUrl, Secret, SetupError, TlsOptions};
 
 const PASSWORD_ENV: &str = "INRUSH_PASSWORD";
