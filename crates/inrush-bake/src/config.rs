@@ -135,12 +135,14 @@ impl BakeConfig {
             return Err(OptionError::conflict(format!(
                 "a bake builds a new index, which holds no documents for the action {}; use `inrush load`",
                 load.action.bulk_key()
-            )));
+            ))
+            .of("action"));
         }
         if load.create.recreate {
             return Err(OptionError::conflict(
-                "a bake never deletes an index to create its own; give option `alias`, which swaps when the new one is complete",
-            ));
+                "option `recreate` deletes an index, and a bake builds its own beside it; give option `alias`, which swaps when the new one is complete",
+            )
+            .of("recreate"));
         }
         if load.once {
             return Err(OptionError::conflict(
@@ -150,12 +152,14 @@ impl BakeConfig {
         if load.durability == Durability::Async {
             return Err(OptionError::conflict(
                 "option `durability=async` is for a live index; a builder that dies continues by itself, so leave it out",
-            ));
+            )
+            .of("durability"));
         }
         if load.guard.replicas_off {
             return Err(OptionError::conflict(
                 "option `replicas_off` is for a live index; a builder has no replicas, so leave it out",
-            ));
+            )
+            .of("replicas_off"));
         }
         if load.state.is_none() {
             return Err(OptionError::conflict(

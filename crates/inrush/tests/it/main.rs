@@ -23,6 +23,7 @@ mod load;
 #[cfg(all(feature = "parquet", feature = "arrow"))]
 mod load_columns;
 mod once;
+mod options_used;
 mod pauses;
 mod policies;
 mod resume;
