@@ -78,12 +78,13 @@ enum Identity {
 
 impl fmt::Debug for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = match &self.identity {
-            Identity::Given(found) => Some(found),
-            Identity::Sought { found, .. } => found.get(),
+        let (options, found) = match &self.identity {
+            Identity::Given(found) => (None, Some(found)),
+            Identity::Sought { options, found, .. } => (Some(options), found.get()),
         };
         f.debug_struct("Signer")
             .field("service", &self.service)
+            .field("options", &options)
             .field("region", &found.map(|found| &found.region))
             .field("credentials", &found.map(|found| &found.credentials))
             .finish_non_exhaustive()
