@@ -12,12 +12,22 @@ use inrush::options::{Style, render};
 /// Escapes each character that a terminal takes as a command, or that changes the order in which
 /// other characters are shown. Tabs and line ends stay.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    shown(text, |c| is_command(c) && !matches!(c, '\n' | '\t'))
+    plain_in(text, Style::Flag)
+}
+
+/// The same with options in the style of another front end.
+pub(crate) fn plain_in(text: &str, style: Style) -> Cow<'_, str> {
+    shown(text, style, |c| is_command(c) && !matches!(c, '\n' | '\t'))
 }
 
 /// The same for text on one line: line ends and tabs are escaped, too.
 pub(crate) fn inline(text: &str) -> Cow<'_, str> {
-    shown(text, is_command)
+    inline_in(text, Style::Flag)
+}
+
+/// The same with options in the style of another front end.
+pub(crate) fn inline_in(text: &str, style: Style) -> Cow<'_, str> {
+    shown(text, style, is_command)
 }
 
 /// The same for a message of one or more lines. Lines after the first are indented, so that none of
@@ -27,9 +37,9 @@ pub(crate) fn message(text: &str) -> String {
     plain(text).replace('\n', "\n    ") + end
 }
 
-/// Names options as flags, and escapes the rest.
-fn shown(text: &str, escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
-    match render(text, Style::Flag) {
+/// Names options in the style of the front end, and escapes the rest.
+fn shown(text: &str, style: Style, escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    match render(text, style) {
         Cow::Borrowed(text) => escape(text, escaped),
         Cow::Owned(text) => Cow::Owned(escape(&text, escaped).into_owned()),
     }

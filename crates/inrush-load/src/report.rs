@@ -1,6 +1,7 @@
 //! The report of a load.
 
 mod cutover;
+mod merge;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

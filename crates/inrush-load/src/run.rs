@@ -11,7 +11,6 @@ use inrush_cluster::api::body_formats::probe;
 use inrush_cluster::api::stats::IndexStats;
 use inrush_cluster::api::{ClusterError, Created, index, primary_terms, stats};
 use inrush_cluster::transport::Transport;
-use inrush_core::Settlement;
 use inrush_core::body_format::BodyFormatChange;
 use inrush_core::flow::Item;
 use inrush_core::tune::Decision;
@@ -23,6 +22,7 @@ use crate::checkpoint::{self, Checkpointer};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
 use crate::event::{Event, Hold};
+use crate::outcomes::SettlementSender;
 use crate::progress::{Phase, Progress};
 use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
@@ -44,8 +44,8 @@ pub(crate) struct Run {
     pub(crate) sender: mpsc::UnboundedSender<Event>,
     pub(crate) progress: watch::Sender<Progress>,
     pub(crate) dead_letters: DeadLetterWriter,
-    /// Who wants to hear what became of each document.
-    pub(crate) settlements: Option<mpsc::UnboundedSender<Settlement>>,
+    /// The program that asked for the end of each document.
+    pub(crate) settlements: Option<SettlementSender>,
     pub(crate) bytes_total: Option<u64>,
     /// Rows behind the documents.
     pub(crate) rows: Option<RowsRead>,
@@ -365,8 +365,7 @@ impl Run {
             }
             Command::Settled(settlement) => {
                 if let Some(settlements) = &self.settlements {
-                    // Whoever stopped listening has the report.
-                    let _ = settlements.send(settlement);
+                    settlements.send(settlement);
                 }
             }
             Command::Note(note) => {

@@ -162,10 +162,8 @@ impl Bench {
         // An index that a killed sweep has left behind.
         index::delete(&self.transport, &name).await?;
         server::settle(&self.transport).await;
-        let mut load = Loader::new(config)?.start(source).await?;
+        let load = Loader::new(config)?.start(source).await?;
         let stop = load.stop_handle();
-        // The dead letters of a run have no reader.
-        drop(load.failures());
         let finish = load.finish();
         tokio::pin!(finish);
         let mut broken_off = false;

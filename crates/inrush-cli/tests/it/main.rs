@@ -7,6 +7,9 @@ mod common;
 #[path = "../killing/mod.rs"]
 mod killing;
 
+// The server that plays the places uses `date` and `sha1sum`.
+#[cfg(target_os = "linux")]
+mod aws;
 // Its builder is watched in /proc.
 #[cfg(target_os = "linux")]
 mod bake_estimate;

@@ -35,6 +35,7 @@ use crate::cutover::{self, Finishing};
 use crate::dead_letter::{self, DeadLetterWriter};
 use crate::error::LoadError;
 use crate::ids::Ids;
+use crate::outcomes::{self, FailureSender, Failures, SettlementSender, Settlements};
 use crate::progress::{Phase, Progress};
 use crate::reader::{self, Encode, Gate};
 use crate::report::{Report, SettingsReport, SettingsRestored};
@@ -46,11 +47,13 @@ use crate::targets::Targets;
 use crate::trace::TraceWriter;
 
 /// A load that has not begun.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Loader {
     config: LoadConfig,
     /// [`Loader::check_recreate`] has begun to read the source.
     has_begun: bool,
+    failures: Option<FailureSender>,
+    settlements: Option<SettlementSender>,
 }
 
 impl Loader {
@@ -60,7 +63,32 @@ impl Loader {
     /// [`LoadError::Usage`] for options that do not fit together.
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         config.check().map_err(LoadError::usage)?;
-        Ok(Loader { config, has_begun: false })
+        Ok(Loader { config, has_begun: false, failures: None, settlements: None })
+    }
+
+    /// The dead letters of the load, as they come. A second call ends the receiver of the first one.
+    ///
+    /// At most `bytes_max` bytes of them wait to be received: for each letter its document, its
+    /// texts and about 200 bytes. A dead letter that finds no room is dropped here and counted
+    /// ([`Failures::dropped`]); the dead-letter file and the report have all of them. The load never
+    /// waits for the receiver, so that it may be read at any time, also after the end.
+    pub fn failures(&mut self, bytes_max: usize) -> Failures {
+        let (sender, failures) = outcomes::failures(bytes_max);
+        self.failures = Some(sender);
+        failures
+    }
+
+    /// The ends of documents that are no dead letters, as they become known. A second call ends the
+    /// receiver of the first one.
+    ///
+    /// A message of about 40 bytes tells the end of some documents in a row; a load without a call
+    /// of this function makes none. At most `bytes_max` bytes of messages wait to be received.
+    /// Documents of a message that finds no room are counted ([`Settlements::dropped`]); the report
+    /// has all of them. The load never waits for the receiver.
+    pub fn settlements(&mut self, bytes_max: usize) -> Settlements {
+        let (sender, settlements) = outcomes::settlements(bytes_max);
+        self.settlements = Some(sender);
+        settlements
     }
 
     /// Loads `source` to its end.
@@ -87,11 +115,9 @@ impl Loader {
     /// `opened`: the state of the job, as long as it has not begun.
     async fn begin(self, mut source: Box<dyn Source>, opened: &mut Option<Opened>) -> Result<RunningLoad, LoadError> {
         let started = Instant::now();
-        let (letters, failures) = mpsc::unbounded_channel();
-        let (settlements, settled) = mpsc::unbounded_channel();
         let names = source.names();
         let run_id = run_id();
-        let mut config = self.config;
+        let Loader { mut config, has_begun, failures, settlements } = self;
         config.check_source(source.as_ref()).map_err(LoadError::usage)?;
         *opened = checkpoint::open(&config, source.as_ref())?;
         let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
@@ -107,16 +133,16 @@ impl Loader {
             // It was done by the run that was cut off.
             config.create.recreate = false;
         }
-        if config.create.recreate && !self.has_begun {
+        if config.create.recreate && !has_begun {
             source = recreate::begin_reading(source, &config).await?;
         }
         let trace = config.trace.as_deref().map(TraceWriter::create).transpose()?;
         let dead_letters = match &earlier {
             Some(saved) => {
                 let (to, saved) = (&config.dead_letters, &saved.dead_letters);
-                DeadLetterWriter::go_on(to, &run_id, names.clone(), Some(letters), saved)?
+                DeadLetterWriter::go_on(to, &run_id, names.clone(), failures, saved)?
             }
-            None => DeadLetterWriter::new(&config.dead_letters, &run_id, names.clone(), Some(letters))?,
+            None => DeadLetterWriter::new(&config.dead_letters, &run_id, names.clone(), failures)?,
         };
         let mut dead_letters = dead_letters.sent_with(dead_letter::sent_with(&config));
         let swapping =
@@ -148,7 +174,7 @@ impl Loader {
                 memory: config.buffered_bytes_max(),
                 rate: config.limits.max_rate,
                 samples: config.trace.is_some(),
-                settlements: config.settlements,
+                settlements: settlements.is_some(),
                 linger: config.limits.linger,
                 retry: RetryPolicy {
                     retries: config.limits.retries,
@@ -237,7 +263,7 @@ impl Loader {
             sender: sender.clone(),
             progress: progress.clone(),
             dead_letters,
-            settlements: config.settlements.then_some(settlements),
+            settlements,
             bytes_total,
             rows,
             started,
@@ -305,7 +331,7 @@ impl Loader {
             };
             end.report(finished, finishing).await
         });
-        Ok(RunningLoad::new(sender, watched, failures, settled, others, task))
+        Ok(RunningLoad::new(sender, watched, others, task))
     }
 
     /// Begins a load that the program itself feeds, from any number of tasks.

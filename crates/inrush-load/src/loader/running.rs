@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inrush_core::Settlement;
 use inrush_core::report::{Counts, ErrorCount, IndexCounts, Tally};
 use inrush_sources::push::{self, Closed, Document};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::dead_letter::Failure;
 use crate::event::{Event, Hold};
 use crate::progress::{Phase, Progress};
 use crate::report::Report;
@@ -19,8 +17,6 @@ use crate::report::Report;
 pub struct RunningLoad {
     stop: StopHandle,
     progress: watch::Receiver<Progress>,
-    failures: Option<mpsc::UnboundedReceiver<Failure>>,
-    settlements: Option<mpsc::UnboundedReceiver<Settlement>>,
     others: Arc<Mutex<Tally>>,
     task: JoinHandle<Report>,
 }
@@ -29,21 +25,17 @@ impl RunningLoad {
     pub(super) fn new(
         events: mpsc::UnboundedSender<Event>,
         progress: watch::Receiver<Progress>,
-        failures: mpsc::UnboundedReceiver<Failure>,
-        settlements: mpsc::UnboundedReceiver<Settlement>,
         others: Arc<Mutex<Tally>>,
         task: JoinHandle<Report>,
     ) -> Self {
-        let (failures, settlements) = (Some(failures), Some(settlements));
-        RunningLoad { stop: StopHandle { events }, progress, failures, settlements, others, task }
+        RunningLoad { stop: StopHandle { events }, progress, others, task }
     }
 
     /// One that had come to its end before it began.
     pub(super) fn over(report: Report) -> Self {
         let (events, _) = mpsc::unbounded_channel();
         let (_, progress) = watch::channel(Progress { phase: Phase::Done, ..Progress::default() });
-        let (failures, settlements) = (mpsc::unbounded_channel().1, mpsc::unbounded_channel().1);
-        RunningLoad::new(events, progress, failures, settlements, Arc::default(), tokio::spawn(async { report }))
+        RunningLoad::new(events, progress, Arc::default(), tokio::spawn(async { report }))
     }
 
     /// The progress, renewed ten times a second.
@@ -61,17 +53,6 @@ impl RunningLoad {
         PauseHandle { events: self.stop.events.clone() }
     }
 
-    /// The dead letters as they come; they are in the file as well. The first call takes them.
-    pub fn failures(&mut self) -> Option<mpsc::UnboundedReceiver<Failure>> {
-        self.failures.take()
-    }
-
-    /// What becomes of the documents that are no dead letters, as it becomes known; only with
-    /// [`LoadConfig::settlements`](crate::config::LoadConfig::settlements). The first call takes them.
-    pub fn settlements(&mut self) -> Option<mpsc::UnboundedReceiver<Settlement>> {
-        self.settlements.take()
-    }
-
     /// What counts what other loads of the same job did: its sums are part of this one's report and verification. For a job that is spread
     /// over several processes, one of which looks after the index.
     pub fn others(&self) -> Others {
@@ -82,10 +63,7 @@ impl RunningLoad {
     ///
     /// # Panics
     /// If the load itself panicked.
-    pub async fn finish(mut self) -> Report {
-        // Nobody will read what nobody took; the file has it.
-        self.failures = None;
-        self.settlements = None;
+    pub async fn finish(self) -> Report {
         match self.task.await {
             Ok(report) => report,
             Err(e) => match e.try_into_panic() {
@@ -176,11 +154,6 @@ impl PushLoad {
     /// [`Closed`] when the load has ended; the report says why.
     pub async fn send(&self, document: Document) -> Result<(), Closed> {
         self.sender.send(document).await
-    }
-
-    /// The dead letters as they come. The first call takes them.
-    pub fn failures(&mut self) -> Option<mpsc::UnboundedReceiver<Failure>> {
-        self.load.failures()
     }
 
     /// The progress, renewed ten times a second.

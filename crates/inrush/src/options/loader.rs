@@ -1,13 +1,13 @@
 //! The start of a load in a program.
 
 use inrush_load::config::LoadConfig;
-use inrush_load::{LoadError, PushLoad, Report, RunningLoad};
+use inrush_load::{Failures, LoadError, PushLoad, Report, RunningLoad, Settlements};
 
 use super::builder::LoaderBuilder;
 use crate::source::Source;
 
 /// A load that has not begun.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Loader(inrush_load::Loader);
 
 impl Loader {
@@ -22,6 +22,27 @@ impl Loader {
     /// [`LoadError::Usage`] for options that contradict each other.
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         inrush_load::Loader::new(config).map(Loader)
+    }
+
+    /// A receiver of the load's dead letters. A second call ends the receiver of the first one.
+    ///
+    /// At most `bytes_max` bytes of dead letters wait in the receiver: for each letter its document,
+    /// its texts and about 200 bytes. A letter without room is dropped here and counted
+    /// ([`Failures::dropped`]). The dead-letter file and the report have all of them. The load never
+    /// waits for the receiver, which can be read at any time, also after the end.
+    pub fn failures(&mut self, bytes_max: usize) -> Failures {
+        self.0.failures(bytes_max)
+    }
+
+    /// A receiver of the results of documents other than dead letters. A second call ends the
+    /// receiver of the first one.
+    ///
+    /// A message of about 40 bytes has the result of some consecutive documents. A load without this
+    /// call makes no messages. At most `bytes_max` bytes of messages wait in the receiver. The
+    /// documents of a message without room are counted ([`Settlements::dropped`]). The report has
+    /// all of them. The load never waits for the receiver.
+    pub fn settlements(&mut self, bytes_max: usize) -> Settlements {
+        self.0.settlements(bytes_max)
     }
 
     /// Reads `source` up to its first document if the load deletes its index, so that the index is

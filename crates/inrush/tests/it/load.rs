@@ -360,8 +360,9 @@ async fn an_interrupted_load_does_not_wait_long_for_a_cluster_that_does_not_coun
 async fn a_program_feeds_a_load() {
     let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["7"])]).await;
     let (config, _folder) = config(fake.urls(), "docs");
-    let mut load = Loader::new(config).unwrap().sender().await.unwrap();
-    let mut failures = load.failures().unwrap();
+    let mut loader = Loader::new(config).unwrap();
+    let mut failures = loader.failures(1 << 20);
+    let load = loader.sender().await.unwrap();
     let tasks: Vec<_> = (0..4)
         .map(|task| {
             let sender = load.sender();
@@ -382,6 +383,42 @@ async fn a_program_feeds_a_load() {
     assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (399, 1), "{report:?}");
     assert_eq!(failures.recv().await.unwrap().letter.status, 400);
     assert!(failures.recv().await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_letters_beyond_the_limit_are_dropped_and_counted() {
+    let fake = fake([Rule::new(Fault::ItemBadRequest)]).await;
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.max_errors = MaxErrors::Count(u64::MAX);
+    let mut loader = Loader::new(config).unwrap();
+    let (mut failures, mut settlements) = (loader.failures(10_000), loader.settlements(10_000));
+    let source = Lines::new(documents(2000, 2000));
+    let report = loader.start(Box::new(source)).await.unwrap().finish().await;
+    assert_eq!(report.counts.docs_dead_lettered, 2000, "{report:?}");
+    let mut received = 0;
+    while failures.recv().await.is_some() {
+        received += 1;
+    }
+    assert!((1..100).contains(&received), "{received}");
+    assert_eq!(received + failures.dropped(), 2000);
+    assert!(settlements.recv().await.is_none() && settlements.dropped() == 0);
+    let file = std::fs::read_to_string(report.dead_letters.unwrap()).unwrap();
+    assert_eq!(file.lines().count(), 2000, "the file has all");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_receives_the_end_of_each_document() {
+    let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["i7"])]).await;
+    let (config, _folder) = config(fake.urls(), "docs");
+    let mut loader = Loader::new(config).unwrap();
+    let (mut failures, mut settlements) = (loader.failures(1 << 20), loader.settlements(1 << 20));
+    let report = loader.start(Box::new(Lines::new(documents(300, 300)))).await.unwrap().finish().await;
+    assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (299, 1), "{report:?}");
+    let mut settled = 0;
+    while let Some(settlement) = settlements.recv().await {
+        settled += settlement.docs;
+    }
+    assert_eq!((settled, failures.try_recv().map(|failure| failure.letter.status)), (299, Some(400)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

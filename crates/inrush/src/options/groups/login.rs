@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::options::LoaderBuilder;
 use crate::options::Scope;
 use crate::transport::Secret;
-use crate::transport::sigv4::Service;
+use crate::transport::aws::Service;
 
 options! {
     /// Authentication at the cluster, and trusted certificates. A secret is never an argument of a
@@ -36,12 +36,12 @@ options! {
         /// Accept any certificate of the cluster, so that anyone on the network path can read and
         /// change everything
         insecure: bool;
-        /// Sign requests for an Amazon service; credentials come from the environment or the
-        /// profile
+        /// Sign requests for an Amazon service. Credentials come from the environment, the profile,
+        /// a web identity, or the role of the container or the EC2 instance
         aws_sigv4: Option<Service> = "SERVICE";
         /// AWS region
-        aws_region: Option<String> = "REGION", default("AWS_REGION, AWS_DEFAULT_REGION, then the profile's");
-        /// Profile in the AWS configuration files
+        aws_region: Option<String> = "REGION", default("AWS_REGION, AWS_DEFAULT_REGION, the profile's, then the host name's");
+        /// Profile in the AWS configuration files; no other place is asked for credentials
         aws_profile: Option<String> = "NAME", default("the AWS_* variables, then AWS_PROFILE, then `default`");
         /// The password of option `user`
         password: Option<Secret> = "SECRET", scope(Scope::Program);
