@@ -212,8 +212,8 @@ pub struct ReportText {
 }
 
 impl ReportText {
-    /// The text of a report, with the hand-over of a bake. `once`: the load has the option `once`, so
-    /// that it is repeated in order to continue.
+    /// The text of a report, with the hand-over of a bake. `once`: the load has the option `once`,
+    /// so that it is repeated in order to continue.
     pub fn new(report: &Report, hand_over: Option<&HandOver>, once: bool) -> Self {
         let problem = summary::problem(report);
         ReportText {

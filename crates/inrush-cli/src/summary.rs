@@ -100,8 +100,8 @@ impl Rows {
         self.0.push((name.into(), value.into()));
     }
 
-    /// Each row on one line, without characters that control a terminal. Names and reasons of servers
-    /// may have several lines.
+    /// Each row on one line, without characters that control a terminal. Names and reasons of
+    /// servers may have several lines.
     pub(crate) fn into_lines(self, style: Style) -> Vec<(String, String)> {
         let line = |text: String| inline_in(&text.replace('\n', " "), style).into_owned();
         self.0.into_iter().map(|(name, value)| (line(name), line(value))).collect()

@@ -26,10 +26,10 @@ impl Loader {
 
     /// A receiver of the load's dead letters. A second call ends the receiver of the first one.
     ///
-    /// At most `bytes_max` bytes of dead letters wait in the receiver: for each letter its document,
-    /// its texts and about 200 bytes. A letter without room is dropped here and counted
-    /// ([`Failures::dropped`]). The dead-letter file and the report have all of them. The load never
-    /// waits for the receiver, which can be read at any time, also after the end.
+    /// At most `bytes_max` bytes of dead letters wait in the receiver: for each letter its
+    /// document, its texts and about 200 bytes. A letter without room is dropped here and counted
+    /// ([`Failures::dropped`]). The dead-letter file and the report have all of them. The load
+    /// never waits for the receiver, which can be read at any time, also after the end.
     pub fn failures(&mut self, bytes_max: usize) -> Failures {
         self.0.failures(bytes_max)
     }
@@ -37,8 +37,8 @@ impl Loader {
     /// A receiver of the results of documents other than dead letters. A second call ends the
     /// receiver of the first one.
     ///
-    /// A message of about 40 bytes has the result of some consecutive documents. A load without this
-    /// call makes no messages. At most `bytes_max` bytes of messages wait in the receiver. The
+    /// A message of about 40 bytes has the result of some consecutive documents. A load without
+    /// this call makes no messages. At most `bytes_max` bytes of messages wait in the receiver. The
     /// documents of a message without room are counted ([`Settlements::dropped`]). The report has
     /// all of them. The load never waits for the receiver.
     pub fn settlements(&mut self, bytes_max: usize) -> Settlements {
