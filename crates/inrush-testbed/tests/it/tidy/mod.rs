@@ -4,6 +4,7 @@
 //! only go down, and the ceiling goes with it.
 
 mod cycles;
+mod rust_version;
 mod source;
 
 use std::collections::BTreeMap;
