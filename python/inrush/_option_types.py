@@ -207,11 +207,11 @@ class LoadOptions(TypedDict, total=False):
     Serverless."""
 
     from_aws_region: str | None
-    """AWS region. Default: AWS_REGION, AWS_DEFAULT_REGION, then the profile's."""
+    """AWS region. Default: AWS_REGION, AWS_DEFAULT_REGION, the profile's, then the host name's."""
 
     from_aws_profile: str | None
-    """Profile in the AWS configuration files. Default: the AWS_* variables, then AWS_PROFILE, then
-    `default`."""
+    """Profile in the AWS configuration files; no other place is asked for credentials. Default: the
+    AWS_* variables, then AWS_PROFILE, then `default`."""
 
     action: Literal["index", "create", "update", "upsert", "delete"] | None
     """The action for each document. Default: index; create for a data stream; "index": add the
@@ -333,15 +333,16 @@ class LoadOptions(TypedDict, total=False):
     """Take any certificate of the cluster: anyone on the way can read and change everything."""
 
     aws_sigv4: Literal["es", "aoss"] | None
-    """Sign requests for an Amazon service; credentials come from the environment or the profile; "es":
-    Amazon OpenSearch Service; "aoss": Amazon OpenSearch Serverless."""
+    """Sign requests for an Amazon service. Credentials come from the environment, the profile, a web
+    identity, or the role of the container or the EC2 instance; "es": Amazon OpenSearch Service; "aoss":
+    Amazon OpenSearch Serverless."""
 
     aws_region: str | None
-    """AWS region. Default: AWS_REGION, AWS_DEFAULT_REGION, then the profile's."""
+    """AWS region. Default: AWS_REGION, AWS_DEFAULT_REGION, the profile's, then the host name's."""
 
     aws_profile: str | None
-    """Profile in the AWS configuration files. Default: the AWS_* variables, then AWS_PROFILE, then
-    `default`."""
+    """Profile in the AWS configuration files; no other place is asked for credentials. Default: the
+    AWS_* variables, then AWS_PROFILE, then `default`."""
 
     password: str | None
     """The password of user."""
