@@ -4,6 +4,7 @@
 //! ceiling goes with it.
 
 mod cycles;
+mod rust_version;
 mod source;
 
 use std::collections::BTreeMap;
