@@ -409,7 +409,8 @@ async fn dead_letters_beyond_the_limit_are_dropped_and_counted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_receives_the_end_of_each_document() {
     let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["i7"])]).await;
-    let (config, _folder) = config(fake.urls(), "docs");
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.id = Some("id".parse().unwrap());
     let mut loader = Loader::new(config).unwrap();
     let (mut failures, mut settlements) = (loader.failures(1 << 20), loader.settlements(1 << 20));
     let report = loader.start(Box::new(Lines::new(documents(300, 300)))).await.unwrap().finish().await;
