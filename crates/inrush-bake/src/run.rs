@@ -12,7 +12,7 @@ use inrush_load::cutover::{self, Finishing, Swapping};
 use inrush_load::loader::{http_options, not_in};
 use inrush_load::run_id::run_id;
 use inrush_load::{Phase, Progress, Report, Status, StopSignal};
-use inrush_sources::Repeats;
+use inrush_sources::{Repeats, SourceInfo};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -45,8 +45,8 @@ pub(super) async fn bake(
     let load = &config.load;
     let target = connect(&load.to, load.credentials.clone(), &http_options(load)).await?;
     let source = open()?;
-    let bytes = source.bytes_total();
-    if source.repeats() != Repeats::Always {
+    let SourceInfo { bytes_total: bytes, repeats, .. } = source.describe();
+    if repeats != Repeats::Always {
         return Err(LoadError::usage(READ_ONCE.to_owned()).into());
     }
     let (keep, job, earlier) = Keep::open(&config.load, source.as_ref())?;

@@ -2,7 +2,7 @@
 
 use inrush::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError, Style, render};
 use inrush::source::SourceError;
-use inrush::source::feed::Feed;
+use inrush::source::push::Sender;
 pub use inrush::transport::Secret;
 use inrush::{LoadError, Progress, RunningLoad};
 use serde_json::{Map, Value};
@@ -116,9 +116,9 @@ impl Load {
     ///
     /// # Errors
     /// Where the load cannot begin; nothing was sent then.
-    pub async fn start_fed(self, name: &str, bytes: Option<u64>) -> Result<(Feed, RunningLoad), Error> {
-        let (feed, plan) = self.options.resolve_fed(name, bytes, &Environment::of_process()).await?;
-        Ok((feed, start(plan, self.settlements).await?))
+    pub async fn start_fed(self, name: &str, bytes: Option<u64>) -> Result<(Sender, RunningLoad), Error> {
+        let (sender, plan) = self.options.resolve_fed(name, bytes, &Environment::of_process()).await?;
+        Ok((sender, start(plan, self.settlements).await?))
     }
 }
 

@@ -12,6 +12,8 @@ mod dead_letter;
 pub mod dry_run;
 mod error;
 mod event;
+mod feedback;
+mod idle;
 pub mod ids;
 pub mod loader;
 mod option_error;

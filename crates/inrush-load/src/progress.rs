@@ -48,6 +48,8 @@ pub enum Phase {
     Starting,
     /// Reading and sending.
     Loading,
+    /// Everything that was read is settled, and the source has nothing for now.
+    Idle,
     /// Nothing is sent, and why.
     Paused(String),
     /// Reading has ended early, and why; what is under way is waited for.

@@ -30,7 +30,8 @@ pub struct Report {
     pub counts: Counts,
     /// From the first look at the cluster to the end; of earlier runs up to their last checkpoint.
     pub seconds: f64,
-    /// Documents that this run read for each second between its first document and its last reply, pauses left out.
+    /// Documents that this run read for each second between its first document and its last reply, pauses left out. Of a
+    /// source that never ends, `source_idle_seconds` are left out as well.
     pub docs_per_second: f64,
     /// What this run did, where the load was resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,6 +61,10 @@ pub struct Report {
     pub sizes: BTreeMap<String, IndexSizes>,
     /// When nothing was sent, by reason; part of `seconds`, and not of what `docs_per_second` divides by. Of this run only.
     pub pauses: Vec<PauseTotal>,
+    /// How long everything that was read was settled, and the source had nothing for now; seconds, part of `seconds`. Of
+    /// this run only; absent where there was no such time.
+    #[serde(default, skip_serializing_if = "is_zero_seconds")]
+    pub source_idle_seconds: f64,
     /// Errors of dead letters by kind, the most frequent first.
     pub errors: Vec<ErrorCount>,
     /// The dead-letter file, if there were any.
@@ -174,6 +179,12 @@ impl Verified {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero_seconds(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 /// Whether the index holds what the counts say.

@@ -14,6 +14,7 @@ use inrush_cluster::transport::Transport;
 use inrush_core::Settlement;
 use inrush_core::body_format::BodyFormatChange;
 use inrush_core::flow::Item;
+use inrush_core::ledger::Partition;
 use inrush_core::tune::Decision;
 use inrush_core::{Command, Encoding, Flow, ItemBlock, Note, PauseTotal, Stop, Time};
 use inrush_sources::{RowsRead, SourceError};
@@ -23,6 +24,8 @@ use crate::checkpoint::{self, Checkpointer};
 use crate::config::IndexCreation;
 use crate::dead_letter::DeadLetterWriter;
 use crate::event::{Event, Hold};
+use crate::feedback::ToSource;
+use crate::idle::Idle;
 use crate::progress::{Phase, Progress};
 use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
@@ -31,6 +34,9 @@ use crate::trace::TraceWriter;
 
 /// How often the progress is made known.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// How long the source has nothing before the progress says so: a short pause is no news.
+const IDLE_SHOWN: Duration = Duration::from_secs(1);
 
 /// What the loop works with.
 pub(crate) struct Run {
@@ -68,6 +74,10 @@ pub(crate) struct Run {
     pub(crate) health_every: Duration,
     /// What indices were like before the load, by their names.
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
+    /// Where the source wants to hear what is settled.
+    pub(crate) to_source: Option<ToSource>,
+    /// What was settled when the checkpoint that is being written was taken.
+    pub(crate) settled_at_checkpoint: BTreeMap<Partition, u64>,
 }
 
 /// What the loop leaves behind.
@@ -84,6 +94,10 @@ pub(crate) struct Finished {
     pub(crate) first_block: Option<Instant>,
     pub(crate) ended: Instant,
     pub(crate) pauses: Vec<PauseTotal>,
+    /// How long the source had nothing while everything before was settled.
+    pub(crate) idle: Duration,
+    /// Why the source was not told all that is settled.
+    pub(crate) source_not_told: Option<String>,
     pub(crate) sizes_before: BTreeMap<String, IndexStats>,
     /// Whoever stops the load still does so here.
     pub(crate) events: mpsc::UnboundedReceiver<Event>,
@@ -103,6 +117,7 @@ struct Intake {
     /// It is not what it was when the load began.
     changed: bool,
     first_block: Option<Instant>,
+    idle: Idle,
 }
 
 impl Intake {
@@ -128,6 +143,7 @@ impl Run {
         tokio::spawn(targets::observe(transport, names, uuids, self.health_every, self.sender.clone()));
         loop {
             let now = self.now();
+            self.watch_idle(now, &mut intake);
             while let Some(command) = self.flow.poll(now) {
                 self.obey(command);
             }
@@ -140,6 +156,7 @@ impl Run {
                 break;
             }
             self.keep_checkpoint(&intake);
+            self.tell_source();
             let due = self.flow.poll_timeout().map(|t| tokio::time::Instant::from_std(self.started + t.since_start()));
             tokio::select! {
                 event = self.events.recv() => {
@@ -152,22 +169,26 @@ impl Run {
                     }
                 }
                 () = sleep_until(due) => {}
-                _ = tick.tick() => self.show_progress(),
+                _ = tick.tick() => self.show_progress(&intake),
             }
         }
         self.gate.close();
-        self.show_progress();
-        let pauses = self.flow.pauses(self.now());
+        self.show_progress(&intake);
+        let (pauses, idle) = (self.flow.pauses(self.now()), intake.idle.total(self.now()));
         let checkpoint_failure = self.keep_last_checkpoint().await;
+        let ended = Instant::now();
+        let source_not_told = self.tell_source_last(checkpoint_failure.is_none()).await;
         Finished {
             checkpointer: self.checkpointer,
             checkpoint_failure,
+            source_not_told,
+            idle,
             source_changed: intake.changed,
             flow: self.flow,
             dead_letters: self.dead_letters,
             counts_before: intake.ready,
             first_block: intake.first_block,
-            ended: Instant::now(),
+            ended,
             pauses,
             sizes_before: self.sizes_before,
             events: self.events,
@@ -190,6 +211,7 @@ impl Run {
                 }
                 self.admit(now, intake);
             }
+            Event::SourceIdle { blocks } => intake.idle.handle_idle(blocks),
             Event::SourceEnd { blocks, result } => {
                 intake.blocks = Some(blocks);
                 self.refresh_early();
@@ -211,6 +233,9 @@ impl Run {
                 match checkpointer.ended(written) {
                     Ok(checkpoint) => {
                         self.flow.handle_checkpoint(&checkpoint);
+                        if let Some(to_source) = &mut self.to_source {
+                            to_source.start(std::mem::take(&mut self.settled_at_checkpoint), None);
+                        }
                         self.admit(now, intake);
                     }
                     Err(why) => self.fail(now, why),
@@ -232,6 +257,14 @@ impl Run {
                 }
                 self.sizes_before.entry(name).or_insert(size);
             }
+            Event::Told(told) => {
+                if let Some(to_source) = &mut self.to_source {
+                    to_source.ended();
+                }
+                if let Err(why) = told {
+                    self.fail(now, format!("dead letters cannot be synced to disk: {why}; documents would be lost"));
+                }
+            }
             Event::Replaced(name) => self.fail(now, targets::replaced(&name)),
             Event::Overtaken => self.fail(now, checkpoint::OVERTAKEN.to_owned()),
             Event::Trouble(trouble) => self.flow.handle_cluster_pause(now, trouble),
@@ -243,12 +276,31 @@ impl Run {
                 };
                 self.flow.handle_pause_request(now, hold);
                 // Whoever asked wants to see it.
-                self.show_progress();
+                self.show_progress(intake);
             }
-            Event::Stop => {
-                self.flow.handle_stop(now, Stop::Interrupted);
-                self.gate.close();
-            }
+            Event::EndSource => match &self.to_source {
+                Some(to_source) => to_source.stop(),
+                None => self.stop(now, Stop::Interrupted),
+            },
+            Event::Stop => self.stop(now, Stop::Interrupted),
+        }
+    }
+
+    /// Ends the load early.
+    fn stop(&mut self, now: Time, why: Stop) {
+        self.flow.handle_stop(now, why);
+        self.gate.close();
+        if let Some(to_source) = &self.to_source {
+            to_source.stop();
+        }
+    }
+
+    /// Keeps the time in which the source has nothing, and all before is settled.
+    fn watch_idle(&mut self, now: Time, intake: &mut Intake) {
+        let waits_for_others = self.flow.stopped().is_some() || self.flow.paused().is_some();
+        let rests = !waits_for_others && intake.waiting.is_empty() && self.flow.is_settled();
+        if intake.idle.update(now, intake.sequencer.count(), rests) {
+            self.flow.handle_idle_end(now);
         }
     }
 
@@ -292,8 +344,45 @@ impl Run {
             return;
         }
         match self.dead_letters.sync_point() {
-            Ok(letters) => checkpointer.start(&self.flow, &intake.waiting, read_all, letters),
+            Ok(letters) => {
+                if self.to_source.is_some() {
+                    self.settled_at_checkpoint = self.flow.settled_below();
+                }
+                checkpointer.start(&self.flow, &intake.waiting, read_all, letters);
+            }
             Err(e) => self.dead_letters_failed(&e),
+        }
+    }
+
+    /// Tells the source what is settled, where it is time to and there are no checkpoints to wait for. As
+    /// in [`Run::keep_checkpoint`], dead letters that are counted are written.
+    fn tell_source(&mut self) {
+        let Some(to_source) = self.to_source.as_mut().filter(|to_source| to_source.is_due()) else { return };
+        if self.checkpointer.is_some() {
+            return;
+        }
+        let settled = self.flow.settled_below();
+        if !to_source.has_news(&settled) {
+            return;
+        }
+        match self.dead_letters.sync_point() {
+            Ok(letters) => to_source.start(settled, letters.file),
+            Err(e) => self.dead_letters_failed(&e),
+        }
+    }
+
+    /// Tells the source what is settled at the end, unless a checkpoint was to say so (`written`: it does).
+    /// Returns why it was not told.
+    async fn tell_source_last(&mut self, written: bool) -> Option<String> {
+        let to_source = self.to_source.take().filter(|_| written)?;
+        match self.dead_letters.sync_point() {
+            Ok(letters) => {
+                let longest = self.flow.drain_max();
+                to_source.finish(self.flow.settled_below(), letters.file, longest).await.err()
+            }
+            Err(e) => {
+                Some(format!("the source was not told what is settled, because dead letters could not be written: {e}"))
+            }
         }
     }
 
@@ -318,8 +407,7 @@ impl Run {
     }
 
     fn fail(&mut self, now: Time, why: String) {
-        self.flow.handle_stop(now, Stop::Failed(why));
-        self.gate.close();
+        self.stop(now, Stop::Failed(why));
     }
 
     fn obey(&mut self, command: Command) {
@@ -420,7 +508,7 @@ impl Run {
         });
     }
 
-    fn show_progress(&mut self) {
+    fn show_progress(&mut self, intake: &Intake) {
         let phase = match (self.flow.stopped(), self.flow.paused()) {
             (Some(stop), _) => {
                 let why = match stop {
@@ -436,6 +524,7 @@ impl Run {
                 })
             }
             (None, Some(pause)) => Phase::Paused(pause.why.clone()),
+            (None, None) if intake.idle.lasts(self.now()) >= IDLE_SHOWN => Phase::Idle,
             (None, None) => Phase::Loading,
         };
         let counts = self.flow.counts();

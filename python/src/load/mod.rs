@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use inrush::source::feed::Feed;
+use inrush::source::push::Sender;
 use inrush::{
     Counts, ErrorCount, Failure, IndexCounts, Others, PauseHandle, Phase, Progress, RunningLoad, Settlement, StopHandle,
 };
@@ -25,7 +25,7 @@ use crate::runtime::{LOOK_EVERY, runtime, wait_for};
 #[pyclass(frozen, module = "inrush._inrush")]
 pub(crate) struct Load {
     /// Where documents of the program go; `None` for files.
-    feed: Option<Feed>,
+    feed: Option<Sender>,
     progress: watch::Receiver<Progress>,
     line: Mutex<ProgressLine>,
     stop: StopHandle,
@@ -242,7 +242,7 @@ impl Load {
 type Letter = (u64, u16, String, String, Option<Vec<u8>>, Vec<u8>);
 
 impl Load {
-    fn watch(feed: Option<Feed>, mut load: RunningLoad, keep_outcomes: bool) -> PyResult<Self> {
+    fn watch(feed: Option<Sender>, mut load: RunningLoad, keep_outcomes: bool) -> PyResult<Self> {
         let ending = Arc::new(Ending::default());
         let failures = load.failures().filter(|_| keep_outcomes);
         let settlements = load.settlements().filter(|_| keep_outcomes);
@@ -276,7 +276,7 @@ impl Load {
     }
 
     /// Where documents go.
-    pub(crate) fn fed(&self) -> PyResult<&Feed> {
+    pub(crate) fn fed(&self) -> PyResult<&Sender> {
         self.check_process()?;
         self.feed.as_ref().ok_or_else(|| PyRuntimeError::new_err("this load reads files and takes no documents"))
     }
@@ -334,6 +334,7 @@ fn phase(phase: &Phase) -> String {
     match phase {
         Phase::Starting => "starting".to_owned(),
         Phase::Loading => "loading".to_owned(),
+        Phase::Idle => "idle".to_owned(),
         Phase::Paused(why) => format!("paused: {why}"),
         Phase::Draining(why) => format!("draining: {why}"),
         Phase::PuttingBack => "putting back".to_owned(),

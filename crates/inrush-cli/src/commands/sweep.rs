@@ -49,7 +49,7 @@ pub(crate) async fn run(args: SweepArgs) -> Result<u8> {
     let plan = load::confirm(plan, load::somebody_is_there())?;
     // Each run opens the sources anew.
     let LoadPlan { mut config, source, reopen, local: _, model: _, confirmations: _, notes: _ } = plan;
-    let source_bytes = source.bytes_total();
+    let source_bytes = source.describe().bytes_total;
     drop(source);
     let Some(sources) = reopen else {
         return Err(UsageError::new("the sources cannot be read again, and a sweep reads them for each run").into());

@@ -65,7 +65,9 @@ pub(crate) fn line(progress: &Progress, rates: &RateWindow) -> String {
         // No document is under way; while the builder loads, the phase is that of its load.
         Phase::Baking(step) => return format!("bake: {step}"),
         Phase::Loading | Phase::Done => {}
-        phase @ (Phase::Starting | Phase::PuttingBack | Phase::Verifying) => parts.push(phase_name(phase).to_owned()),
+        phase @ (Phase::Starting | Phase::Idle | Phase::PuttingBack | Phase::Verifying) => {
+            parts.push(phase_name(phase).to_owned())
+        }
         phase @ Phase::Finishing { .. } => parts.push(finishing(phase)),
         phase @ (Phase::Paused(why) | Phase::Draining(why)) => parts.push(format!("{}: {why}", phase_name(phase))),
     }
@@ -100,6 +102,7 @@ pub(super) fn phase_name(phase: &Phase) -> &'static str {
     match phase {
         Phase::Starting => "starting",
         Phase::Loading => "loading",
+        Phase::Idle => "waiting for the source",
         Phase::Paused(_) => "paused",
         Phase::Draining(_) => "stopping",
         Phase::PuttingBack => "putting settings back",

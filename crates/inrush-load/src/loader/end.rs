@@ -54,6 +54,8 @@ pub(super) struct End {
     pub(super) tolerate: Option<Tolerance>,
     /// That nothing was read is as it should be.
     pub(super) allow_empty: bool,
+    /// The source ends only when it is told to.
+    pub(super) is_endless: bool,
     /// The load is to be made once.
     pub(super) once: bool,
     /// How long an interrupted load may take to verify.
@@ -78,6 +80,8 @@ impl End {
             first_block,
             ended,
             pauses,
+            idle,
+            source_not_told,
             sizes_before,
             mut events,
         } = finished;
@@ -172,11 +176,13 @@ impl End {
         let seconds_before = checkpointer.as_ref().map_or(0.0, |c| c.seconds_before());
         let checkpoint = checkpointer.as_ref().filter(|_| resumable).map(|checkpointer| checkpointer.path());
         let paused = Duration::try_from_secs_f64(pauses.iter().map(|pause| pause.seconds).sum()).unwrap_or_default();
+        let left_out = if self.is_endless { idle } else { Duration::ZERO };
         let first = first_block.unwrap_or(if self.others.counts.docs_read > 0 { self.started } else { ended });
-        let loading = ended.duration_since(first).saturating_sub(paused);
+        let loading = ended.duration_since(first).saturating_sub(paused + left_out);
         let loading = loading.max(Duration::from_millis(1));
         let mut warnings = self.prepared.preflight.warnings;
         warnings.extend(checkpoint_failure.filter(|_| failed));
+        warnings.extend(source_not_told);
         if settled && tally.counts.docs_read == 0 && !self.allow_empty {
             warnings.push(NOTHING_READ.to_owned());
         }
@@ -219,6 +225,7 @@ impl End {
             settings: self.settings,
             sizes,
             pauses,
+            source_idle_seconds: idle.as_secs_f64(),
             finish,
             swap,
             errors: tally.errors(),

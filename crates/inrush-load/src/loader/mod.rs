@@ -8,6 +8,7 @@ mod routing;
 mod running;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -22,8 +23,8 @@ use inrush_core::report::Tally;
 use inrush_core::retry::RetryPolicy;
 use inrush_core::trace::Header;
 use inrush_core::{Action, Encoding, Flow, FlowConfig, Stop, Time};
-use inrush_sources::Source;
 use inrush_sources::push::{self, PushOptions};
+use inrush_sources::{Source, SourceInfo};
 use prepare::{Coming, prepare};
 pub(crate) use prepare::{index_uuids, needs, reads_itself};
 pub use running::{Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
@@ -34,6 +35,7 @@ use crate::config::{Durability, LoadConfig, Replies};
 use crate::cutover::{self, Finishing};
 use crate::dead_letter::{self, DeadLetterWriter};
 use crate::error::LoadError;
+use crate::feedback::ToSource;
 use crate::ids::Ids;
 use crate::progress::{Phase, Progress};
 use crate::reader::{self, Encode, Gate};
@@ -89,21 +91,22 @@ impl Loader {
         let started = Instant::now();
         let (letters, failures) = mpsc::unbounded_channel();
         let (settlements, settled) = mpsc::unbounded_channel();
-        let names = source.names();
+        let info = source.describe();
+        let names = info.names.clone();
         let run_id = run_id();
         let mut config = self.config;
-        config.check_source(source.as_ref()).map_err(LoadError::usage)?;
+        config.check_source(&info).map_err(LoadError::usage)?;
         *opened = checkpoint::open(&config, source.as_ref())?;
         let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
         if let Some(opened) = opened.as_mut()
-            && let Some(report) = opened.stand(&config, source.has_ids(), &run_id, &transport).await?
+            && let Some(report) = opened.stand(&config, info.has_ids, &run_id, &transport).await?
         {
             return Ok(RunningLoad::over(report));
         }
         let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
         if let Some(earlier) = &earlier {
             let partitions = earlier.progress.partitions.iter();
-            source.go_on(&partitions.map(|p| (p.partition(), p.settled_up_to())).collect());
+            source.resume(&partitions.map(|p| (p.partition(), p.settled_up_to())).collect());
             // It was done by the run that was cut off.
             config.create.recreate = false;
         }
@@ -121,9 +124,9 @@ impl Loader {
         let mut dead_letters = dead_letters.sent_with(dead_letter::sent_with(&config));
         let swapping =
             cutover::begin(&transport, &mut config, earlier.as_ref().and_then(|earlier| earlier.swap.clone())).await?;
-        let with_ids = config.id.is_some() || config.id_from.is_some() || source.has_ids();
+        let with_ids = config.id.is_some() || config.id_from.is_some() || info.has_ids;
         let coming = Coming {
-            bytes: source.bytes_total(),
+            bytes: info.bytes_total,
             with_ids,
             read_from: index_uuids(source.as_ref())?,
             earlier: earlier.as_ref().map(|earlier| Earlier { docs_before: earlier.before }),
@@ -159,7 +162,7 @@ impl Loader {
                 pause_max: config.limits.pause_max,
                 drain_max: config.limits.drain_max,
                 on_conflict: config.on_conflict,
-                versioned: config.version.is_some() || source.has_versions(),
+                versioned: config.version.is_some() || info.has_versions,
                 incremental_bulk: prepared.preflight.info.incremental_bulk(),
                 summary_replies: config.replies == Replies::Summary,
                 pairing: match prepared.preflight.pipelines {
@@ -212,8 +215,8 @@ impl Loader {
         let ids = config.id_from.map(|from| Ids::new(from, names.clone()));
         let (progress, watched) = watch::channel(Progress::default());
         let gate = Arc::new(Gate::default());
-        let bytes_total = source.bytes_total();
-        let (warnings, rows) = (source.warnings(), source.rows_read());
+        let to_source = source.feedback().map(|feedback| ToSource::new(feedback, &info, sender.clone()));
+        let SourceInfo { bytes_total, warnings, rows, is_endless, .. } = info;
         let chunk_bytes = config.limits.chunk_bytes();
         let workers = config.limits.workers;
         let smile = Arc::new(AtomicBool::new(flow.encoding() == Encoding::Smile));
@@ -253,9 +256,11 @@ impl Loader {
             uuids: prepared.uuids.clone(),
             health_every: config.limits.health_every,
             sizes_before,
+            to_source,
+            settled_at_checkpoint: BTreeMap::new(),
         };
         let (verify, drain_max) = (config.verify, config.limits.drain_max);
-        let (tolerate, allow_empty, once) = (config.tolerate, config.allow_empty, config.once);
+        let (tolerate, allow_empty, once) = (config.tolerate, config.allow_empty || is_endless, config.once);
         let mut finishing = Finishing::new(Arc::clone(&transport), progress.clone(), config.finish, swapping);
         let others = Arc::new(Mutex::new(Tally::default()));
         let absorbed = Arc::clone(&others);
@@ -296,6 +301,7 @@ impl Loader {
                 verify,
                 tolerate,
                 allow_empty,
+                is_endless,
                 once,
                 drain_max,
                 progress,

@@ -123,6 +123,14 @@ impl StopHandle {
         // A load that has ended needs no stop.
         let _ = self.events.send(Event::Stop);
     }
+
+    /// Ends the source in order: it hands over what it has fetched, and the load ends when that is in,
+    /// as it does at the end of a file. Where the source cannot be told to end
+    /// ([`inrush_sources::Source::feedback`]), this is [`StopHandle::stop`]. Further calls do nothing.
+    pub fn end_source(&self) {
+        // A load that has ended has no source any more.
+        let _ = self.events.send(Event::EndSource);
+    }
 }
 
 /// Pauses a load by hand. Meanwhile nothing new is sent; what is under way ends, checkpoints and the lease of the settings go on, a

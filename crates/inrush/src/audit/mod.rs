@@ -131,13 +131,18 @@ pub async fn audit(
     if options.id.is_some() && options.id_from.is_some() {
         return Err(AuditError::Usage("option `id` and option `id_from` are given; an id has one origin".to_owned()));
     }
-    if options.id_from == Some(IdFrom::Position) && source.repeats() == Repeats::Unordered {
+    let info = source.describe();
+    if info.is_endless {
+        let what = format!("{} never ends, and only a source that ends can be compared", info.title());
+        return Err(AuditError::Usage(what));
+    }
+    if options.id_from == Some(IdFrom::Position) && info.repeats == Repeats::Unordered {
         let what =
             "option `id_from=position` needs documents that come in the same order each time, which these do not";
         return Err(AuditError::Usage(what.to_owned()));
     }
     let made = options.id.is_some() || options.id_from.is_some();
-    let with_ids = made || source.has_ids();
+    let with_ids = made || info.has_ids;
     if !with_ids && (options.sample.is_some() || options.missing.is_some()) {
         let what = "a sample and a file of missing documents need the documents' ids; name their field with option `id`, or what the load made them of with option `id_from`";
         return Err(AuditError::Usage(what.to_owned()));
@@ -147,7 +152,7 @@ pub async fn audit(
         None => None,
         Some(path) => Some(MissingFile::new(path).map_err(io_error(&format!("making {}", path.display())))?),
     };
-    let (names, warnings) = (source.names(), source.warnings());
+    let (names, warnings) = (info.names, info.warnings);
     let contents = target.contents_unlike.is_none();
     let mut comparer =
         Comparer::new(Arc::clone(&transport), target.lookup.clone(), contents, missing, options.sort_memory);

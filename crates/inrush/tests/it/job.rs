@@ -1,7 +1,6 @@
 //! A job of several loads: one without documents of its own looks after the index and takes in what the others did.
 
-use inrush::source::feed::feed;
-use inrush::source::push::PushOptions;
+use inrush::source::push::{PushOptions, channel};
 use inrush::{Loader, Report, SettingsRestored, Status, VerifiedState};
 use inrush_testbed::{FakeCluster, FakeConfig};
 
@@ -11,7 +10,7 @@ use crate::common::{self, config, documents, load};
 async fn job(absorb: impl FnOnce(&mut Report)) -> Report {
     let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
     let (config, _folder) = config(fake.urls(), "docs");
-    let (feed, source) = feed(PushOptions::default());
+    let (sender, source) = channel(PushOptions::default());
     let source = Box::new(source.with_bytes_total(Some(2 << 30)));
     let job = Loader::new(config.clone()).unwrap().start(source).await.unwrap();
 
@@ -20,7 +19,7 @@ async fn job(absorb: impl FnOnce(&mut Report)) -> Report {
     let mut report = load(&part, documents(300, 300)).await;
     absorb(&mut report);
     job.others().absorb(&report.counts, &report.indices, &report.errors);
-    feed.end();
+    sender.end();
     let report = job.finish().await;
     assert_eq!(fake.setting("docs", "refresh_interval"), None, "it is put back");
     report

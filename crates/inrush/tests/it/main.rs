@@ -17,6 +17,7 @@ mod convert;
 #[cfg(feature = "databases")]
 mod database_sqlite;
 mod durability;
+mod endless;
 mod failures;
 mod job;
 mod load;

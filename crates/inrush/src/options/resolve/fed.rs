@@ -3,8 +3,7 @@
 use super::{Environment, LOCAL, confirmations, local};
 use crate::options::{LoadOptions, LoadPlan, OptionError, OptionGroup, OrAuto, SourceOptions};
 use crate::source::Source;
-use crate::source::feed::{Feed, feed};
-use crate::source::push::PushOptions;
+use crate::source::push::{PushOptions, Sender, channel};
 use inrush_load::LoadError;
 
 /// Bytes of documents that wait to be read, at most; a load with less memory takes a quarter of that.
@@ -22,12 +21,12 @@ impl LoadOptions {
         name: &str,
         bytes: Option<u64>,
         environment: &Environment,
-    ) -> Result<(Feed, LoadPlan), LoadError> {
+    ) -> Result<(Sender, LoadPlan), LoadError> {
         self.check_conflicts()?;
         self.check_fed()?;
         let config = self.config(environment)?;
         let limits = &config.limits;
-        let (feed, source) = feed(PushOptions {
+        let (sender, source) = channel(PushOptions {
             memory: (limits.memory / 4).clamp(1, WAITING_BYTES_MAX),
             linger: limits.linger.min(PushOptions::default().linger),
             document_bytes_max: limits.document_bytes_max,
@@ -38,7 +37,7 @@ impl LoadOptions {
         let local = local(&config).await?;
         let confirmations = confirmations(&self, &config, local.as_ref());
         let notes = Vec::new();
-        Ok((feed, LoadPlan { config, source, reopen: None, local, model: None, confirmations, notes }))
+        Ok((sender, LoadPlan { config, source, reopen: None, local, model: None, confirmations, notes }))
     }
 
     /// Refuses options that are about sources. Documents of a program are no file, database or index.

@@ -2,6 +2,7 @@
 //! another cluster.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use inrush_core::FieldPath;
@@ -14,9 +15,10 @@ use crate::options::{
     DatabaseSourceOptions, IndexSourceOptions, LoadOptions, OpenSource, OptionError, OptionErrorKind, OptionGroup,
     QueryOptions, ReadingOptions, SearchQuery, SourceLoginOptions, SourceOptions,
 };
-use crate::source::index::{IndexAddress, IndexOptions, IndexSource};
+use crate::source::index::{IndexAddress, IndexModels, IndexOptions};
 use crate::source::{
-    DatabaseAddress, Format, FormatOptions, Source, SourceError, SourceSpec, StoreOptions, Warnings, open as open_files,
+    self, DatabaseAddress, FileOptions, Format, FormatOptions, OpenError, Registry, Request, Source, SourceError,
+    SourceSpec, StoreOptions, Warnings, open as open_files,
 };
 use inrush_load::LoadError;
 
@@ -38,10 +40,11 @@ pub(super) struct Rows<'a> {
     pub(super) query: &'a QueryOptions,
     pub(super) id: Option<FieldPath>,
     pub(super) document_bytes_max: usize,
+    pub(super) registry: &'a Registry,
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn of(options: &'a LoadOptions, document_bytes_max: usize) -> Self {
+    pub(super) fn of(options: &'a LoadOptions, document_bytes_max: usize, registry: &'a Registry) -> Self {
         Rows {
             source: &options.source,
             reading: options.reading.clone(),
@@ -49,6 +52,7 @@ impl<'a> Rows<'a> {
             query: &options.query,
             id: options.target.id.clone(),
             document_bytes_max,
+            registry,
         }
     }
 
@@ -75,46 +79,54 @@ pub(super) async fn open(
         }
         not_an_index(index_source, source_login)?;
     }
-    let rows = Rows::of(options, config.limits.document_bytes_max);
+    let rows = Rows::of(options, config.limits.document_bytes_max, &environment.registry);
     let (source, reopen) = open_rows(&rows).await?;
     Ok(Opened { source, reopen, model: None })
 }
 
-/// Opens what is no index: files, a database, or the result of a query over files.
+/// Opens what is no index: files, a database, the result of a query over files, or a source of a
+/// kind that the program added.
 pub(super) async fn open_rows(rows: &Rows<'_>) -> Result<(Box<dyn Source>, Option<OpenSource>), LoadError> {
     if rows.has_query() {
         check_files(&rows.source.sources, &rows.reading)?;
     }
-    if let Some(database) = database::open(rows)? {
-        return Ok((database, None));
+    let mut request = Request::new(&rows.source.sources);
+    if let Some(database) = database::options(rows)? {
+        request = request.with(database);
+    } else if let Some(path) = &rows.source.from_dead_letters {
+        return dead_letters(path.clone(), rows.document_bytes_max);
+    } else {
+        check_some(rows.source, rows.query, &rows.reading)?;
+        let format = rows.reading.format_options(rows.document_bytes_max)?;
+        if let Some(query) = query::text(rows.query)? {
+            let input = rows.reading.specs(&rows.source.sources)?;
+            let tables = Tables { options: rows.query, input, format };
+            return Ok((tables.source(&query, rows.id.clone()).await?, None));
+        }
+        request = request.files(FileOptions { format, stores: rows.reading.stores()? });
     }
-    let (specs, format) = specs(rows)?;
-    if let Some(query) = query::text(rows.query)? {
-        let tables = Tables { options: rows.query, input: specs, format };
-        return Ok((tables.source(&query, rows.id.clone()).await?, None));
-    }
-    let again = move || -> Result<Box<dyn Source>, SourceError> {
-        Ok(Box::new(open_files(&specs, format.clone(), &Warnings::default())?))
-    };
-    // A file that is not there is a mistake in the options as long as nothing was done.
-    let source = again().map_err(|error| OptionError::unusable(error.to_string()).of("sources"))?;
-    Ok((source, Some(Arc::new(again))))
+    let source::Opened { source, reopen, .. } = rows.registry.open(&request).await.map_err(not_opened)?;
+    Ok((source, reopen))
 }
 
-/// What is read where it is no index, and how.
-fn specs(rows: &Rows<'_>) -> Result<(Vec<SourceSpec>, FormatOptions), OptionError> {
-    let Rows { source, reading, document_bytes_max, .. } = rows;
-    if let Some(path) = &source.from_dead_letters {
-        let format = FormatOptions {
-            format: Some(Format::DeadLetters),
-            document_bytes_max: *document_bytes_max,
-            ..FormatOptions::default()
-        };
-        return Ok((vec![SourceSpec::Path(path.clone())], format));
-    }
-    check_some(rows)?;
-    let format = reading.format_options(*document_bytes_max)?;
-    Ok((reading.specs(&source.sources)?, format))
+/// The documents of a file of dead letters.
+fn dead_letters(path: PathBuf, document_bytes_max: usize) -> Result<(Box<dyn Source>, Option<OpenSource>), LoadError> {
+    let format = FormatOptions { format: Some(Format::DeadLetters), document_bytes_max, ..FormatOptions::default() };
+    let open = move || -> Result<Box<dyn Source>, SourceError> {
+        Ok(Box::new(open_files(&[SourceSpec::Path(path.clone())], format.clone(), &Warnings::default())?))
+    };
+    Ok((open().map_err(|error| not_opened(error.into()))?, Some(Arc::new(open))))
+}
+
+/// Why a source was not opened. A file that is not there is a mistake in the options as long as
+/// nothing was done.
+fn not_opened(error: OpenError) -> LoadError {
+    let error = match error {
+        OpenError::Arguments { message, hint } => OptionError::conflict(message).hint(hint),
+        OpenError::Cluster(error) => return LoadError::OfSource(Box::new(error.into())),
+        error => OptionError::unusable(error.to_string()),
+    };
+    error.of("sources").into()
 }
 
 impl ReadingOptions {
@@ -127,24 +139,26 @@ impl ReadingOptions {
             let message = format!("{database} is a database, which `inrush load`, `verify` and `mapping` read");
             return Err(OptionError::conflict(message).hint("for the other commands, export what is meant to a file"));
         }
-        let options =
-            StoreOptions::parse(&self.store_option).map_err(|problem| OptionError::value("store_option", problem))?;
-        let options = Arc::new(options);
+        let options = self.stores()?;
         Ok(sources.iter().map(|source| SourceSpec::with_options(source, &options)).collect())
     }
 }
 
 /// That something is read, and that options about formats are for some of it.
-pub(super) fn check_some(rows: &Rows<'_>) -> Result<(), OptionError> {
-    if !rows.source.sources.is_empty() {
+pub(super) fn check_some(
+    source: &SourceOptions,
+    query: &QueryOptions,
+    reading: &ReadingOptions,
+) -> Result<(), OptionError> {
+    if !source.sources.is_empty() {
         return Ok(());
     }
-    if rows.query.table.is_empty() {
+    if query.table.is_empty() {
         return Err(OptionError::new(OptionErrorKind::Missing, "nothing to load")
             .of("sources")
             .hint("name files, globs in quotes, or - for stdin"));
     }
-    match rows.reading.for_files().find(|info| info.name != "workbook_bytes") {
+    match reading.for_files().find(|info| info.name != "workbook_bytes") {
         None => Ok(()),
         Some(info) => {
             let message =
@@ -175,6 +189,14 @@ pub(super) fn index_address(
     }
     let address = IndexAddress::parse(url).map_err(|error| OptionError::unusable(error.to_string()).of("sources"))?;
     Ok(Some(address))
+}
+
+impl ReadingOptions {
+    /// Settings of object stores.
+    fn stores(&self) -> Result<Arc<StoreOptions>, OptionError> {
+        let options = StoreOptions::parse(&self.store_option);
+        options.map(Arc::new).map_err(|problem| OptionError::value("store_option", problem))
+    }
 }
 
 impl LoadOptions {
@@ -240,17 +262,15 @@ async fn index_of_load(
     index.memory = index.memory.min(config.limits.memory / MEMORY_PART);
     let batches = config.limits.batch_bytes.unwrap_or(1) * config.limits.in_flight.unwrap_or(1) as usize;
     config.limits.memory = (config.limits.memory - index.memory).max(batches);
-    let source = IndexSource::open(index, &Warnings::default())
-        .await
-        .map_err(|error| LoadError::OfSource(Box::new(error.into())))?;
-    tracing::info!("{} has {} documents", source.names().join(", "), source.docs());
-    let model = (*copy_mapping || *copy_settings).then(|| Model {
-        info: source.info().clone(),
-        models: source.models(),
-        mapping: *copy_mapping,
-        settings: *copy_settings,
+    let request = Request::new(&options.source.sources).with(index);
+    let source::Opened { source, reopen, models, .. } =
+        environment.registry.open(&request).await.map_err(not_opened)?;
+    let model = models.and_then(|IndexModels { info, models, docs, .. }| {
+        tracing::info!("{} has {docs} documents", source.describe().title());
+        let (mapping, settings) = (*copy_mapping, *copy_settings);
+        (mapping || settings).then_some(Model { info, models, mapping, settings })
     });
-    Ok(Opened { source: Box::new(source), reopen: None, model })
+    Ok(Opened { source, reopen, model })
 }
 
 /// The query, whether it is given as a search has it or as the part that stands under `query` there.
