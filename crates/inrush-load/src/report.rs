@@ -61,9 +61,9 @@ pub struct Report {
     pub sizes: BTreeMap<String, IndexSizes>,
     /// When nothing was sent, by reason; part of `seconds`, and not of what `docs_per_second` divides by. Of this run only.
     pub pauses: Vec<PauseTotal>,
-    /// How long everything that was read was settled, and the source had nothing for now; seconds, part of `seconds`. Of
-    /// this run only; absent where there was no such time.
-    #[serde(default, skip_serializing_if = "is_zero_seconds")]
+    /// The time in which the source had no documents and all that it had were settled, seconds. Part
+    /// of `seconds`. Of this run only.
+    #[serde(default)]
     pub source_idle_seconds: f64,
     /// Errors of dead letters by kind, the most frequent first.
     pub errors: Vec<ErrorCount>,
@@ -179,12 +179,6 @@ impl Verified {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u64) -> bool {
     *number == 0
-}
-
-// The signature is serde's.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_zero_seconds(seconds: &f64) -> bool {
-    *seconds == 0.0
 }
 
 /// Whether the index holds what the counts say.
