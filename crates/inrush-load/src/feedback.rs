@@ -30,18 +30,39 @@ pub(crate) struct ToSource {
     telling: Option<JoinHandle<Result<(), String>>>,
     /// What it is told after that.
     next: Option<Settled>,
+    /// What was settled when the checkpoint that is being written was taken.
+    at_checkpoint: Settled,
 }
 
 impl ToSource {
     /// For a source with feedback, which has this description.
     pub(crate) fn new(feedback: Arc<dyn Feedback>, info: &SourceInfo, events: UnboundedSender<Event>) -> Self {
-        let (every, told) = (info.settled_every, Settled::new());
-        ToSource { feedback, events, every, last: Instant::now(), told, telling: None, next: None }
+        ToSource {
+            feedback,
+            events,
+            every: info.settled_every,
+            last: Instant::now(),
+            told: Settled::new(),
+            telling: None,
+            next: None,
+            at_checkpoint: Settled::new(),
+        }
     }
 
     /// The source is to end soon.
     pub(crate) fn stop(&self) {
         self.feedback.stop();
+    }
+
+    /// A checkpoint is taken, at which this is `settled`.
+    pub(crate) fn checkpoint_taken(&mut self, settled: Settled) {
+        self.at_checkpoint = settled;
+    }
+
+    /// It is on disk, so the source hears of it.
+    pub(crate) fn checkpoint_written(&mut self) {
+        let settled = std::mem::take(&mut self.at_checkpoint);
+        self.start(settled, None);
     }
 
     /// Whether it is time to tell the source again.

@@ -1,17 +1,25 @@
-//! How long the source had nothing while everything before was settled: time that no cluster is to
-//! blame for.
+//! Idle time: the source has no documents, and all that it had are settled. The cluster is not the
+//! cause.
 
 use std::time::Duration;
 
 use inrush_core::Time;
 
-/// Adds up idle time.
+/// Tracks whether the load is idle.
 #[derive(Debug, Default)]
 pub(crate) struct Idle {
     /// Blocks that were read when the source said last that it has nothing.
     blocks: Option<u64>,
     since: Option<Time>,
-    total: Duration,
+}
+
+/// A change between idle and busy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    None,
+    Began,
+    /// The idle time that ended.
+    Ended(Duration),
 }
 
 impl Idle {
@@ -21,29 +29,25 @@ impl Idle {
     }
 
     /// Takes what is so now: `arrived` blocks have come, and with `rests` everything of them is
-    /// settled and nothing else keeps the load from sending. Returns whether idle time has just ended.
-    pub(crate) fn update(&mut self, now: Time, arrived: u64, rests: bool) -> bool {
+    /// settled and nothing else keeps the load from sending. Returns the change.
+    pub(crate) fn update(&mut self, now: Time, arrived: u64, rests: bool) -> Change {
         let idle = rests && self.blocks == Some(arrived);
-        match self.since {
-            None if idle => self.since = Some(now),
-            Some(since) if !idle => {
-                self.since = None;
-                self.total += now.since(since);
-                return true;
+        match (self.since, idle) {
+            (None, true) => {
+                self.since = Some(now);
+                Change::Began
             }
-            None | Some(_) => {}
+            (Some(since), false) => {
+                self.since = None;
+                Change::Ended(now.since(since))
+            }
+            (None, false) | (Some(_), true) => Change::None,
         }
-        false
     }
 
     /// How long it has been idle without a break.
     pub(crate) fn lasts(&self, now: Time) -> Duration {
         self.since.map_or(Duration::ZERO, |since| now.since(since))
-    }
-
-    /// All idle time so far.
-    pub(crate) fn total(&self, now: Time) -> Duration {
-        self.total + self.lasts(now)
     }
 }
 
@@ -58,16 +62,15 @@ mod tests {
     #[test]
     fn only_time_without_anything_to_do_is_idle() {
         let mut idle = Idle::default();
-        assert!(!idle.update(at(1), 0, true), "the source was not heard of yet");
+        assert_eq!(idle.update(at(1), 0, true), Change::None, "the source was not heard of yet");
         idle.handle_idle(2);
-        assert!(!idle.update(at(2), 1, true), "a block is on its way");
-        assert!(!idle.update(at(3), 2, false), "documents are in flight");
-        assert!(!idle.update(at(4), 2, true));
-        assert_eq!((idle.lasts(at(6)), idle.total(at(6))), (Duration::from_secs(2), Duration::from_secs(2)));
-        assert!(idle.update(at(7), 3, true), "the next block");
-        assert!(!idle.update(at(8), 3, true));
+        assert_eq!(idle.update(at(2), 1, true), Change::None, "a block is on its way");
+        assert_eq!(idle.update(at(3), 2, false), Change::None, "documents are in flight");
+        assert_eq!(idle.update(at(4), 2, true), Change::Began);
+        assert_eq!((idle.update(at(5), 2, true), idle.lasts(at(6))), (Change::None, Duration::from_secs(2)));
+        assert_eq!(idle.update(at(7), 3, true), Change::Ended(Duration::from_secs(3)), "the next block");
+        assert_eq!((idle.update(at(8), 3, true), idle.lasts(at(8))), (Change::None, Duration::ZERO));
         idle.handle_idle(3);
-        assert!(!idle.update(at(9), 3, true));
-        assert_eq!((idle.lasts(at(10)), idle.total(at(10))), (Duration::from_secs(1), Duration::from_secs(4)));
+        assert_eq!(idle.update(at(9), 3, true), Change::Began);
     }
 }

@@ -16,6 +16,8 @@ mod feedback;
 mod idle;
 pub mod ids;
 pub mod loader;
+mod notify;
+pub mod observe;
 mod option_error;
 mod primaries;
 mod private;
@@ -36,7 +38,7 @@ pub use error::LoadError;
 pub use event::StopSignal;
 pub use loader::{Loader, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 pub use option_error::{OptionError, OptionErrorKind, Style, render};
-pub use progress::{Phase, Progress, Step};
+pub use progress::{Phase, Progress, ShowPhase, Step};
 pub use report::{
     FinishReport, IndexSizes, OldIndex, OldWritesReport, PlanReport, Report, SettingChange, SettingsReport,
     SettingsRestored, SourceReport, Status, StepReport, SwapReport, ThisRun, Verified, VerifiedState,

@@ -72,7 +72,7 @@ pub use inrush_load::{
     SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, Step, StepReport, StopHandle, SwapReport,
     ThisRun, ToleranceReport, Verified, VerifiedState, recover,
 };
-pub use inrush_load::{config, dry_run};
+pub use inrush_load::{config, dry_run, observe};
 pub use inrush_node as node;
 pub use inrush_sources as source;
 #[cfg(feature = "sql")]

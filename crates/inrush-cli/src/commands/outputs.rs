@@ -168,6 +168,7 @@ fn sum(loads: &[Progress]) -> Progress {
         all.requests += load.requests;
         all.in_flight += load.in_flight;
         all.plan_in_flight += load.plan_in_flight;
+        all.memory_bytes += load.memory_bytes;
         all.plan_batch_bytes = all.plan_batch_bytes.max(load.plan_batch_bytes);
         all.rows_read = all.rows_read.max(load.rows_read);
         all.rows_total = all.rows_total.max(load.rows_total);

@@ -17,6 +17,11 @@ impl Flow {
         self.ledger.in_flight() == 0
     }
 
+    /// Bytes of documents that were taken and are not settled, in all forms.
+    pub fn held_bytes(&self) -> u64 {
+        self.buffered + self.buffered_smile
+    }
+
     /// The source had nothing until now, and everything before was settled: what would be measured across
     /// that time says nothing of the cluster.
     pub fn handle_idle_end(&mut self, now: Time) {

@@ -8,7 +8,6 @@ mod routing;
 mod running;
 mod wire;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -21,7 +20,6 @@ use inrush_core::encode::Encoder;
 use inrush_core::flow::Pairing;
 use inrush_core::report::Tally;
 use inrush_core::retry::RetryPolicy;
-use inrush_core::trace::Header;
 use inrush_core::{Action, Encoding, Flow, FlowConfig, Stop, Time};
 use inrush_sources::push::{self, PushOptions};
 use inrush_sources::{Source, SourceInfo};
@@ -37,7 +35,8 @@ use crate::dead_letter::{self, DeadLetterWriter};
 use crate::error::LoadError;
 use crate::feedback::ToSource;
 use crate::ids::Ids;
-use crate::progress::{Phase, Progress};
+use crate::observe::{self, LoadEvent, LoadingTime, Log, Observer, ObserverSet, Observers};
+use crate::progress::{Phase, Progress, ProgressSender, ShowPhase};
 use crate::reader::{self, Encode, Gate};
 use crate::report::{Report, SettingsReport, SettingsRestored};
 use crate::run::Run;
@@ -53,6 +52,7 @@ pub struct Loader {
     config: LoadConfig,
     /// [`Loader::check_recreate`] has begun to read the source.
     has_begun: bool,
+    observers: ObserverSet,
 }
 
 impl Loader {
@@ -62,7 +62,22 @@ impl Loader {
     /// [`LoadError::Usage`] for options that do not fit together.
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         config.check().map_err(LoadError::usage)?;
-        Ok(Loader { config, has_begun: false })
+        Ok(Loader { config, has_begun: false, observers: ObserverSet::default() })
+    }
+
+    /// Tells the events of the load to this observer. Can be called several times. Clones of the
+    /// loader share their observers.
+    #[must_use]
+    pub fn observe(mut self, observer: impl Observer + 'static) -> Self {
+        self.observers.add(observer);
+        self
+    }
+
+    /// Adds these observers.
+    #[must_use]
+    pub fn with_observers(mut self, observers: ObserverSet) -> Self {
+        self.observers.0.extend(observers.0);
+        self
     }
 
     /// Loads `source` to its end.
@@ -101,6 +116,7 @@ impl Loader {
         if let Some(opened) = opened.as_mut()
             && let Some(report) = opened.stand(&config, info.has_ids, &run_id, &transport).await?
         {
+            Observers::new(started, self.observers.0, vec![Arc::new(Mutex::new(Log))]).ended(&report);
             return Ok(RunningLoad::over(report));
         }
         let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
@@ -150,7 +166,7 @@ impl Loader {
             FlowConfig {
                 memory: config.buffered_bytes_max(),
                 rate: config.limits.max_rate,
-                samples: config.trace.is_some(),
+                samples: config.trace.is_some() || !self.observers.0.is_empty(),
                 settlements: config.settlements,
                 linger: config.limits.linger,
                 retry: RetryPolicy {
@@ -182,8 +198,15 @@ impl Loader {
             flow.wait_for_flushes(life.clone());
         }
         let bounds = config.sending_limits().bounds(prepared.preflight.body_bytes_max);
-        let trace =
-            trace.map(|trace| trace.begin(&Header::new(config.limits.controller(), bounds, flow.steady_plan())));
+        let start = observe::LoadStart {
+            run_id: run_id.clone(),
+            nodes: transport.nodes().iter().map(ToString::to_string).collect(),
+            sources: names.clone(),
+            bytes_total: info.bytes_total,
+            controller: config.limits.controller(),
+            bounds,
+            plan: flow.steady_plan(),
+        };
         let (sender, events) = mpsc::unbounded_channel();
         let mut checkpointer = None;
         if opened.is_some() {
@@ -214,6 +237,17 @@ impl Loader {
         };
         let ids = config.id_from.map(|from| Ids::new(from, names.clone()));
         let (progress, watched) = watch::channel(Progress::default());
+        let loading = LoadingTime::default();
+        let mut all = self.observers.0;
+        if let Some(trace) = trace {
+            all.push(Arc::new(Mutex::new(trace)));
+        }
+        let others: Vec<observe::Shared> = vec![
+            Arc::new(Mutex::new(ProgressSender(progress))),
+            Arc::new(Mutex::new(loading.clone())),
+            Arc::new(Mutex::new(Log)),
+        ];
+        let observers = Observers::new(started, all, others);
         let gate = Arc::new(Gate::default());
         let to_source = source.feedback().map(|feedback| ToSource::new(feedback, &info, sender.clone()));
         let SourceInfo { bytes_total, warnings, rows, is_endless, .. } = info;
@@ -238,15 +272,12 @@ impl Loader {
             smile,
             events,
             sender: sender.clone(),
-            progress: progress.clone(),
+            notifier: Notifier::new(observers.clone(), bytes_total, rows, transport.nodes().len()),
             dead_letters,
             settlements: config.settlements.then_some(settlements),
-            bytes_total,
-            rows,
             started,
             create: Arc::new(config.create.clone()),
             request_timeout: config.limits.request_timeout,
-            trace,
             fixed_index: config.index.fixed().map(str::to_owned),
             count_before: config.verify,
             checkpointer,
@@ -257,11 +288,13 @@ impl Loader {
             health_every: config.limits.health_every,
             sizes_before,
             to_source,
-            settled_at_checkpoint: BTreeMap::new(),
         };
         let (verify, drain_max) = (config.verify, config.limits.drain_max);
         let (tolerate, allow_empty, once) = (config.tolerate, config.allow_empty || is_endless, config.once);
-        let mut finishing = Finishing::new(Arc::clone(&transport), progress.clone(), config.finish, swapping);
+        let shown = observers.clone();
+        let show: ShowPhase = Arc::new(move |phase| shown.phase(&phase));
+        let mut finishing = Finishing::new(Arc::clone(&transport), show, config.finish, swapping);
+        observers.tell(started.elapsed(), LoadEvent::Started(&start));
         let others = Arc::new(Mutex::new(Tally::default()));
         let absorbed = Arc::clone(&others);
         let task = tokio::spawn(async move {
@@ -285,7 +318,7 @@ impl Loader {
             }
             let settings = match guard {
                 Some(guard) => {
-                    progress.send_modify(|p| p.phase = Phase::PuttingBack);
+                    observers.phase(&Phase::PuttingBack);
                     guard.release().await
                 }
                 None => SettingsReport::new(SettingsRestored::Unchanged, "left as they are".to_owned()),
@@ -304,7 +337,8 @@ impl Loader {
                 is_endless,
                 once,
                 drain_max,
-                progress,
+                observers,
+                loading,
                 settings,
                 others,
                 dropped,

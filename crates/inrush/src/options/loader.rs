@@ -1,6 +1,7 @@
 //! A load as a program begins it.
 
 use inrush_load::config::LoadConfig;
+use inrush_load::observe::{Observer, ObserverSet};
 use inrush_load::{LoadError, PushLoad, Report, RunningLoad};
 
 use super::builder::LoaderBuilder;
@@ -22,6 +23,16 @@ impl Loader {
     /// [`LoadError::Usage`] for options that do not fit together.
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         inrush_load::Loader::new(config).map(Loader)
+    }
+
+    /// Tells the events of the load to this observer. Can be called several times.
+    #[must_use]
+    pub fn observe(self, observer: impl Observer + 'static) -> Self {
+        Loader(self.0.observe(observer))
+    }
+
+    pub(super) fn with_observers(self, observers: ObserverSet) -> Self {
+        Loader(self.0.with_observers(observers))
     }
 
     /// Reads `source` up to its first document where the load deletes its index, so that the index is kept if the

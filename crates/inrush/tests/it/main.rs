@@ -23,6 +23,7 @@ mod job;
 mod load;
 #[cfg(all(feature = "parquet", feature = "arrow"))]
 mod load_columns;
+mod observers;
 mod once;
 mod pauses;
 mod policies;
