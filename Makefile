@@ -27,7 +27,7 @@ demo: ## real flights into a local OpenSearch node, a report and a query
 	scripts/demo.sh
 
 CHECK := fmt lint docs purity unit
-test: ## everything, and the seconds of each part at the end; INRUSH_SECONDS=FILE writes them there, too, as CSV
+test: ## everything, and the seconds of each part at the end; INRUSH_SECONDS=FILE also writes CSV
 	scripts/parts.sh tools $(CHECK) instructions servers jackson readme odd-files python python-spark python-hadoop python-ray
 
 check: ## all checks that need no server, and the seconds of each part

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes targets of the Makefile one after the other, stops at the first that fails, with its exit status, and prints
-# at the end how many seconds each took. INRUSH_SECONDS=FILE writes them there, too, as CSV.
+# Makes targets of the Makefile one after the other and stops at the first that fails, with the
+# exit status of make. Prints the seconds of each target at the end; INRUSH_SECONDS=FILE writes them
+# to a file, too, as CSV with the columns part, seconds and status.
 # Usage: scripts/parts.sh TARGET…
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -20,7 +21,6 @@ tell() {
 trap tell EXIT
 for part in "$@"; do
   began=$SECONDS
-  # The exit status of make says no more than that it failed.
   make --no-print-directory "$part" || status=$?
   parts+=("$part") seconds+=($((SECONDS - began))) statuses+=("$status")
   [ "$status" = 0 ] || exit "$status"

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import _inrush
 from ._errors import LoadFailed, UsageError
 from ._options import Options
 from ._progress import Progress
@@ -201,41 +202,8 @@ def _write(letters: list[str], options: Options, run_id: str) -> str | None:
 
 
 def merged(parts: Iterable[Part]) -> Report:
-    """One report of several parts without a job: sums, and what was not looked at says so."""
-    total: dict[str, Any] = {}
-    for part in parts:
-        total = _add(total, part.report)
-    if not total:
+    """One report of several parts without a job."""
+    text = _inrush.merge([json.dumps(part.report) for part in parts])
+    if text is None:
         raise UsageError("there was nothing to load: no part sent a report")
-    not_in = total["docs_dead_lettered"] + total["docs_redirected"] + total["docs_unknown"]
-    if total.get("tolerance"):
-        total["tolerance"] = _tolerance(total["tolerance"]["limit"], total)
-        not_in = not_in and not total["tolerance"]["holds"]
-    total["status"] = "incomplete" if not_in else "complete"
-    total["dead_letters"] = None
-    return Report(total)
-
-
-def _tolerance(limit: str, total: Mapping[str, Any]) -> dict[str, Any]:
-    """What a tolerance says of all parts together, as a load says it of itself."""
-    docs, unknown = total["docs_dead_lettered"] + total["docs_redirected"], total["docs_unknown"]
-    enough = docs * 100 <= float(limit[:-1]) * total["docs_read"] if limit.endswith("%") else docs <= int(limit)
-    return {"limit": limit, "docs": docs, "docs_unknown": unknown, "holds": enough and not unknown}
-
-
-def _add(total: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    if not total:
-        return dict(more)
-    added = dict(total)
-    for name, value in more.items():
-        before = total.get(name)
-        if isinstance(value, bool) or before is None:
-            added[name] = before if before is not None else value
-        elif isinstance(value, (int, float)):
-            # They ran side by side.
-            added[name] = max(before, value) if name == "seconds" else before + value
-        elif isinstance(value, list):
-            added[name] = [*before, *value]
-        elif name == "indices":
-            added[name] = {**before, **{index: _add(before.get(index, {}), counts) for index, counts in value.items()}}
-    return added
+    return Report(json.loads(text))

@@ -8,30 +8,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from . import _inrush
 from ._errors import CheckFailed, Incomplete, LoadFailed
 from ._report_fields import ReportFields
-
-_EXIT_CODES = {"complete": 0, "failed": 1, "incomplete": 3, "check_failed": 4, "interrupted": 130}
-_RESULTS = {
-    "complete": "all documents are in",
-    "failed": "the load failed",
-    "incomplete": "some documents are not in",
-    "check_failed": "all documents are in, but a check failed",
-    "interrupted": "interrupted",
-}
-_BUCKETS = [
-    ("documents read", "docs_read"),
-    ("indexed", "docs_indexed"),
-    ("unchanged", "docs_noop"),
-    ("not found", "docs_not_found"),
-    ("already there", "docs_already_there"),
-    ("conflicting", "docs_conflicting"),
-    ("dropped by pipeline", "docs_dropped"),
-    ("in failure store", "docs_redirected"),
-    ("dead letters", "docs_dead_lettered"),
-    ("unknown", "docs_unknown"),
-    ("possible duplicates", "possible_duplicates"),
-]
 
 
 @dataclass(frozen=True)
@@ -61,10 +40,11 @@ class Report(ReportFields):
     `docs_dead_lettered`, `seconds`, `plan`, `verified`, and so on.
     """
 
-    __slots__ = ("_data",)
+    __slots__ = ("_data", "_once")
 
-    def __init__(self, data: dict[str, Any]) -> None:
+    def __init__(self, data: dict[str, Any], once: bool = False) -> None:
         self._data = data
+        self._once = once
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -89,7 +69,7 @@ class Report(ReportFields):
     @property
     def exit_code(self) -> int:
         """The exit status of the command line."""
-        return _EXIT_CODES[self.status]
+        return self._described()[0]
 
     @property
     def status(self) -> str:
@@ -100,26 +80,7 @@ class Report(ReportFields):
     @property
     def problem(self) -> str | None:
         """What went wrong in one sentence; None if all went well."""
-        if self.ok:
-            return None
-        if self.status == "incomplete":
-            not_in = sum(self._data[name] for name in ("docs_dead_lettered", "docs_redirected", "docs_unknown"))
-            where = f"; see {self.dead_letters}" if self.dead_letters else ""
-            worst = "".join(f"; most frequent: {e['status']} {e['type']}: {e['reason']}" for e in self.errors[:1])
-            more = ""
-            if self.tolerance and self.tolerance["docs_unknown"]:
-                more = f", {self.tolerance['docs_unknown']:,} of them without an answer, which tolerate does not cover"
-            elif self.tolerance:
-                more = f", more than tolerate={self.tolerance['limit']!r} allows"
-            return f"{not_in:,} of {self.docs_read:,} documents are not in{more}{worst}{where}"
-        if self.status == "check_failed":
-            parts = [self.finish.get("failure")]
-            parts += [self.verified["detail"]] if self.verified["state"] == "no" else []
-            parts += [self.settings["detail"]] if self.settings["restored"] == "no" else []
-            return "all documents are in, but a check failed: " + "; ".join(part for part in parts if part)
-        if self.status == "interrupted":
-            return f"interrupted after {self.docs_read:,} documents"
-        return self.failure or "the load failed"
+        return self._described()[1]
 
     def raise_for_status(self) -> Report:
         """Raises `LoadFailed`, `Incomplete` or `CheckFailed` unless all is well; returns itself otherwise."""
@@ -146,38 +107,23 @@ class Report(ReportFields):
         """All of it as JSON."""
         return json.dumps(self._data)
 
-    def _rows(self) -> list[tuple[str, str]]:
-        result = _RESULTS[self.status]
-        if self.ok and self.tolerance and self.tolerance["docs"]:
-            result += f" but {self.tolerance['docs']:,} of {self.docs_read:,}, which tolerate={self.tolerance['limit']!r} allows"
-        rows = [("result", result)]
-        if self.problem and self.status != "interrupted":
-            rows.append(("why", self.problem))
-        for name, key in _BUCKETS:
-            if self._data[key] or key in ("docs_read", "docs_indexed"):
-                rows.append((name, f"{self._data[key]:,}"))
-        rows.append(("time", f"{self.seconds:.1f} s ({self.docs_per_second:,.0f} docs/s)"))
-        rows.append(("requests", f"{self.requests:,} ({self.bytes_sent / 1e6:,.1f} MB)"))
-        if self.verified["state"] != "off":
-            rows.append(("verified", f"{self.verified['state']}: {self.verified['detail']}"))
-        rows += [("warning", warning) for warning in self.warnings]
-        if self.dead_letters:
-            rows.append(("dead letters in", self.dead_letters))
-        return rows
+    def _described(self) -> tuple[int, str | None, list[tuple[str, str]]]:
+        """Exit status, problem and rows; the engine has the one text of a report."""
+        return _inrush.describe(self.to_json(), self._once)
 
     def __repr__(self) -> str:
         return f"<inrush.Report {self.status}: {self.docs_read:,} read, {self.docs_indexed:,} indexed, {self.seconds:.1f} s>"
 
     def __str__(self) -> str:
-        rows = self._rows()
+        rows = self._described()[2]
         width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+        return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
 
     def _repr_html_(self) -> str:
         colour = "#2a7d46" if self.ok else "#b3261e"
         rows = "".join(
             f'<tr><th style="text-align:left">{escape(name)}</th><td style="text-align:left">{escape(value)}</td></tr>'
-            for name, value in self._rows()
+            for name, value in self._described()[2]
         )
         return f'<table style="border-left:4px solid {colour}"><tbody>{rows}</tbody></table>'
 
@@ -186,8 +132,8 @@ class Report(ReportFields):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __reduce__(self) -> tuple[type[Report], tuple[dict[str, Any]]]:
-        return Report, (self._data,)
+    def __reduce__(self) -> tuple[type[Report], tuple[dict[str, Any], bool]]:
+        return Report, (self._data, self._once)
 
 
 def _dead_letters(path: str | None) -> Iterator[DeadLetter]:

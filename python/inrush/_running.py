@@ -63,6 +63,7 @@ class Running:
         finally:
             forward_messages()
         self.is_fed = sources is None
+        self._once = bool(options.table.get("once"))
         self.process = os.getpid()
         _active.add(self)
         self._report: Report | None = None
@@ -73,7 +74,7 @@ class Running:
         if self._report is None:
             text = self.load.wait(seconds)
             if text is not None:
-                self._report = Report(json.loads(text))
+                self._report = Report(json.loads(text), self._once)
                 _active.discard(self)
                 self._watcher.stop()
         return self._report

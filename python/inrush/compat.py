@@ -29,6 +29,8 @@ __all__ = ["BulkIndexError", "bulk", "expand_action", "parallel_bulk", "streamin
 _CHUNK_BYTES = 100 * 1024 * 1024
 # Results are looked for after so many actions.
 _LOOK_EVERY = 500
+# Actions without a result, at most; the engine keeps results of 64 MiB until they are taken.
+_UNKNOWN_MAX = 500_000
 
 Result = tuple[bool, dict[str, Any]]
 Status = int | Collection[int]
@@ -226,6 +228,11 @@ def _results(
             id = given.get("id")
             waiting.append((op, {"_index": index or options.table["index"], "_id": None if id is None else str(id)}))
             where = given.get("routing", routing)
+            if not load.has_room(0):
+                # The engine keeps failed documents until they are taken here.
+                yield from known_so_far()
+            while len(waiting) > _UNKNOWN_MAX and running.poll(0.01) is None:
+                yield from known_so_far()
             if not load.add(
                 document, None if id is None else str(id), None if where is None else str(where), index, action_name, given.get("version")
             ):
@@ -240,6 +247,8 @@ def _results(
         # Whoever takes the results may have left, too.
         running.stop(error)
         raise
+    if dropped := load.outcomes_dropped():
+        raise InrushError(f"the results of {dropped:,} actions are unknown: too many waited to be taken; give smaller memory=…")
     if waiting or report.status in ("failed", "interrupted"):
         raise LoadFailed(report)
 

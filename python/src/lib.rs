@@ -4,6 +4,7 @@ mod error;
 mod json;
 mod load;
 mod logs;
+mod report;
 mod runtime;
 
 use std::ffi::OsString;
@@ -33,6 +34,8 @@ fn _inrush(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<load::Load>()?;
     module.add_function(wrap_pyfunction!(logs::take_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(report::describe, module)?)?;
+    module.add_function(wrap_pyfunction!(report::merge, module)?)?;
     module.add_function(wrap_pyfunction!(run_bake, module)?)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)
 }

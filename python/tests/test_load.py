@@ -6,9 +6,11 @@ import asyncio
 import datetime as dt
 import decimal
 import enum
+import json
 import logging
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -106,7 +108,7 @@ def test_so_many_documents_may_be_missing(cluster):
     assert report.tolerance == {"limit": "10%", "docs": 1, "docs_unknown": 0, "holds": True}
     assert "1 of 10, which tolerate='10%' allows" in str(report)
     report = inrush.load(documents, "t", cluster.url, id="id", tolerate=0)
-    assert report.status == "incomplete" and "more than tolerate='0' allows" in report.problem
+    assert report.status == "incomplete" and "more than the 0 of tolerate" in report.problem
     with pytest.raises(inrush.Incomplete):
         report.raise_for_status()
     assert inrush.load(documents[:9], "t", cluster.url, id="id").tolerance is None
@@ -292,11 +294,37 @@ def test_rejected_documents_are_sent_again(faulty):
     assert report.ok and report.retried_items > 0 and cluster.count("r") == 500
 
 
+def _keyword(flag: re.Match[str]) -> str:
+    name, value = flag[1].replace("-", "_"), flag[2].rstrip(",")
+    end = flag[2][len(value) :]
+    return f"{name}={value if value.isdigit() else repr(value)}{end}"
+
+
+def test_a_report_reads_as_on_the_command_line(cluster, tmp_path: Path):
+    (tmp_path / "a.ndjson").write_text('{"id": 1}\n{"name": "without an id"}\n')
+    # The report of a load that has ended is repeated, and nothing is loaded again.
+    command = ["a.ndjson", "--index", "t", "--to", cluster.url, "--id", "id", "--once", "--state", str(tmp_path), "--tolerate", "1"]
+    command = [sys.executable, "-m", "inrush", "load", *command, "--log-level", "error"]
+    runs = [subprocess.run([*command, *more], cwd=tmp_path, capture_output=True, text=True) for more in ([], ["--json"], [])]
+    assert [run.returncode for run in runs] == [0, 0, 0], runs
+    data = json.loads(runs[1].stdout)
+    for changes in ({}, {"status": "incomplete"}, {"status": "check_failed"}, {"docs_given_back": 7}):
+        report = inrush.Report({**data, **changes}, once=True)
+        lines = str(report).splitlines()
+        assert any(line.startswith("read, not settled") for line in lines) == ("docs_given_back" in changes)
+        if not changes:
+            with_value = r"--(tolerate|batch-bytes|in-flight|encoding|compression) ([^ ]+)"
+            expected = re.sub(with_value, _keyword, runs[2].stdout).replace("with --id ", "with id ")
+            assert lines == expected.splitlines()
+    assert "--" not in str(inrush.Report({**data, "status": "failed"}))
+
+
 def test_reports_are_shown_and_pickled(cluster):
     report = inrush.load([{"a": 1}], "r", cluster.url)
     assert pickle.loads(pickle.dumps(report)) == report
     assert "documents read" in str(report) and "<table" in report._repr_html_() and "1 read" in repr(report)
     assert report.to_dict()["docs_read"] == 1 and "docs_read" in dir(report)
+    assert pickle.loads(pickle.dumps(report)).exit_code == 0
     assert report.failure is None
     with pytest.raises(AttributeError, match="docs_reed"):
         report.docs_reed

@@ -44,10 +44,12 @@ class Frame:
             for n in range(docs):
                 self._cluster.ask("PUT", f"{index}/_doc/{n}", {"n": n})
             report: dict[str, Any] = dict.fromkeys(COUNTS, 0)
+            report |= {"docs_per_second": 1.0, "indices": {}, "sizes": {}, "pauses": [], "sources": []}
+            report["plan"] = {"batch_bytes": 1, "in_flight": 1, "why": "", "encoding": "json", "compression": "none", "wire_why": ""}
             created = docs - self._updated
             report |= {"docs_read": docs + self._lost, "docs_indexed": docs, "docs_created": created, "docs_updated": self._updated}
             report |= {"docs_dead_lettered": self._lost, "status": "complete", "verified": {"state": "yes", "detail": ""}, "warnings": []}
-            report |= {"run_id": "r", "dead_letters": None, "seconds": 1.0, "errors": [], "finish": {}, "settings": {"restored": "not_needed"}}
+            report |= {"run_id": "r", "dead_letters": None, "seconds": 1.0, "errors": [], "finish": {"steps": []}, "settings": {"restored": "unchanged", "changed": {}, "detail": ""}}
             rows.append({"index": index, "part": Part(report, ["{}\n"] * self._lost, 0, False).to_json()})
         return rows
 

@@ -1,5 +1,6 @@
-//! One index from shards that were built apart: an empty index of as many shards, whose mapping is that of all parts, gives the repository its form, and
-//! [`super::stitch`] puts the shards in.
+//! Makes one index from shards that were built separately. An empty index with the same number of
+//! shards and the merged mapping of all parts gives the repository its form. [`super::stitch`] puts
+//! the shards in.
 
 use http::Method;
 use inrush_cluster::api::{ClusterError, snapshots};
@@ -9,10 +10,11 @@ use serde_json::Value;
 use super::build::{PartRun, SNAPSHOT, create};
 use super::config::BakeError;
 use super::context::Context;
-use super::fitting::union;
+use super::plan::union;
 use super::stitch::{Shard, stitch};
 
-/// Makes the empty index on the first builder, and looks whether it routes documents as they are parted.
+/// Creates the empty index on the first builder, and checks that it routes documents in the same
+/// way as they were divided.
 pub(super) async fn make_whole(context: &Context, builder: &Transport) -> Result<(), BakeError> {
     let (index, plan, made, title, (repository, _)) = {
         let saved = context.saved();
@@ -28,7 +30,7 @@ pub(super) async fn make_whole(context: &Context, builder: &Transport) -> Result
     let found = routing_shards(builder, &index).await?;
     if found != u64::from(routing.routing_shards()) {
         return Err(BakeError::Refused(format!(
-            "{title} routes documents over {found} slots, and {} were expected: this version is not known here; give another value of option `layout`",
+            "{title} routes documents over {found} slots, but {} were expected: this version is unknown here; give another value of option `layout`",
             routing.routing_shards()
         )));
     }
@@ -40,7 +42,8 @@ pub(super) async fn make_whole(context: &Context, builder: &Transport) -> Result
     })
 }
 
-/// Puts the shards of all parts, which are in their repositories, into that of the index.
+/// Moves the shards of all parts, which are in their repositories, into the repository of the
+/// index.
 pub(super) async fn assemble(context: &Context, first: &mut PartRun) -> Result<String, BakeError> {
     let saved = context.saved().clone();
     let Some(whole) = &saved.whole else { return Ok("not asked for".to_owned()) };
@@ -51,13 +54,13 @@ pub(super) async fn assemble(context: &Context, first: &mut PartRun) -> Result<S
         if mapping.as_object().is_some_and(|mapping| !mapping.is_empty()) {
             let builder = first.builder()?;
             let path = format!("/{}/_mapping", path_segment(&saved.index));
-            builder.demand("giving the index the mapping of its parts", Method::PUT, &path, Some(&mapping)).await?;
+            builder.demand("setting the mapping of the parts on the index", Method::PUT, &path, Some(&mapping)).await?;
         }
         first.take(&repository, SNAPSHOT, &saved.index).await?;
         context.write(|saved| saved.whole.iter_mut().for_each(|whole| whole.snapshot = true))?;
     }
     let (Some(into), Some(base)) = (place.folder, saved.shared.folder.clone()) else {
-        return Err(BakeError::Refused("the repository is no folder".to_owned()));
+        return Err(BakeError::Refused("the repository is not a folder".to_owned()));
     };
     let folders: Vec<_> = (0..saved.parts.len()).filter_map(|part| saved.repository_of(part).1.folder).collect();
     let (index, part) = (saved.index.clone(), saved.parts[0].index.clone());
@@ -67,7 +70,7 @@ pub(super) async fn assemble(context: &Context, first: &mut PartRun) -> Result<S
             folders.iter().enumerate().map(|(n, repository)| Shard { repository, number: n as u32 }).collect();
         stitch(&into, &index, &part, &shards, &base.join("replaced"))
     });
-    // Cancelled only with the whole runtime.
+    // It is cancelled only with the whole runtime.
     let stitched = work.await.unwrap_or_else(|e| Err(std::io::Error::other(e)));
     stitched.map_err(|error| BakeError::Refused(format!("the shards cannot be put together: {error}")))?;
     context.write(|saved| saved.whole.iter_mut().for_each(|whole| whole.stitched = true))?;
@@ -81,7 +84,8 @@ pub(super) async fn mapping(builder: &Transport, index: &str) -> Result<Value, C
     Ok(body.get(index).and_then(|index| index.get("mappings")).cloned().unwrap_or_default())
 }
 
-/// The slots that the index spreads documents over, of which each shard has the same number.
+/// The number of slots that the index spreads documents over. Each shard has the same number of
+/// them.
 async fn routing_shards(builder: &Transport, index: &str) -> Result<u64, ClusterError> {
     let what = "reading how the index routes documents";
     let path =

@@ -1,4 +1,4 @@
-//! What is done on a builder: the repository, the index, the load, the snapshot.
+//! The steps on a builder: the repository, the index, the load, the snapshot.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,26 +15,27 @@ use super::assemble;
 use super::builder::{Builder, Note};
 use super::config::BakeError;
 use super::context::Context;
-use super::fitting::Plan;
 use super::pipelines;
 use super::place::Shared;
+use super::plan::Plan;
 use super::report::BakeStepName as Step;
 use super::state::{Part, Whole};
 
-/// The snapshot that is handed over, and the empty one that shows whether the target sees what the builder writes.
+/// The snapshot that is handed over, and the empty one that shows whether the target reads what the
+/// builder writes.
 pub(super) const SNAPSHOT: &str = "index";
 const PROBE: &str = "probe";
-/// No index has this name: the probe is of nothing.
+/// No index has this name, so the probe snapshot is empty.
 const NOTHING: &str = "inrush-bake-nothing";
-/// How often a snapshot is begun that did not become whole.
+/// How often a snapshot is begun if it does not complete.
 const SNAPSHOTS_MAX: u32 = 5;
-/// How often a step is done again after the builder did not answer.
+/// How often a step is repeated after the builder did not answer.
 const RECOVERIES_MAX: u32 = 10;
 const HINT: &str = "see docs/bake.md for how to give both sides a repository";
 const POLL: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A part of the index, and the builder that it is built by.
+/// A part of the index, and its builder.
 pub(super) struct PartRun {
     pub(super) context: Arc<Context>,
     pub(super) part: usize,
@@ -47,7 +48,7 @@ impl PartRun {
         PartRun { context, part, builder: None, recoveries: 0 }
     }
 
-    /// Builds the part, or what is left of it to be built.
+    /// Builds the part, or the rest of it after an earlier run.
     pub(super) async fn build(&mut self) -> Result<(), BakeError> {
         let context = Arc::clone(&self.context);
         let part = Some(self.part);
@@ -58,14 +59,14 @@ impl PartRun {
                 self.recover_from(error).await?;
             }
             if !self.is(|part| part.loaded.is_some()) {
-                // It ends in order by itself when somebody stops the bake.
+                // The load ends in order by itself if the bake is stopped.
                 context.step(Step::Load, part, self.load_all()).await?;
             }
-            if self.is_as_made().await? {
+            if self.is_in_first_term().await? {
                 break;
             }
             tracing::warn!(
-                "the builder of part {} started again during its load; a shard of another primary term does not fit the others, so it is built anew",
+                "the builder of part {} restarted during its load; its shard has another primary term than those of the other parts, so it is built again",
                 self.part + 1
             );
             self.start_over()?;
@@ -73,9 +74,10 @@ impl PartRun {
         context.step(Step::Snapshot, part, context.until_stopped(self.snapshot())).await
     }
 
-    /// Whether the shard is in its first primary term, which is the one that the index has on the target. Only where shards are put together; an index
-    /// that goes as a whole takes its terms along.
-    async fn is_as_made(&mut self) -> Result<bool, BakeError> {
+    /// Whether the shard is still in its first primary term, which is the term of the index on the
+    /// target. This matters only for shards that are put together. An index that is handed over as
+    /// a whole keeps its terms.
+    async fn is_in_first_term(&mut self) -> Result<bool, BakeError> {
         if self.context.saved().whole.is_none() {
             return Ok(true);
         }
@@ -89,10 +91,10 @@ impl PartRun {
         Ok(life.terms.iter().all(|term| *term == 1))
     }
 
-    /// After this a step is worth another try: it failed because the builder had died or did not answer.
+    /// Prepares another try of a step that failed because the builder had died or did not answer.
     ///
     /// # Errors
-    /// It failed for another reason, or too often.
+    /// The error itself, if the step failed for another reason or too often.
     pub(super) async fn recover_from(&mut self, error: BakeError) -> Result<(), BakeError> {
         match &error {
             BakeError::Load(LoadError::Cluster(cause)) if is_passing(cause) && self.recoveries < RECOVERIES_MAX => {}
@@ -136,14 +138,15 @@ impl PartRun {
         Ok(title)
     }
 
-    /// Gives both sides the repository, and looks whether the target sees what the builder writes.
+    /// Registers the repository on both sides, and checks that the target reads what the builder
+    /// writes.
     async fn share(&mut self) -> Result<String, BakeError> {
         let (own, whole) = {
             let saved = self.context.saved();
             (saved.repository_of(self.part), saved.whole.as_ref().map(|_| saved.repository_of_whole()))
         };
         self.register(&own.0, &own.1).await?;
-        // Of shards that are put together the target gets the whole only.
+        // If shards are put together, the target gets only the whole index.
         let seen = match whole {
             None => own,
             Some(whole) if self.part == 0 => {
@@ -166,7 +169,7 @@ impl PartRun {
             .map_err(|error| BakeError::Refused(format!("the builder cannot use the repository: {error}; {HINT}")))
     }
 
-    /// An empty snapshot tells whether both mean the same place.
+    /// Uses an empty snapshot to check that both sides mean the same location.
     async fn show_to_target(&mut self, name: &str, shared: &Shared) -> Result<String, BakeError> {
         self.take(name, PROBE, NOTHING).await?;
         let seen = self.is_seen_by_target(name, shared).await;
@@ -192,13 +195,13 @@ impl PartRun {
         })?;
         if snapshots::state(&context.target, name, PROBE).await? != SnapshotState::Success {
             return Err(BakeError::Refused(format!(
-                "the target does not see what the builder writes to the repository: the folder has the same path on both sides, and is not the same; {HINT}"
+                "the target does not see what the builder writes to the repository: the folder has the same path on both sides, but is not the same folder; {HINT}"
             )));
         }
         Ok(())
     }
 
-    /// Makes the index on the builder as the target would.
+    /// Creates the index on the builder as the target would.
     async fn make_index(&mut self) -> Result<String, BakeError> {
         let (index, made) = {
             let part = &self.context.saved().parts[self.part];
@@ -207,7 +210,7 @@ impl PartRun {
         if let Some(made) = made {
             let found = self.ask(|builder| identity(builder, index.clone())).await?;
             if found.as_ref() == Some(&made) {
-                return Ok("it is there".to_owned());
+                return Ok("it exists already".to_owned());
             }
             self.start_over()?;
         }
@@ -236,7 +239,7 @@ impl PartRun {
     /// Flushes the index and writes it to the repository.
     async fn snapshot(&mut self) -> Result<String, BakeError> {
         if self.is(|part| part.snapshot) {
-            return Ok("it is there".to_owned());
+            return Ok("it exists already".to_owned());
         }
         let index = self.index();
         let flushed = self
@@ -261,7 +264,7 @@ impl PartRun {
         Ok(format!("of {} shards", flushed.total))
     }
 
-    /// Takes a snapshot, and again where a builder that died left it in pieces.
+    /// Takes a snapshot. It is taken again if a builder that died left it incomplete.
     pub(super) async fn take(
         &mut self,
         repository: &str,
@@ -285,7 +288,7 @@ impl PartRun {
                 }
                 SnapshotState::InProgress => {
                     return Err(BakeError::Refused(
-                        "the snapshot is not done in time (option `wait_timeout`)".to_owned(),
+                        "the snapshot did not end in time (option `wait_timeout`)".to_owned(),
                     ));
                 }
                 SnapshotState::Failed(why) => {
@@ -299,14 +302,14 @@ impl PartRun {
                 SnapshotState::Missing => "it is gone".to_owned(),
             };
             if begun >= SNAPSHOTS_MAX {
-                return Err(BakeError::Refused(format!("the builder's snapshot did not become whole: {problem}")));
+                return Err(BakeError::Refused(format!("the builder's snapshot did not complete: {problem}")));
             }
             begun += 1;
             self.ask(|builder| {
                 let (repository, index) = (repository.to_owned(), index.to_owned());
                 async move {
                     match snapshots::begin(&builder, &repository, snapshot, &index).await {
-                        // The answer to the first try was lost.
+                        // The reply to the first try was lost.
                         Err(error) if error.status() == Some(400) && error.to_string().contains("already exists") => {
                             Ok(())
                         }
@@ -318,9 +321,9 @@ impl PartRun {
         }
     }
 
-    /// Everything on the builder is to be made anew; [`create`] deletes what is there.
+    /// Starts the part over. [`create`] deletes what exists on the builder.
     fn start_over(&mut self) -> Result<(), BakeError> {
-        tracing::warn!("what the builder held cannot be used, and it begins anew");
+        tracing::warn!("the index on the builder cannot be used, and is built again");
         let id = self.context.saved().id.clone();
         self.context.keep.forget_load(&id, self.part).map_err(BakeError::Refused)?;
         let part = self.part;
@@ -333,7 +336,7 @@ impl PartRun {
         })
     }
 
-    /// Deletes the snapshot, so that nothing is left in a repository that is no folder of ours.
+    /// Deletes the snapshot, so that nothing stays in a repository without a folder of this bake.
     pub(super) async fn delete_snapshot(&mut self) -> Result<(), BakeError> {
         self.start_builder().await?;
         let (repository, _) = self.context.saved().repository_of(self.part);
@@ -345,12 +348,12 @@ impl PartRun {
         .map(drop)
     }
 
-    /// The builder, to be asked.
+    /// The transport to the builder.
     pub(super) fn builder(&self) -> Result<Arc<Transport>, BakeError> {
         self.builder.as_ref().map(|builder| Arc::clone(&builder.transport)).ok_or_else(no_builder)
     }
 
-    /// Asks the builder, and again where it died or cannot answer now.
+    /// Sends requests to the builder. They are repeated if it died or cannot answer now.
     pub(super) async fn ask<T, F>(&mut self, work: impl Fn(Arc<Transport>) -> F) -> Result<T, BakeError>
     where
         F: Future<Output = Result<T, ClusterError>>,
@@ -371,10 +374,10 @@ impl PartRun {
     }
 }
 
-/// Makes an index on a builder, instead of one that is there and of its snapshot.
+/// Creates an index on a builder, in place of an existing one and of its snapshot.
 ///
 /// # Errors
-/// What the builder lacks.
+/// The error names what the builder lacks.
 pub(super) async fn create(
     builder: &Transport,
     repository: &str,
@@ -382,7 +385,7 @@ pub(super) async fn create(
     plan: &Plan,
     title: &str,
 ) -> Result<(), BakeError> {
-    // It would be taken for one of the new index.
+    // The snapshot would count as that of the new index.
     snapshots::delete(builder, repository, SNAPSHOT).await?;
     index::delete(builder, index).await?;
     let has_mappings = plan.mappings.as_object().is_some_and(|mappings| !mappings.is_empty());
@@ -395,7 +398,7 @@ pub(super) async fn create(
         Ok(_) => Ok(()),
         Err(error) => Err(match error.status() {
             Some(400..=499) => BakeError::Refused(format!(
-                "the builder ({title}) cannot make the index as the target would: {error}; if a plugin, a module or a file of the target is missing there, name an unpacked server that has it with option `builder_home`"
+                "the builder ({title}) cannot create the index as the target would: {error}; if a plugin, a module or a file of the target is missing there, name an unpacked server that has it with option `builder_home`"
             )),
             _ => error.into(),
         }),

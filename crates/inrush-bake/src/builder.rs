@@ -1,4 +1,5 @@
-//! The server that builds the index: started for it, started again where it dies, and gone afterwards.
+//! The server that builds the index: it is started for the bake, restarted if it dies, and removed
+//! afterwards.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -12,46 +13,47 @@ use inrush_node::{self, Distribution, NodeError, Product, StartOptions, Starting
 use serde::{Deserialize, Serialize};
 
 use super::config::{BakeError, BuilderConfig};
-use super::fitting;
+use super::plan;
 
-/// How often it is looked whether it lives.
+/// How often the builder is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// How often it is started again. Whoever dies more often lacks memory or disk.
+/// How often a builder is restarted. One that dies more often lacks memory or disk.
 const RESTARTS_MAX: u32 = 5;
 
-/// What is written down of a builder, so that another run finds it again.
+/// The record of a builder, by which a later run finds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
-    /// The node's name.
+    /// The name of the node.
     pub(super) name: String,
     pub(super) product: Product,
     pub(super) version: String,
-    /// Where it answers, from its first start on.
+    /// The address, from its first start on.
     pub(super) url: Option<String>,
-    /// Where it listens to other nodes, likewise.
+    /// The port for other nodes, from its first start on.
     pub(super) transport_port: Option<u16>,
-    /// It was there before, and stays.
+    /// Whether the user started it. Then it keeps running.
     pub(super) is_lent: bool,
 }
 
 impl Note {
-    /// As people say it.
+    /// Product and version for messages.
     pub(super) fn title(&self) -> String {
         Distribution { product: self.product, version: self.version.clone() }.title()
     }
 }
 
-/// A builder that runs: one server, or several that are one cluster.
+/// A running builder: one server, or several that form one cluster.
 pub(super) struct Builder {
     nodes: Vec<StartOptions>,
     pub(super) transport: Arc<Transport>,
     restarts: u32,
 }
 
-/// Which product and versions may build for a target whose oldest node is of version `oldest`.
+/// The product and versions that may build for a target whose oldest node has the version `oldest`.
 ///
 /// # Errors
-/// A target that nothing can be built for, or a version that was named and does not fit.
+/// A target that no builder can build for, or a version that the user gave and that is not
+/// compatible.
 pub(super) fn versions(
     info: &ClusterInfo,
     oldest: Option<Version>,
@@ -72,7 +74,7 @@ pub(super) fn versions(
     };
     let Some(target) = oldest.or(info.version) else {
         return Err(BakeError::Refused(
-            "the target does not tell its version, so nothing can be built for it; load into it with `inrush load`"
+            "the target does not report its version, so nothing can be built for it; load into it with `inrush load`"
                 .to_owned(),
         ));
     };
@@ -85,18 +87,19 @@ pub(super) fn versions(
             let parsed = version
                 .parse()
                 .map_err(|why: String| BakeError::Refused(format!("option `builder_version`: {why}")))?;
-            fitting::check(product, parsed, target).map_err(BakeError::Refused)?;
+            plan::check(product, parsed, target).map_err(BakeError::Refused)?;
             Ok((product, vec![version]))
         }
         None => {
-            fitting::check(product, target, target).map_err(BakeError::Refused)?;
-            Ok((product, fitting::candidates(product, target, &Distribution::versions_here(product))))
+            plan::check(product, target, target).map_err(BakeError::Refused)?;
+            Ok((product, plan::candidates(product, target, &Distribution::versions_here(product))))
         }
     }
 }
 
 impl Builder {
-    /// Starts the builder of these notes, or finds it running. `repository`: the folder that it may write snapshots to.
+    /// Starts the builder of these notes, or finds it running. `repository`: the folder to which it
+    /// may write snapshots.
     pub(super) async fn start(
         notes: &mut [Note],
         candidates: &[String],
@@ -112,7 +115,8 @@ impl Builder {
         let mut seed = None;
         for (note, free) in notes.iter_mut().zip(free.chunks_exact(2)) {
             if cluster.is_some() && note.transport_port.is_none() {
-                // A start that was cut off can have left it running, and where it listens to the others is not known.
+                // A start that was cut off may have left it running, and its port for other nodes
+                // is unknown.
                 inrush_node::stop(&note.name, false).await?;
             }
             let port = note.url.as_deref().and_then(|url| url.rsplit_once(':')?.1.parse().ok());
@@ -128,7 +132,7 @@ impl Builder {
             }
             let options = StartOptions {
                 name: note.name.clone(),
-                // Its own, so that it is not taken for the local node, which is looked for at its usual port.
+                // A port of its own, so that it is not found as the local node at the usual port.
                 port: Some(port.unwrap_or(free[1])),
                 transport_port: Some(transport_port),
                 heap_mib: Some(config.heap_mib),
@@ -142,10 +146,11 @@ impl Builder {
             let (options, launched) = launch(note, options, candidates).await?;
             nodes.push(options);
             starting.push(launched);
-            // Its launch can have given it another port.
+            // The launch may have given it another port.
             seed = seed.or(note.transport_port);
         }
-        // Not before all are launched: one of a cluster that was stopped is not ready without the shards of the others.
+        // Waits only after all are launched: a node of a cluster that was stopped is not ready
+        // without the shards of the others.
         inrush_node::ready(&starting).await?;
         for (note, _) in notes.iter().zip(&starting).filter(|(_, launched)| !launched.already_running) {
             tracing::info!("the builder, {}, was started at {}", note.title(), note.url.as_deref().unwrap_or_default());
@@ -154,35 +159,36 @@ impl Builder {
         Ok(Builder { nodes, transport: Arc::new(transport(&urls)?), restarts: 0 })
     }
 
-    /// A server that runs already. Its version has to be one of those that fit.
+    /// Uses a running server of the user. Its version must be compatible.
     async fn borrow(note: &mut Note, candidates: &[String]) -> Result<Builder, BakeError> {
         let url = note.url.clone().unwrap_or_default();
         let builder = transport(std::slice::from_ref(&url))?;
         let info = product::detect(&builder).await?;
         let (Some(version), Some(target)) = (info.version, candidates.first().and_then(|target| target.parse().ok()))
         else {
-            return Err(BakeError::Refused(format!("the builder {url} does not tell its version")));
+            return Err(BakeError::Refused(format!("the builder {url} does not report its version")));
         };
         if info.product != product_of(note.product) {
-            return Err(BakeError::Refused(format!("the builder {url} is {info}, and the target is not")));
+            return Err(BakeError::Refused(format!("the builder {url} is {info}, but the target is not")));
         }
-        fitting::check(note.product, version, target).map_err(BakeError::Refused)?;
+        plan::check(note.product, version, target).map_err(BakeError::Refused)?;
         note.version = version.to_string();
         Ok(Builder { nodes: Vec::new(), transport: Arc::new(builder), restarts: 0 })
     }
 
-    /// Starts again what has died, and waits until all are ready. Whether something had.
+    /// Restarts the nodes that have died, and waits until all are ready. Returns whether one had
+    /// died.
     pub(super) async fn revive(&mut self) -> Result<bool, BakeError> {
         let mut had_died = false;
         while self.count_dead().await? {
             had_died = true;
-            tracing::warn!("the builder has died, and is started again on its data");
+            tracing::warn!("the builder has died and is restarted on its data");
             let mut starting = Vec::new();
             for options in &self.nodes {
                 starting.push(inrush_node::launch(options.clone()).await?);
             }
             match inrush_node::ready(&starting).await {
-                // One that had outlived the others may have died by now, too.
+                // A node that had outlived the others may have died by now, too.
                 Err(NodeError::Died { .. }) if starting.iter().any(|node| node.already_running) => {}
                 ready => ready?,
             }
@@ -190,7 +196,7 @@ impl Builder {
         Ok(had_died)
     }
 
-    /// Whether some node has died. Each one counts.
+    /// Whether a node has died. Each one is counted.
     async fn count_dead(&mut self) -> Result<bool, BakeError> {
         let before = self.restarts;
         for options in &self.nodes {
@@ -209,7 +215,7 @@ impl Builder {
         Ok(self.restarts > before)
     }
 
-    /// Keeps it alive until dropped; returns only where that cannot be done.
+    /// Keeps the builder alive until the future is dropped. Returns only if that fails.
     pub(super) async fn keep_alive(&mut self) -> BakeError {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -219,13 +225,13 @@ impl Builder {
         }
     }
 
-    /// Where it answers.
+    /// The addresses of the builder.
     pub(super) fn urls(&self) -> Vec<String> {
         self.transport.nodes().iter().map(ToString::to_string).collect()
     }
 }
 
-/// Launches one server, of the first version that can be had.
+/// Launches one server, of the first version that is available.
 async fn launch(
     note: &mut Note,
     mut options: StartOptions,
@@ -236,7 +242,8 @@ async fn launch(
         options.version = Some(version.clone());
         let mut launched = inrush_node::launch(options.clone()).await;
         if matches!(launched, Err(NodeError::PortTaken(_))) && note.url.take().is_some() {
-            // Somebody else's by now; what was loaded through it is not found again through another.
+            // Another program uses the port by now. Documents that were loaded through it cannot be
+            // found through another port.
             let free = free_ports(2)?;
             (options.port, options.transport_port) = (Some(free[0]), Some(free[1]));
             note.transport_port = options.transport_port;
@@ -258,7 +265,8 @@ async fn launch(
     Err(missing.map_or_else(|| BakeError::Refused("there is no version to build with".to_owned()), BakeError::Node))
 }
 
-/// What makes a server a node of the cluster whose first node, of the same name, listens to the others at `seed`.
+/// The settings that make a server a node of the cluster whose first node, of the same name,
+/// listens for the others at `seed`.
 fn of_cluster(note: &Note, cluster: &str, seed: u16) -> Vec<(String, String)> {
     let first = match note.product {
         Product::OpenSearch => "cluster.initial_cluster_manager_nodes",
@@ -266,7 +274,7 @@ fn of_cluster(note: &Note, cluster: &str, seed: u16) -> Vec<(String, String)> {
     };
     let mut settings = vec![
         ("cluster.name".to_owned(), cluster.to_owned()),
-        // An empty value takes ours out.
+        // An empty value removes the setting of the node.
         ("discovery.type".to_owned(), String::new()),
         ("discovery.seed_hosts".to_owned(), format!("[\"127.0.0.1:{seed}\"]")),
     ];
@@ -292,10 +300,11 @@ fn quoted(value: &str) -> String {
     serde_json::Value::from(value).to_string()
 }
 
-/// Ports that nobody listens on now. Not 9200 and those after it, where people look for servers.
+/// Ports that no program uses now. Not 9200 and those after it, where users look for servers.
 fn free_ports(count: usize) -> Result<Vec<u16>, NodeError> {
     let bind = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    // All are held at once, so that no two are the same: nodes that are launched together bind theirs later.
+    // All are held at once, so that they differ: nodes that are launched together bind theirs
+    // later.
     let listeners: io::Result<Vec<TcpListener>> = (0..count).map(bind).collect();
     let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
     let ports = listeners.and_then(|all| all.iter().map(port).collect());

@@ -1,4 +1,4 @@
-//! What a bake can be told, and why it could not begin.
+//! The options of a bake, and its errors.
 
 use std::path::PathBuf;
 
@@ -13,22 +13,25 @@ use serde::{Deserialize, Serialize};
 /// What to build where, and how to hand it over.
 #[derive(Clone, Debug)]
 pub struct BakeConfig {
-    /// The load, with the target as its cluster. Its index must not exist on the target. The settings that a load changes for its
-    /// time are none of this: nobody else uses the builder.
+    /// The load, with the target as its cluster. Its index must not exist on the target. Settings
+    /// that a load changes temporarily do not apply: no other program uses the builder.
     pub load: LoadConfig,
-    /// What both sides reach.
+    /// The location that both sides reach.
     pub place: Place,
     /// The server that builds.
     pub builder: BuilderConfig,
-    /// How many servers build at once, each with its own heap. Default 1.
+    /// Number of servers that build at once, each with its own heap. Default 1, at most 64.
     pub builders: u32,
-    /// What several of them build; of no meaning for one.
+    /// What several servers build. Ignored for one.
     pub layout: Layout,
-    /// A data stream of the target (Elasticsearch 7.16 and newer) that the index becomes a part of at the end, behind the index that is written to.
+    /// A data stream of the target (Elasticsearch 7.16 and newer) to which the index is attached at
+    /// the end, behind the write index. Default: none.
     pub data_stream: Option<String>,
-    /// Lift the target's throttles for the restore, and put them back. Default: they stay.
+    /// Remove the target's throttles during the restore, and restore them afterwards. Default: they
+    /// stay.
     pub unthrottle: bool,
-    /// Take away what was built when the bake fails or is interrupted, too. Default: it stays on this machine, to be gone on with.
+    /// Delete the built data also if the bake fails or is interrupted. Default: they stay on this
+    /// machine, so that the bake can be resumed.
     pub no_resume: bool,
 }
 
@@ -36,44 +39,49 @@ pub struct BakeConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
-    /// They are the nodes of one cluster, which holds the index.
+    /// The builders are the nodes of one cluster, which holds the index.
     #[default]
     Cluster,
-    /// An index each, `NAME-1` and on, with `NAME` as the alias of all. Documents with the same id or routing value are in the same one.
+    /// Each builder makes an index of its own, `NAME-1` and on. `NAME` is the alias of all of them.
+    /// Documents with the same id or routing value are in the same index.
     Alias,
-    /// A shard each, of one index: documents go where the index will look for them, and the shards are put together in the repository. Needs a
-    /// field with ids, and a folder as the repository.
+    /// Each builder makes one shard of one index. Documents go to the shard in which the index will
+    /// look for them, and the shards are put together in the repository. Needs a field with ids,
+    /// and a folder as the repository.
     Stitched,
 }
 
-/// Where the snapshot goes from the builder to the target.
+/// Where the snapshot is handed over from the builder to the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A folder that this machine and all nodes of the target have at the same path, below the `path.repo` of the target's nodes.
+    /// A folder that this machine and all nodes of the target have at the same path, below the
+    /// `path.repo` of the target's nodes.
     Path(PathBuf),
-    /// A repository of the target. Nothing is written to it: a folder beside what is in it is used.
+    /// A repository of the target. Its contents are not changed: a folder beside them is used.
     Repository(String),
 }
 
 /// The server that builds.
 #[derive(Clone, Debug)]
 pub struct BuilderConfig {
-    /// Servers to build with that run already, one for each builder, and that nobody else uses; they may be other machines. Their
-    /// `path.repo` has to hold the folder of the repository. They are left running, without what was built. Default: they are started here.
+    /// Running servers to build with, one for each builder. No other program may use them. They may
+    /// be on other machines. Their `path.repo` has to contain the folder of the repository. They
+    /// keep running, without the built index. Default: servers are started on this machine.
     pub urls: Vec<String>,
-    /// Its version: not newer than the oldest node of the target, with the same major version of Lucene. Default: that of the target, else the newest
-    /// one on this machine that fits.
+    /// The version: not newer than the oldest node of the target, with the same major version of
+    /// Lucene. Default: that of the target, else the newest compatible one on this machine.
     pub version: Option<String>,
-    /// An unpacked server, with the plugins that mapping and repository need, and their secrets in its keystore. Default: one that is fetched,
-    /// without plugins.
+    /// An unpacked server, with the plugins that mapping and repository need, and their secrets in
+    /// its keystore. Default: one that is fetched, without plugins.
     pub home: Option<PathBuf>,
-    /// Further settings of its `opensearch.yml` or `elasticsearch.yml`: those of plugins. Default: none.
+    /// Further settings for its `opensearch.yml` or `elasticsearch.yml`, such as those of plugins.
+    /// Default: none.
     pub settings: Vec<(String, String)>,
     /// Java heap, MiB. Default 2,048.
     pub heap_mib: u32,
-    /// Folder for its data. Default: where local nodes are kept.
+    /// The folder for its data. Default: the folder of local nodes.
     pub data: Option<PathBuf>,
-    /// Java to run it with. Default: the one that is found.
+    /// The Java to run it with. Default: one that is found.
     pub java_home: Option<PathBuf>,
 }
 
@@ -106,52 +114,56 @@ impl BakeConfig {
         }
     }
 
-    /// The layout, where there is more than one builder.
+    /// The layout, if there is more than one builder.
     pub(super) fn parted(&self) -> Option<Layout> {
         (self.builders > 1).then_some(self.layout)
     }
 
-    /// Checks what one value alone cannot tell.
+    /// Checks the combination of the options.
     ///
     /// # Errors
-    /// A sentence that says what does not fit together and what to do.
+    /// A sentence that says which options contradict each other and what to do.
     pub fn check(&self) -> Result<(), OptionError> {
         let load = &self.load;
         load.check()?;
         if load.index.fixed().is_none() {
             return Err(OptionError::conflict(
-                "a bake builds one index, and option `index` has placeholders; use `inrush load`",
+                "a bake builds one index, but option `index` has placeholders; use `inrush load`",
             ));
         }
         if matches!(load.action, Action::Update | Action::Delete) {
             return Err(OptionError::conflict(format!(
-                "a bake builds a new index, in which there is nothing for the action {}; use `inrush load`",
+                "a bake builds a new index, which holds no documents for the action {}; use `inrush load`",
                 load.action.bulk_key()
-            )));
+            ))
+            .of("action"));
         }
         if load.create.recreate {
             return Err(OptionError::conflict(
-                "a bake never deletes an index to make its own; give option `alias`, which swaps when the new one is complete",
-            ));
+                "option `recreate` deletes an index, and a bake builds its own beside it; give option `alias`, which swaps when the new one is complete",
+            )
+            .of("recreate"));
         }
         if load.once {
             return Err(OptionError::conflict(
-                "option `once` is for `inrush load`; a bake that was cut off goes on with option `resume`, and its end is not kept",
+                "option `once` is for `inrush load`; a bake that was cut off continues with option `resume`, and its end is not recorded",
             ));
         }
         if load.durability == Durability::Async {
             return Err(OptionError::conflict(
-                "option `durability=async` is for a live index; a builder that dies goes on by itself, so leave it out",
-            ));
+                "option `durability=async` is for a live index; a builder that dies continues by itself, so leave it out",
+            )
+            .of("durability"));
         }
         if load.guard.replicas_off {
             return Err(OptionError::conflict(
                 "option `replicas_off` is for a live index; a builder has no replicas, so leave it out",
-            ));
+            )
+            .of("replicas_off"));
         }
         if load.state.is_none() {
             return Err(OptionError::conflict(
-                "a bake writes down what it does on the target before it does it; name a folder for that with option `state`",
+                "a bake records each change of the target before it makes it; name a folder for that with option `state`",
             ));
         }
         if !(1..=BUILDERS_MAX).contains(&self.builders) {
@@ -161,7 +173,7 @@ impl BakeConfig {
         let urls = self.builder.urls.len();
         if urls > 0 && urls != self.builders as usize {
             return Err(OptionError::conflict(format!(
-                "{urls} servers are named with option `builder`, and option `builders` is {}",
+                "{urls} servers are named with option `builder`, but option `builders` is {}",
                 self.builders
             )));
         }
@@ -175,7 +187,7 @@ impl BakeConfig {
     }
 }
 
-/// What a bake sets itself, or relies on; the beginnings of names.
+/// Settings that a bake sets itself or relies on; the beginnings of their names.
 const OWN_SETTINGS: [&str; 6] = ["path.", "http.", "transport.", "network.", "discovery.", "cluster."];
 
 impl BuilderConfig {
@@ -183,12 +195,12 @@ impl BuilderConfig {
         let has_own = self.home.is_some() || self.version.is_some() || self.data.is_some() || !self.settings.is_empty();
         if !self.urls.is_empty() && has_own {
             return Err(OptionError::conflict(
-                "option `builder` names a server that runs, so it has its version, home, settings and data; leave those options out",
+                "option `builder` names a running server, which has its own version, home, settings and data; leave those options out",
             ));
         }
         if self.home.is_some() && self.version.is_some() {
             return Err(OptionError::conflict(
-                "option `builder_home` is of one version; leave option `builder_version` out",
+                "option `builder_home` has one version; leave option `builder_version` out",
             ));
         }
         let own = |name: &str| name == "node.name" || OWN_SETTINGS.iter().any(|own| name.starts_with(own));
@@ -201,7 +213,7 @@ impl BuilderConfig {
     }
 }
 
-/// Each has a heap of its own on one machine.
+/// The most builders: each has a heap of its own on one machine.
 const BUILDERS_MAX: u32 = 64;
 
 impl BakeConfig {
@@ -216,21 +228,21 @@ impl BakeConfig {
         match self.parted() {
             None | Some(Layout::Cluster) => Ok(()),
             Some(Layout::Alias) if self.data_stream.is_some() => Err(OptionError::conflict(
-                "option `layout=alias` makes an alias of several indices, and a data stream takes none that have one; give option `layout=cluster` or option `layout=stitched`",
+                "option `layout=alias` makes an alias of several indices, but a data stream accepts no index that has an alias; give option `layout=cluster` or option `layout=stitched`",
             )),
             Some(Layout::Alias | Layout::Stitched) if by_id_made_here => Err(OptionError::conflict(
-                "option `id_from` makes ids by the order of the whole source, and each builder reads its part; name a field with option `id`, or give option `layout=cluster`",
+                "option `id_from` makes ids by the order of the whole source, but each builder reads only its part; name a field with option `id`, or give option `layout=cluster`",
             )),
             Some(Layout::Alias) if load.finish.swap.is_some() => Err(OptionError::conflict(
-                "option `layout=alias` makes several indices behind one new alias, and option `alias` puts one index in the place of one; give option `index=NAME`, or option `layout=stitched`",
+                "option `layout=alias` makes several indices behind one new alias, but option `alias` replaces one index by one other; give option `index=NAME`, or option `layout=stitched`",
             )),
             Some(Layout::Alias) => Ok(()),
             Some(Layout::Stitched) if load.id.is_none() => Err(OptionError::conflict(
-                "option `layout=stitched` puts each document into the shard that its id belongs to, and the servers would make the ids; name the field that holds them with option `id=FIELD`, or give option `layout=cluster`",
+                "option `layout=stitched` puts each document into the shard of its id, but without a field for ids the servers would make them; name the field with option `id=FIELD`, or give option `layout=cluster`",
             )),
             Some(Layout::Stitched) => match load.create.shards {
                 Some(shards) if shards != self.builders => Err(OptionError::conflict(format!(
-                    "option `layout=stitched` builds a shard a builder; give option `builders={shards}`, or leave option `shards` out"
+                    "option `layout=stitched` builds one shard for each builder; give option `builders={shards}`, or leave option `shards` out"
                 ))),
                 _ => Ok(()),
             },
@@ -238,38 +250,42 @@ impl BakeConfig {
     }
 }
 
-/// Why a bake ended without a report: nothing was loaded, and the target is as it was, or the error says what is not.
+/// Why a bake ended without a report. Nothing was loaded, and the target is in its former state, or
+/// the error names the exceptions.
 #[derive(Debug, thiserror::Error)]
 pub enum BakeError {
-    /// What a load can meet before it begins.
+    /// An error of a load before it begins.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The builder cannot be started.
     #[error("the builder: {0}")]
     Node(#[from] NodeError),
-    /// This target, repository, mapping or builder does not allow it; says why and what to do.
+    /// The target, the repository, the mapping or the builder does not allow the bake. The message
+    /// says why and what to do.
     #[error("{0}")]
     Refused(String),
-    /// Somebody stopped it.
+    /// The user or the program stopped the bake.
     #[error("interrupted")]
     Interrupted,
-    /// It ended after it had begun: what `--resume` goes on with, and what could not be taken away.
+    /// It ended after it had begun. The message says whether `--resume` can continue it, and what
+    /// could not be cleaned up.
     #[error("{cause}{}", what_is_left(left, *resumable))]
     Unfinished {
         /// Why it ended.
         cause: Box<BakeError>,
-        /// What could not be taken away, in words.
+        /// What could not be cleaned up, and why.
         left: Vec<String>,
-        /// `--resume` goes on.
+        /// Whether `--resume` can continue it.
         resumable: bool,
     },
-    /// The load into the builder did not come to its end. Only between steps: its report is what the caller gets.
-    #[error("the load into the builder did not come to its end")]
+    /// The load into the builder did not finish. Used only between steps: the caller gets its
+    /// report.
+    #[error("the load into the builder did not finish")]
     NotLoaded(Box<inrush_load::Report>),
 }
 
 impl BakeError {
-    /// Whether somebody stopped it.
+    /// Whether the user or the program stopped it.
     pub fn is_interrupted(&self) -> bool {
         match self {
             BakeError::Interrupted => true,
@@ -280,8 +296,8 @@ impl BakeError {
 }
 
 fn what_is_left(left: &[String], resumable: bool) -> String {
-    let left = if left.is_empty() { String::new() } else { format!("; and this is left: {}", left.join("; ")) };
-    let next = if resumable { "; the same command with option `resume` goes on" } else { "" };
+    let left = if left.is_empty() { String::new() } else { format!("; not cleaned up: {}", left.join("; ")) };
+    let next = if resumable { "; the same command with option `resume` continues" } else { "" };
     left + next
 }
 
@@ -323,7 +339,7 @@ mod tests {
         assert!(problem(|c| c.load.index = "x-{y}".parse().unwrap()).contains("one index"));
         assert!(
             problem(|c| (c.load.action, c.load.id) = (Action::Update, Some("id".parse().unwrap())))
-                .contains("nothing for the action update")
+                .contains("no documents for the action update")
         );
         assert!(problem(|c| c.load.create.recreate = true).contains("option `alias`"));
         assert!(problem(|c| c.load.durability = Durability::Async).contains("leave it out"));

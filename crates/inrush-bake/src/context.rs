@@ -1,4 +1,4 @@
-//! What all steps of a bake share: its options, the target, what is written down, and who watches.
+//! The shared state of all steps of a bake: options, target, record, and progress.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use super::config::{BakeConfig, BakeError};
 use super::report::{BakeStep, BakeStepName as Step};
 use super::state::{Keep, Part, Saved};
 
-/// Shared by the builders and what is done on the target.
+/// The state that the builders and the steps on the target share.
 pub(super) struct Context {
     pub(super) config: BakeConfig,
     pub(super) open: OpenSource,
@@ -23,9 +23,9 @@ pub(super) struct Context {
     pub(super) progress: watch::Sender<Progress>,
     pub(super) stop: watch::Receiver<bool>,
     saved: Mutex<Saved>,
-    /// One of several builders has failed, so the others are not needed now.
-    broken_off: watch::Sender<bool>,
-    /// How far the load of each part is.
+    /// Set when one of several builders has failed, so that the others are not needed now.
+    abort_signal: watch::Sender<bool>,
+    /// The progress of each part's load.
     loading: Mutex<Vec<Progress>>,
 }
 
@@ -39,32 +39,43 @@ impl Context {
         versions: Vec<String>,
         (progress, stop): (watch::Sender<Progress>, watch::Receiver<bool>),
     ) -> Context {
-        let broken_off = watch::Sender::new(false);
+        let abort_signal = watch::Sender::new(false);
         let loading = Mutex::new(vec![Progress::default(); saved.parts.len()]);
-        Context { config, open, target, keep, versions, progress, stop, saved: Mutex::new(saved), broken_off, loading }
-    }
-
-    /// Ends what the builders do, in order.
-    pub(super) fn break_off(&self) {
-        self.broken_off.send_replace(true);
-    }
-
-    /// Waits until the builders are to end: somebody has stopped the bake, or one of them has failed.
-    pub(super) async fn is_broken_off(&self) {
-        let (mut stop, mut broken_off) = (self.stop.clone(), self.broken_off.subscribe());
-        tokio::select! {
-            () = stop.stopped() => {}
-            () = broken_off.stopped() => {}
+        Context {
+            config,
+            open,
+            target,
+            keep,
+            versions,
+            progress,
+            stop,
+            saved: Mutex::new(saved),
+            abort_signal,
+            loading,
         }
     }
 
-    /// What is written down.
+    /// Makes the builders end in order.
+    pub(super) fn abort(&self) {
+        self.abort_signal.send_replace(true);
+    }
+
+    /// Waits until the builders have to end: the bake was stopped, or one of them has failed.
+    pub(super) async fn aborted(&self) {
+        let (mut stop, mut abort_signal) = (self.stop.clone(), self.abort_signal.subscribe());
+        tokio::select! {
+            () = stop.stopped() => {}
+            () = abort_signal.stopped() => {}
+        }
+    }
+
+    /// The record of the bake.
     pub(super) fn saved(&self) -> MutexGuard<'_, Saved> {
-        // Each change of it is whole, so a thread that panicked leaves nothing half done.
+        // Each change of the record is complete, so a thread that panicked leaves it consistent.
         self.saved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes it, on disk too, before this returns.
+    /// Changes the record, and writes it to disk before returning.
     pub(super) fn write(&self, change: impl FnOnce(&mut Saved)) -> Result<(), BakeError> {
         let mut saved = self.saved();
         change(&mut saved);
@@ -76,12 +87,12 @@ impl Context {
         self.write(|saved| change(&mut saved.parts[part]))
     }
 
-    /// For whoever watches.
+    /// Shows a step in the progress.
     pub(super) fn show(&self, what: &str) {
         self.progress.send_modify(|progress| progress.phase = Phase::Baking(what.to_owned()));
     }
 
-    /// How far the load of a part is; all parts are shown together.
+    /// Shows the progress of a part's load. All parts are shown together.
     pub(super) fn show_loading(&self, part: usize, now: Progress) {
         let mut loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         loading[part] = now;
@@ -100,8 +111,9 @@ impl Context {
         self.progress.send_replace(all);
     }
 
-    /// Does a step, and notes what it did. `part`: whose it is, where there are several. What may be broken off at any point is, when somebody
-    /// stops the bake.
+    /// Runs a step and records what it did. `part`: the part that it belongs to, if there are
+    /// several. A caller wraps work in [`Context::until_stopped`] if it may be aborted at any
+    /// point.
     pub(super) async fn step(
         &self,
         step: Step,
@@ -118,14 +130,14 @@ impl Context {
         self.write(|saved| saved.steps.push(BakeStep { step, seconds, detail }))
     }
 
-    /// Does something that may be broken off at any point.
+    /// Runs work that may be aborted at any point.
     pub(super) async fn until_stopped<T>(
         &self,
         work: impl Future<Output = Result<T, BakeError>>,
     ) -> Result<T, BakeError> {
         tokio::select! {
             done = work => done,
-            () = self.is_broken_off() => Err(BakeError::Interrupted),
+            () = self.aborted() => Err(BakeError::Interrupted),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a bake would do, without doing it.
+//! Reports what a bake would do, without doing it.
 
 use inrush_cluster::api::{ClusterError, connect};
 use inrush_load::LoadError;
@@ -12,11 +12,11 @@ use super::prepare::{Prepared, prepare};
 use super::run::READ_ONCE;
 use super::{OpenSource, Place};
 
-/// Looks at the sources and at the target. Nothing is written and no builder is started or asked.
+/// Reads the sources and the target. Nothing is written, and no builder is started or asked.
 ///
 /// # Errors
-/// Options that do not fit together, and a target that cannot be reached. What would stop a bake is
-/// in the result.
+/// Options that contradict each other, and a target that cannot be reached. Problems that would
+/// stop a bake are in the result.
 pub async fn dry_run(mut config: BakeConfig, open: OpenSource) -> Result<DryRun, BakeError> {
     config.check().map_err(LoadError::usage)?;
     let source = open()?;
@@ -46,7 +46,7 @@ pub async fn dry_run(mut config: BakeConfig, open: OpenSource) -> Result<DryRun,
                 return Err(error);
             }
             let problem = error.to_string();
-            // A load would meet some of them as well.
+            // A load would meet some of these problems as well.
             if !found.problems.contains(&problem) {
                 found.problems.push(problem);
             }

@@ -1,4 +1,4 @@
-//! What follows the last step, or the one that failed: tidying up, and the report.
+//! The work after the last step or the failed one: cleaning up, and the report.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,7 +21,7 @@ use super::state::{Keep, Part, Saved};
 use super::undo;
 
 impl Bake {
-    /// Takes everything away that was there for the bake only, and says how it went.
+    /// Removes everything that existed for the bake only, and reports.
     pub(super) async fn end(self, handed_over: HandedOver, finishing: Finishing) -> BakeReport {
         let context = &self.context;
         context.show(Step::CleanUp.name());
@@ -29,7 +29,7 @@ impl Bake {
         let mut saved = context.saved().clone();
         let mut left = undo::tidy(&context.target, &mut saved).await;
         left.extend(handed_over.aliases.map(|why| format!("the aliases of templates: {why}")));
-        // They have the repositories that only they can delete from.
+        // Only the builders can delete from these repositories.
         if saved.shared.folder.is_none()
             && let Err(error) = self.delete_snapshots(saved.parts.len()).await
         {
@@ -41,7 +41,7 @@ impl Bake {
             left.extend(context.keep.write(&saved).err());
             left.extend(stop_builders(&saved).await);
         }
-        let detail = if left.is_empty() { "everything is taken away" } else { "not everything could be taken away" };
+        let detail = if left.is_empty() { "everything is cleaned up" } else { "not everything could be cleaned up" };
         let step = BakeStep { step: Step::CleanUp, seconds: begun.elapsed().as_secs_f64(), detail: detail.to_owned() };
         saved.steps.push(step);
         let mut report = handed_over.report;
@@ -51,7 +51,7 @@ impl Bake {
         self.report(report, saved, finishing, left)
     }
 
-    /// Leaves the target as it was.
+    /// Restores the former state of the target.
     pub(super) async fn fail(
         self,
         error: BakeError,
@@ -59,7 +59,7 @@ impl Bake {
         mut stop: watch::Receiver<bool>,
     ) -> Result<BakeReport, BakeError> {
         let context = Arc::clone(&self.context);
-        context.show("leaving the target as it was");
+        context.show("restoring the former state of the target");
         let (error, report) = match error {
             BakeError::NotLoaded(report) => (None, Some(*report)),
             error => (Some(error), self.loaded().ok()),
@@ -69,7 +69,7 @@ impl Bake {
             (None, Some(report)) => report.status,
             _ => Status::Failed,
         };
-        let why = error.as_ref().map_or_else(|| "the load did not come to its end".to_owned(), ToString::to_string);
+        let why = error.as_ref().map_or_else(|| "the load did not finish".to_owned(), ToString::to_string);
         finishing.run(&[], Status::Failed, why.clone(), &mut stop).await;
         let mut saved = context.saved().clone();
         let mut left = undo::undo(&context.target, &mut saved).await;
@@ -77,7 +77,8 @@ impl Bake {
         let begun = is_begun(&context.keep, &saved);
         let keeps = !left.is_empty() || !config.no_resume && (config.load.resume || report.is_some() || begun);
         if keeps {
-            // What cannot be written down now was written down before: more is undone by the next run than there is.
+            // If the record cannot be written now, the earlier one on disk names more to undo than
+            // there is.
             left.extend(context.keep.write(&saved).err());
             // Their data stay, for --resume.
             left.extend(stop_builders(&saved).await);
@@ -88,7 +89,7 @@ impl Bake {
             left.extend(clear(&context.keep, &saved).await.err());
         }
         if let Some(report) = report {
-            // A source that was changed while it was read is no load to go on with.
+            // A load whose source was changed while it was read cannot be resumed.
             let resumable = keeps && (error.is_some() || report.checkpoint.is_some());
             let failure = report.failure.clone().or_else(|| error.map(|error| error.to_string()));
             let checkpoint = resumable.then(|| context.keep.path());
@@ -111,7 +112,7 @@ impl Bake {
         let (mut finish, mut swap) = finishing.reports(report.status, (!published).then_some(GoOn { once: false }));
         finish.steps.splice(0..0, report.finish.steps.iter().cloned());
         if let Some(swap) = swap.as_mut().filter(|_| !published && !saved.in_doubt) {
-            swap.detail = "the index was not handed over, and the alias is as it was".to_owned();
+            swap.detail = "the index was not handed over, and the alias was not moved".to_owned();
             swap.what_next = None;
         }
         let notes: Vec<String> = saved.parts.iter().flat_map(|part| &part.nodes).map(Note::title).collect();
@@ -132,13 +133,14 @@ impl Bake {
     }
 }
 
-/// Whether documents were loaded, so that there is something to go on with.
+/// Whether documents were loaded, so that a resumed bake can continue.
 pub(super) fn is_begun(keep: &Keep, saved: &Saved) -> bool {
     let mut parts = saved.parts.iter().enumerate();
     parts.any(|(at, part)| part.loaded.is_some() || has_checkpoint(&keep.of_load(&saved.id, at)))
 }
 
-/// Stops the servers that were started for the bake; their data stay. What could not be stopped is returned in words.
+/// Stops the servers that were started for the bake. Their data stay. Returns messages about
+/// servers that could not be stopped.
 async fn stop_builders(saved: &Saved) -> Vec<String> {
     let mut left = Vec::new();
     for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
@@ -152,10 +154,10 @@ fn in_repository(error: &BakeError) -> String {
     format!("the snapshot in the repository: {error}")
 }
 
-/// Takes away what is on this machine: the builder, the snapshot, and at last what is written down.
+/// Deletes everything on this machine: the builder, the snapshot, and finally the record.
 pub(super) async fn clear(keep: &Keep, saved: &Saved) -> Result<(), String> {
     for (at, part) in saved.parts.iter().enumerate().filter(|(_, part)| part.nodes.iter().any(|note| note.is_lent)) {
-        give_back(saved, at, part).await.map_err(|error| format!("what was built on the builder: {error}"))?;
+        delete_from_lent(saved, at, part).await.map_err(|error| format!("the index on the builder: {error}"))?;
     }
     for note in saved.parts.iter().flat_map(|part| &part.nodes).filter(|note| !note.is_lent) {
         inrush_node::remove(&note.name).await.map_err(|error| format!("the builder {}: {error}", note.name))?;
@@ -164,8 +166,8 @@ pub(super) async fn clear(keep: &Keep, saved: &Saved) -> Result<(), String> {
     keep.remove(&saved.id)
 }
 
-/// A builder that stays loses what was built there.
-async fn give_back(saved: &Saved, at: usize, part: &Part) -> Result<(), BakeError> {
+/// Deletes the index on a builder that keeps running.
+async fn delete_from_lent(saved: &Saved, at: usize, part: &Part) -> Result<(), BakeError> {
     let urls: Vec<&String> = part.nodes.iter().filter_map(|note| note.url.as_ref()).collect();
     let builder = Transport::new(&urls, Credentials::None, &HttpOptions::default()).map_err(LoadError::Setup)?;
     for index in [&part.index, &saved.index] {

@@ -1,5 +1,7 @@
-//! What an index costs the target by a load and by a bake, from a sample: it is loaded into a builder twice, cold and warm, written to a repository and restored
-//! on the builder itself, as is an index without documents, because most of a small restore is the same for a large one. The target is only looked at.
+//! Estimates from a sample what an index costs the target by a load and by a bake. The sample is
+//! loaded into a builder twice, cold and warm, written to a repository, and restored on the builder
+//! itself. So is an index without documents, because most of a small restore takes the same time
+//! for a large one. The target is only read.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -22,36 +24,37 @@ use super::context::Context;
 use super::end::clear;
 use super::prepare::{Prepared, prepare};
 use super::state::{Keep, Saved};
-use super::{OpenSource, fitting};
+use super::{OpenSource, plan};
 
-/// The servers' default of what a node reads a second when it restores.
+/// The servers' default of how much a node reads per second when it restores.
 const THROTTLE_BYTES_PER_SECOND: f64 = 40.0 * 1024.0 * 1024.0;
 /// The snapshot of the index without documents.
 const EMPTY: &str = "empty";
-/// That of the sample. Not the name of a bake's, so that none takes it for its own.
+/// The snapshot of the sample. Its name differs from that of a bake, so that no bake uses it.
 const SAMPLE: &str = "sample";
-/// What tells an estimate's job from a bake's: no bake goes on with what an estimate has left.
+/// The option that tells an estimate's job from a bake's: no bake resumes an estimate.
 pub(super) const OPTION: &str = "estimate";
 const POLL: Duration = Duration::from_millis(50);
 
-/// What was measured, and what follows for the whole source.
+/// The measurements, and the estimates for the whole source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// Documents of the sample.
     pub sample_docs: u64,
-    /// The source is so many times as large as the sample, by its bytes; null where its size is not known.
+    /// The size of the source divided by that of the sample, by their bytes. Null if the size is
+    /// unknown.
     pub factor: Option<f64>,
-    /// Copies that the target makes of each shard besides the first.
+    /// Number of replicas on the target.
     pub replicas: u64,
-    /// A load into the target, if its processors are like those of this machine.
+    /// A load into the target, assuming that its processors are as fast as those of this machine.
     pub load: Cost,
     /// A bake.
     pub bake: Cost,
     /// The part of the bake that the target does.
     pub bake_on_target: Cost,
-    /// Starting the builder, part of the bake.
+    /// Starting the builder, a part of the bake.
     pub builder_start: Cost,
-    /// Size of the index, bytes, without replicas.
+    /// Size of the index without replicas, bytes.
     pub index_bytes: u64,
 }
 
@@ -64,14 +67,14 @@ pub struct Cost {
     pub cpu_seconds: f64,
 }
 
-/// What was measured on the builder.
+/// The measurements on the builder.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     start: Cost,
     cold: Cost,
     warm: Cost,
     snapshot: Cost,
-    /// Of an index without documents.
+    /// The restore of an index without documents.
     restore_empty: Cost,
     restore: Cost,
     docs: u64,
@@ -79,10 +82,11 @@ struct Measured {
     index_bytes: u64,
 }
 
-/// Loads `sample_bytes` of the source, and reckons. Ends early when `stop` does.
+/// Loads `sample_bytes` of the source, and estimates. Ends early when `stop` becomes true.
 ///
 /// # Errors
-/// [`BakeError`], as a bake. What was made is taken away in any case, or the error says what is left.
+/// [`BakeError`], as a bake. Everything that was created is deleted in any case, or the error
+/// names the exceptions.
 pub async fn estimate(
     mut config: BakeConfig,
     open: OpenSource,
@@ -109,7 +113,7 @@ pub async fn estimate(
         () = &mut stop => return Err(BakeError::Interrupted),
     };
     keep.write(&saved).map_err(BakeError::Refused)?;
-    let replicas = fitting::replicas(&saved.plan);
+    let replicas = plan::replicas(&saved.plan);
     let (stopping, stopped) = watch::channel(false);
     let progress = watch::Sender::new(Progress::default());
     let context = Arc::new(Context::new(config, open, target, keep, saved, versions, (progress, stopped)));
@@ -120,7 +124,7 @@ pub async fn estimate(
             measured = &mut measuring => measured,
             () = &mut stop => {
                 stopping.send_replace(true);
-                // How far it came does not matter any more.
+                // Its progress does not matter any more.
                 let _ = measuring.await;
                 Err(BakeError::Interrupted)
             }
@@ -128,27 +132,30 @@ pub async fn estimate(
     };
     let left = tidy(&run).await;
     match measured {
-        measured if left.is_empty() => Ok(reckon(measured?, total, replicas)),
-        Ok(_) => Err(BakeError::Refused(format!("it was measured, and this is left: {}", left.join("; ")))),
+        measured if left.is_empty() => Ok(extrapolate(measured?, total, replicas)),
+        Ok(_) => Err(BakeError::Refused(format!(
+            "the estimate is complete, but this was not cleaned up: {}",
+            left.join("; ")
+        ))),
         Err(cause) => Err(BakeError::Unfinished { cause: Box::new(cause), left, resumable: false }),
     }
 }
 
-/// Takes away what an estimate has left that was cut off.
+/// Deletes what an interrupted estimate has left behind.
 async fn forget(keep: &Keep, earlier: &Saved) -> Result<(), BakeError> {
     if !earlier.job.has(OPTION) {
-        let why = "a bake of this index was cut off; give option `resume` instead of option `estimate`, or neither to begin anew";
+        let why = "a bake of this index was cut off; give option `resume` instead of option `estimate`, or neither to start over";
         return Err(LoadError::State(why.to_owned()).into());
     }
-    tracing::warn!("an earlier estimate was cut off; what it has left is taken away");
+    tracing::warn!("an earlier estimate was cut off; its index and files are deleted");
     clear(keep, earlier).await.map_err(BakeError::Refused)
 }
 
-/// Takes away everything. What could not be is returned in words.
+/// Deletes everything. Returns messages about what could not be deleted.
 async fn tidy(run: &PartRun) -> Vec<String> {
     let saved = run.context.saved().clone();
     let mut left = Vec::new();
-    // They would go with the folder; without a builder there are none.
+    // In a folder they are deleted with it. Without a builder there are none.
     if let (None, Ok(builder)) = (&saved.shared.folder, run.builder())
         && let Err(error) = delete_snapshots(&builder, &saved).await
     {
@@ -166,7 +173,7 @@ async fn delete_snapshots(builder: &Transport, saved: &Saved) -> Result<(), Clus
     Ok(())
 }
 
-/// Ends early when somebody stops it.
+/// Ends early if the bake is stopped.
 async fn measure(run: &mut PartRun, sample_bytes: usize) -> Result<Measured, BakeError> {
     let context = Arc::clone(&run.context);
     let mut measured = Measured::default();
@@ -212,8 +219,8 @@ async fn load(run: &PartRun, clock: &Clock, sample_bytes: usize) -> Result<(Cost
     let mut finish = pin!(running.finish());
     let report = tokio::select! {
         report = &mut finish => report,
-        () = context.is_broken_off() => {
-            // In order, so that it asks nothing of a builder that is gone.
+        () = context.aborted() => {
+            // The load ends in order, so that it sends nothing to a builder that is gone.
             stop.stop();
             finish.await
         }
@@ -233,14 +240,14 @@ async fn hand_over(run: &mut PartRun, clock: &Clock, measured: &mut Measured) ->
     run.take(&repository, SAMPLE, &index).await?;
     measured.snapshot = lap.end();
     measured.index_bytes = snapshots::bytes(&builder, &repository, SAMPLE).await?;
-    // The first one is slower than any other.
+    // The first restore is slower than any other.
     restore(run, SAMPLE, clock).await?;
     measured.restore_empty = restore(run, EMPTY, clock).await?;
     measured.restore = restore(run, SAMPLE, clock).await?;
     Ok(())
 }
 
-/// Restores the index under the name that it has in the snapshot, in the place of the one that is there.
+/// Restores the index under its name in the snapshot, in place of the existing one.
 async fn restore(run: &PartRun, snapshot: &str, clock: &Clock) -> Result<Cost, BakeError> {
     let (builder, index) = (run.builder()?, run.index());
     let (repository, _) = run.context.saved().repository_of(0);
@@ -256,22 +263,24 @@ async fn restore(run: &PartRun, snapshot: &str, clock: &Clock) -> Result<Cost, B
             return Ok(lap.end());
         }
         if lap.begun.elapsed() >= run.context.config.load.finish.wait_timeout {
-            return Err(BakeError::Refused("the sample is not restored in time (option `wait_timeout`)".to_owned()));
+            return Err(BakeError::Refused("the sample was not restored in time (option `wait_timeout`)".to_owned()));
         }
         tokio::time::sleep(POLL).await;
     }
 }
 
-/// What the sample says of the whole. Its documents are what the others are like; the builder is as fast as the target.
-fn reckon(measured: Measured, total: Option<u64>, replicas: u64) -> Estimate {
+/// Extrapolates from the sample to the whole source. It assumes that all documents are like those
+/// of the sample, and that the target is as fast as the builder.
+fn extrapolate(measured: Measured, total: Option<u64>, replicas: u64) -> Estimate {
     let factor =
         total.filter(|_| measured.bytes_read > 0).map(|total| (total as f64 / measured.bytes_read as f64).max(1.0));
     let times = factor.unwrap_or(1.0);
     let copies = (1 + replicas) as f64;
     let index_bytes = measured.index_bytes as f64 * times;
-    // Each copy indexes, beside the others.
+    // Each copy indexes the documents, in parallel with the others.
     let load = Cost { seconds: measured.warm.seconds * times, cpu_seconds: measured.warm.cpu_seconds * times * copies };
-    // The primaries are read from the repository, and each further copy from its primary, at the pace that the target allows.
+    // The primaries are read from the repository, and each further copy from its primary, at the
+    // pace that the target allows.
     let (empty, sample) = (measured.restore_empty, measured.restore);
     let whole = |empty: f64, sample: f64| empty + (sample - empty).max(0.0) * times;
     let paced = index_bytes / THROTTLE_BYTES_PER_SECOND * copies;
@@ -344,8 +353,8 @@ mod tests {
     use inrush_load::config::{LoadConfig, StateFolder};
     use inrush_sources::{FormatOptions, SourceSpec, Warnings, open};
 
-    use super::super::fitting::Plan;
     use super::super::place::Shared;
+    use super::super::plan::Plan;
     use super::*;
 
     fn cost(seconds: f64, cpu_seconds: f64) -> Cost {
@@ -365,17 +374,18 @@ mod tests {
             bytes_read: 1000,
             index_bytes: 500,
         };
-        let found = reckon(measured, Some(100_000), 1);
+        let found = extrapolate(measured, Some(100_000), 1);
         assert_eq!((found.factor, found.index_bytes), (Some(100.0), 50_000));
         assert_eq!(found.load, cost(100.0, 400.0));
-        // Once what any restore costs, and 100 times what the documents of the sample do; on two copies.
+        // The fixed cost of a restore once, and 100 times the cost of the sample's documents, on
+        // two copies.
         assert_eq!(found.bake_on_target, cost(25.25, 25.25));
         // The start, the first sample cold, 99 warm ones, 100 written and restored.
         assert_eq!(found.bake, cost(20.0 + 3.0 + 99.0 + 12.5 + 25.25, 25.0 + 6.0 + 198.0 + 12.5 + 25.25));
-        // What takes longer at the target's pace does.
-        let large = reckon(Measured { index_bytes: 40 << 20, ..measured }, Some(100_000), 1);
+        // The pace of the target decides if it takes longer.
+        let large = extrapolate(Measured { index_bytes: 40 << 20, ..measured }, Some(100_000), 1);
         assert_eq!(large.bake_on_target.seconds, 200.0);
-        assert_eq!(reckon(measured, None, 0).load, cost(1.0, 2.0));
+        assert_eq!(extrapolate(measured, None, 0).load, cost(1.0, 2.0));
     }
 
     #[tokio::test]
@@ -398,7 +408,7 @@ mod tests {
             drop(keep);
             let (keep, now, earlier) = Keep::open(&config, &source).unwrap();
             let earlier = earlier.unwrap();
-            // What `--resume` of a bake asks for.
+            // The job of a bake with `--resume`.
             assert_eq!(earlier.job.differences(&now).is_empty(), !is_estimate);
             assert_eq!(forget(&keep, &earlier).await.is_ok(), is_estimate);
             assert_eq!((place.exists(), keep.path().exists()), (!is_estimate, !is_estimate));

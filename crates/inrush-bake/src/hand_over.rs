@@ -1,4 +1,4 @@
-//! What is done on the target: restoring the index, counting it, and giving it its names.
+//! The steps on the target: restoring the index, counting it, and publishing it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,13 +16,14 @@ use super::context::Context;
 use super::state::Handover;
 use super::{throttle, undo};
 
-/// How often the index is restored where the target has lost it in between.
+/// How often the index is restored if the target loses it during the restore.
 const RESTORES_MAX: u32 = 3;
-/// How long shards may wait for a copy of themselves after the target has started again, before the restore counts as lost.
+/// How long shards may wait for a copy of themselves after the target has restarted, before the
+/// restore counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(15);
 const POLL_MIN: Duration = Duration::from_millis(50);
 const POLL_MAX: Duration = Duration::from_secs(1);
-/// No limit of the repository's own; the target's throttle is another one.
+/// No limit in the repository. The target's own throttle is another limit.
 const UNLIMITED: &str = "1000gb";
 
 /// The target's side of a bake.
@@ -37,8 +38,8 @@ impl Target {
         Target { context, target }
     }
 
-    /// Restores the indices. Ends when somebody stops the bake, though never without the answer to what was sent to the target: a request that it carries
-    /// out later would overtake what is undone then.
+    /// Restores the indices. A stop of the bake ends it, but never before the reply to a request
+    /// that was sent: a request that the target carries out later would follow its undoing.
     pub(super) async fn restore(&self) -> Result<String, BakeError> {
         let handovers = self.context.saved().handovers();
         self.lift_throttle().await?;
@@ -50,7 +51,7 @@ impl Target {
         Ok(format!("{} with {docs} documents", names.join(", ")))
     }
 
-    /// Restores an index, and again where the target started anew in the middle of it.
+    /// Restores an index. It is restored again if the target restarted in between.
     async fn restore_one(&self, handover: &Handover) -> Result<(), BakeError> {
         let name = &handover.index;
         self.register(handover).await?;
@@ -69,29 +70,30 @@ impl Target {
                 );
             }
             if let Some(why) = self.ask(|| undo::in_use(&self.target, handover)).await? {
-                return Err(refuse(&format!("{name} was restored, and is in use already: {why}; it is left alone")));
+                return Err(refuse(&format!("{name} was restored, and is already in use: {why}; it was not deleted")));
             }
-            // Begun by us, and by nobody else: that was looked at before.
+            // This bake has begun the restore: that was checked before.
             self.ask(|| index::delete(&self.target, name)).await?;
         }
-        Err(refuse(&format!("{name} was not whole after {RESTORES_MAX} restores; see the log of the target")))
+        Err(refuse(&format!("{name} was not complete after {RESTORES_MAX} restores; see the log of the target")))
     }
 
-    /// Registers the repository, where an earlier run has taken it away again.
+    /// Registers the repository, also if an earlier run has removed it.
     async fn register(&self, handover: &Handover) -> Result<(), BakeError> {
         let mut repository = handover.shared.read_only();
         if self.context.config.unthrottle {
             repository.settings.insert("max_restore_bytes_per_sec".to_owned(), json!(UNLIMITED));
         }
         self.context.write(|saved| saved.registered = true)?;
-        // One that is being restored from cannot be changed; then a run that was cut off has begun that.
+        // A repository that is being restored from cannot be changed. Then an earlier run has begun
+        // the restore.
         if self.ask(|| snapshots::identity(&self.target, &handover.index)).await?.is_none() {
             self.ask(|| snapshots::register(&self.target, &handover.repository, &repository)).await?;
         }
         Ok(())
     }
 
-    /// Lifts the target's throttle if that is asked for; what it was is written down before.
+    /// Removes the target's throttle if the options say so. Its value is recorded before.
     async fn lift_throttle(&self) -> Result<(), BakeError> {
         if !self.context.config.unthrottle || self.context.saved().throttle.is_some() {
             return Ok(());
@@ -101,7 +103,7 @@ impl Target {
         self.ask(|| throttle::lift(&self.target, &now)).await
     }
 
-    /// Begins to restore, unless that was done before.
+    /// Begins the restore, unless that was done before.
     async fn begin_restore(&self, handover: &Handover) -> Result<(), BakeError> {
         let name = &handover.index;
         let made = handover.made.as_ref().ok_or_else(|| refuse("the index was not made"))?;
@@ -110,11 +112,11 @@ impl Target {
         loop {
             let found = self.ask(|| snapshots::identity(&self.target, name)).await?;
             match found {
-                // A restored index has the time of its making on the builder.
+                // A restored index has the creation time of the index on the builder.
                 Some(found) if self.context.saved().restoring && found.created == made.created => return Ok(()),
                 Some(_) => {
                     return Err(refuse(&format!(
-                        "somebody has made an index {name} on the target meanwhile; it is left alone"
+                        "another program has created an index {name} on the target meanwhile; it was not changed"
                     )));
                 }
                 None => {}
@@ -124,9 +126,10 @@ impl Target {
             let (repository, settings) = (&handover.repository, &plan.restored);
             match snapshots::restore(&self.target, repository, SNAPSHOT, name, settings, &plan.ignored).await {
                 Ok(()) => return Ok(()),
-                // Whether it was begun is told by the index.
+                // The index shows whether the restore was begun.
                 Err(error) if is_passing(&error) && Instant::now() < until => tracing::warn!("{error}"),
-                // Most likely an earlier one, the answer of which was lost, has been carried out by now.
+                // Most likely an earlier request, whose reply was lost, has been carried out by
+                // now.
                 Err(error) if sent && !is_passing(&error) => {
                     tracing::warn!("{error}");
                     self.pause().await?;
@@ -141,8 +144,9 @@ impl Target {
         }
     }
 
-    /// Waits until all primary shards are in use. Their health says nothing: it is yellow before the first file is there. `Some`: the restore is lost,
-    /// and why.
+    /// Waits until all primary shards are active. The health of the index is no measure: it is
+    /// yellow before the first file is there. Returns `Some` with the reason if the restore is
+    /// lost.
     async fn wait_for_primaries(&self, name: &str) -> Result<Option<String>, BakeError> {
         let (until, mut pause) = (Instant::now() + self.context.config.load.finish.wait_timeout, POLL_MIN);
         let mut waits_since: Option<Instant> = None;
@@ -157,9 +161,7 @@ impl Target {
                     if !found.waits_for_itself {
                         waits_since = None;
                     } else if since.elapsed() > LOST_AFTER {
-                        return Ok(Some(format!(
-                            "the target was started anew while {name} was restored, and has lost it"
-                        )));
+                        return Ok(Some(format!("the target restarted while {name} was restored, and has lost it")));
                     }
                     format!("{} of {} primary shards of {name} are restored", found.started, found.total)
                 }
@@ -178,7 +180,8 @@ impl Target {
         }
     }
 
-    /// Waits for the copies of the shards and counts again, as everybody sees it. `on_builder`: what the load has found.
+    /// Waits for the copies of the shards and counts again, as searches see the index.
+    /// `on_builder`: the result of the load.
     pub(super) async fn verify(&self, finishing: &Finishing, on_builder: &Verified) -> Result<Verified, BakeError> {
         let mut words = Vec::new();
         let handovers = self.context.saved().handovers();
@@ -202,7 +205,7 @@ impl Target {
         })
     }
 
-    /// Gives the data stream its new index, if there is one, and returns its name.
+    /// Attaches the index to the data stream, if there is one, and returns the name of the stream.
     pub(super) async fn attach(&self) -> Result<Option<String>, BakeError> {
         let saved = self.context.saved().clone();
         if let Some(stream) = &saved.data_stream {
@@ -217,14 +220,14 @@ impl Target {
         Ok(saved.data_stream)
     }
 
-    /// Gives the indices the aliases that the target's templates give new ones, and that of all.
+    /// Adds the aliases of the target's templates to the indices, and the common alias.
     pub(super) async fn give_aliases(&self) -> Result<usize, BakeError> {
         let saved = self.context.saved().clone();
         let mut named = saved.plan.aliases.clone();
         if saved.layout == Some(Layout::Alias) {
             named.insert(saved.index.clone(), json!({}));
         }
-        // The indices of a data stream have none of their own.
+        // The indices of a data stream have no aliases of their own.
         if named.is_empty() || saved.data_stream.is_some() {
             return Ok(0);
         }
@@ -242,7 +245,8 @@ impl Target {
         Ok(named.len())
     }
 
-    /// Asks the target, and again while it cannot answer, until somebody stops the bake. Only for what may be done twice.
+    /// Sends a request to the target, and repeats it while the target cannot answer, until the bake
+    /// is stopped. Only for requests that may be carried out twice.
     async fn ask<T, F>(&self, work: impl Fn() -> F) -> Result<T, BakeError>
     where
         F: Future<Output = Result<T, ClusterError>>,
@@ -250,7 +254,7 @@ impl Target {
         self.again(work, || self.pause()).await
     }
 
-    /// The same for what publishes the index: nobody stops that any more.
+    /// The same for requests that publish the index: a stop does not end them any more.
     async fn insist<T, F>(&self, work: impl Fn() -> F) -> Result<T, BakeError>
     where
         F: Future<Output = Result<T, ClusterError>>,

@@ -1,7 +1,9 @@
-//! Building an index beside its cluster and handing it over finished: a real server of the target's version, which nobody else uses, takes the
-//! documents; what it has built goes as a snapshot through a repository that both reach, and the target only copies files.
+//! Builds an index beside its cluster and hands it over complete. A real server of the target's
+//! version, which no other program uses, takes the documents. The finished index goes as a snapshot
+//! through a repository that both sides reach, so the target only copies files.
 //!
-//! Whatever is done on the target is written down before (`state.rs`), so that a run that fails or dies leaves the target as it was, or is gone on with.
+//! Every change of the target is recorded before it is made (`state.rs`). So a run that fails or
+//! dies restores the former state of the target, or a later run resumes it.
 
 mod assemble;
 mod build;
@@ -11,12 +13,12 @@ mod context;
 mod dry_run;
 mod end;
 mod estimate;
-mod fitting;
 mod hand_over;
 mod load;
 mod merge;
 mod pipelines;
 mod place;
+mod plan;
 mod prepare;
 mod report;
 mod run;
@@ -45,16 +47,16 @@ pub struct Baker {
 }
 
 impl Baker {
-    /// A bake of what `open` opens.
+    /// A bake of the sources that `open` opens.
     ///
     /// # Errors
-    /// [`LoadError::Usage`] for options that do not fit together.
+    /// [`LoadError::Usage`] for options that contradict each other.
     pub fn new(config: BakeConfig, open: OpenSource) -> Result<Self, BakeError> {
         config.check().map_err(LoadError::usage)?;
         Ok(Baker { config, open })
     }
 
-    /// Begins.
+    /// Begins the bake.
     pub fn start(self) -> RunningBake {
         let (progress, watched) = watch::channel(Progress::default());
         let (stop, stopped) = watch::channel(false);
@@ -71,7 +73,7 @@ impl Baker {
     }
 }
 
-/// A bake under way.
+/// A running bake.
 #[derive(Debug)]
 pub struct RunningBake {
     progress: watch::Receiver<Progress>,
@@ -79,26 +81,27 @@ pub struct RunningBake {
     task: JoinHandle<Result<BakeReport, BakeError>>,
 }
 
-/// Ends a bake early: the target is left as it was, unless it has the whole index by then.
+/// Ends a bake early. The target returns to its former state, unless it has the whole index by
+/// then.
 #[derive(Clone, Debug)]
 pub struct BakeStop {
     stop: Arc<watch::Sender<bool>>,
 }
 
 impl BakeStop {
-    /// Ends it. Further calls do nothing.
+    /// Ends the bake. Further calls do nothing.
     pub fn stop(&self) {
         self.stop.send_replace(true);
     }
 }
 
 impl RunningBake {
-    /// The progress, renewed ten times a second while documents are loaded.
+    /// The progress, updated ten times a second while documents are loaded.
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.progress.clone()
     }
 
-    /// What ends it early.
+    /// A handle that ends the bake early.
     pub fn stop_handle(&self) -> BakeStop {
         self.stop.clone()
     }
@@ -106,7 +109,7 @@ impl RunningBake {
     /// Waits for the end.
     ///
     /// # Errors
-    /// [`BakeError`] where nothing was loaded. Whatever happens later is in the report.
+    /// [`BakeError`] if nothing was loaded. Later problems are in the report.
     ///
     /// # Panics
     /// If the bake itself panicked.
@@ -115,7 +118,7 @@ impl RunningBake {
             Ok(result) => result,
             Err(e) => match e.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The task is never cancelled by us, only with the whole runtime, and then nobody waits here.
+                // Only the whole runtime cancels the task, and then no caller waits here.
                 Err(cancelled) => panic!("the runtime was shut down under a bake: {cancelled}"),
             },
         }

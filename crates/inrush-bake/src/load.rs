@@ -17,7 +17,7 @@ use super::build::{PartRun, no_builder};
 use super::config::BakeError;
 
 impl PartRun {
-    /// Loads the part, and writes down how that has ended.
+    /// Loads the part, and records the result.
     pub(super) async fn load_all(&mut self) -> Result<String, BakeError> {
         let report = self.load().await?;
         if !matches!(report.status, Status::Complete | Status::Incomplete) {
@@ -35,7 +35,7 @@ impl PartRun {
         Ok(detail)
     }
 
-    /// Loads into the builder, or goes on with a load that was cut off.
+    /// Loads into the builder, or resumes a load that was cut off.
     async fn load(&mut self) -> Result<Report, BakeError> {
         let context = Arc::clone(&self.context);
         let id = context.saved().id.clone();
@@ -44,9 +44,10 @@ impl PartRun {
         loop {
             match self.begin_load(&folder, resume).await {
                 Ok(running) => return self.watch(running).await,
-                // A checkpoint that cannot be gone on from is no loss: nobody uses the builder but us.
+                // A checkpoint that cannot be resumed is no loss: only this bake writes to the
+                // builder.
                 Err(BakeError::Load(LoadError::State(why))) if resume => {
-                    tracing::warn!("the load into the builder begins anew: {why}");
+                    tracing::warn!("the load into the builder starts over: {why}");
                     context.keep.forget_load(&id, self.part).map_err(BakeError::Refused)?;
                     resume = false;
                 }
@@ -71,7 +72,7 @@ impl PartRun {
         let routing = match (saved.parts.len(), &saved.whole) {
             (1, _) => return Ok(all),
             (_, Some(_)) => saved.plan.routing().map_err(BakeError::Refused)?,
-            // A part is no shard here, but as good a share.
+            // A part is not a shard here, but divides the documents just as well.
             (parts, None) => Routing::new(parts as u32, None, 1)
                 .ok_or_else(|| BakeError::Refused(format!("{parts} builders are too many")))?,
         };
@@ -80,7 +81,7 @@ impl PartRun {
         Ok(Box::new(Parted::new(all, Parting { routing, part: self.part as u32, id, routed_by })))
     }
 
-    /// Makes the index anew where documents are in it that no checkpoint knows of.
+    /// Recreates the index if it has documents that no checkpoint knows.
     async fn clear(&mut self) -> Result<(), BakeError> {
         let index = self.index();
         let builder = self.builder()?;
@@ -99,7 +100,7 @@ impl PartRun {
         config.create = IndexCreation::default();
         config.guard.leave_settings = true;
         config.under_policy = true;
-        // Judged of all parts together.
+        // Tolerance is judged for all parts together.
         config.tolerate = None;
         config.allow_empty = true;
         let FinishConfig { force_merge, wait_timeout, .. } = config.finish;
@@ -108,7 +109,7 @@ impl PartRun {
         config.resume = resume;
         let parts = self.context.saved().parts.len();
         if parts > 1 {
-            share_out(&mut config, self.part, parts);
+            divide_limits(&mut config, self.part, parts);
         }
         Ok(config)
     }
@@ -131,7 +132,7 @@ impl PartRun {
                         context.show_loading(part, now);
                     }
                 }
-                () = context.is_broken_off(), if !stopping => {
+                () = context.aborted(), if !stopping => {
                     stopping = true;
                     load_stop.stop();
                 }
@@ -150,8 +151,8 @@ impl PartRun {
     }
 }
 
-/// What is meant for one load, for one of several beside each other.
-fn share_out(config: &mut LoadConfig, part: usize, parts: usize) {
+/// Divides the limits of one load among several parallel loads.
+fn divide_limits(config: &mut LoadConfig, part: usize, parts: usize) {
     let limits = &mut config.limits;
     let needed = limits.batch_bytes.unwrap_or(1).saturating_mul(limits.in_flight.unwrap_or(1) as usize);
     limits.memory = (limits.memory / parts).max(needed);

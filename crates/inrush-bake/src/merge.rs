@@ -1,11 +1,11 @@
-//! The reports of the parts of a bake as one.
+//! Merges the reports of a bake's parts into one.
 
 use std::collections::BTreeMap;
 
 use inrush_core::report::{ErrorCount, IndexCounts};
 use inrush_load::{Report, Status, Verified, VerifiedState};
 
-/// One report of all parts. `index`: what stands for all of them.
+/// One report of all parts. `index`: the name that stands for all of them.
 pub(super) fn merge(reports: Vec<Report>, index: &str) -> Option<Report> {
     let count = reports.len();
     let mut reports = reports.into_iter();
@@ -15,7 +15,7 @@ pub(super) fn merge(reports: Vec<Report>, index: &str) -> Option<Report> {
     }
     let each = all.verified.state;
     let mut verified = (u32::from(each == VerifiedState::Yes), each);
-    // Every part reads the whole.
+    // Every part reads the whole source.
     let bytes_read = all.counts.bytes_read;
     for other in reports {
         all.counts = all.counts.plus(&other.counts);
@@ -45,7 +45,7 @@ pub(super) fn merge(reports: Vec<Report>, index: &str) -> Option<Report> {
         }
     }
     all.counts.bytes_read = bytes_read;
-    // What one part is like says nothing of the whole.
+    // The properties of one part do not apply to the whole.
     all.sizes = BTreeMap::new();
     all.this_run = None;
     if verified.0 as usize == count {

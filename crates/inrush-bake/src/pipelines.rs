@@ -1,4 +1,4 @@
-//! Ingest pipelines of the target that the documents go through: the builder gets the same ones.
+//! Copies the ingest pipelines that the documents go through from the target to the builder.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,15 @@ use serde_json::{Map, Value};
 
 use super::config::BakeError;
 
-/// What makes a pipeline; servers add what they do not take back.
+/// The keys that define a pipeline. Servers return further keys, which they do not accept in a
+/// request.
 const PARTS: [&str; 5] = ["description", "processors", "on_failure", "version", "_meta"];
 
-/// Copies the pipelines of these names, and those that they name, from the target to the builder.
+/// Copies the pipelines of these names, and the pipelines that they call, from the target to the
+/// builder.
 ///
 /// # Errors
-/// A pipeline that the builder does not take: a processor or what it needs is not there.
+/// A pipeline that the builder rejects: it lacks a processor or what the processor needs.
 pub(super) async fn copy(target: &Transport, builder: &Transport, names: Vec<String>) -> Result<usize, BakeError> {
     let mut found: BTreeMap<String, Value> = BTreeMap::new();
     let mut wanted = names;
@@ -32,10 +34,10 @@ pub(super) async fn copy(target: &Transport, builder: &Transport, names: Vec<Str
         let parts = PARTS.iter().filter_map(|part| Some(((*part).to_owned(), pipeline.get(*part)?.clone())));
         let body = Value::Object(parts.collect::<Map<_, _>>());
         let path = format!("/_ingest/pipeline/{}", path_segment(name));
-        let what = format!("giving the builder the target's pipeline {name}");
+        let what = format!("copying the target's pipeline {name} to the builder");
         builder.demand(&what, Method::PUT, &path, Some(&body)).await.map_err(|error| {
             BakeError::Refused(format!(
-                "{error}: the documents would not be what the target makes of them; name an unpacked server with its plugins (option `builder_home`), or load into the target with `inrush load`"
+                "{error}: the documents would differ from those that the target makes; name an unpacked server with the target's plugins (option `builder_home`), or load into the target with `inrush load`"
             ))
         })?;
     }

@@ -1,5 +1,5 @@
-//! The repository between builder and target: a folder of its own in a place that both reach, so that no two clusters ever write to the
-//! same repository.
+//! The repository between builder and target: a folder of its own at a location that both reach, so
+//! that two clusters never write to the same repository.
 
 use std::path::{Path, PathBuf};
 
@@ -15,24 +15,25 @@ use super::config::{BakeError, Place};
 /// Where the snapshot goes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shared {
-    /// As the builder registers it.
+    /// The repository as the builder registers it.
     pub(super) repository: Repository,
-    /// The folder on this machine, which is made and deleted by us; none for other types than `fs`.
+    /// The folder on this machine, which the bake creates and deletes. `None` for other types than
+    /// `fs`.
     pub(super) folder: Option<PathBuf>,
 }
 
 impl Shared {
-    /// The place that was named, and in it a folder of the name `own`.
+    /// A folder of the name `own` at the location that the user gave.
     ///
     /// # Errors
-    /// A repository that does not exist, or is of a type that nothing can be written to.
+    /// A repository that does not exist, or of a read-only type.
     pub(super) async fn find(place: &Place, own: &str, target: &Transport) -> Result<Shared, BakeError> {
         match place {
             Place::Path(folder) => {
                 let folder = std::path::absolute(folder).map_err(|e| refuse(format!("{}: {e}", folder.display())))?;
                 if !folder.is_dir() {
                     return Err(refuse(format!(
-                        "option `repository_path={}` is no folder here; name one of a file system that this machine and all nodes of the target have at the same path",
+                        "option `repository_path={}` is not a folder on this machine; name one of a file system that this machine and all nodes of the target have at the same path",
                         folder.display()
                     )));
                 }
@@ -49,7 +50,7 @@ impl Shared {
         }
     }
 
-    /// A place of its own in this one.
+    /// A location of its own inside this one.
     pub(super) fn within(&self, name: &str) -> Shared {
         let mut inner = self.clone();
         if let Some(folder) = &mut inner.folder {
@@ -64,7 +65,7 @@ impl Shared {
         inner
     }
 
-    /// As the target registers it: to read only.
+    /// The repository as the target registers it: read-only.
     pub(super) fn read_only(&self) -> Repository {
         let mut repository = self.repository.clone();
         repository.settings.insert("readonly".to_owned(), json!(true));
@@ -88,14 +89,14 @@ impl Shared {
                 };
                 if !location.is_dir() {
                     return Err(refuse(format!(
-                        "the repository {name} is in {}, which is no folder on this machine; mount it here at the same path",
+                        "the repository {name} is in {}, which is not a folder on this machine; mount it here at the same path",
                         location.display()
                     )));
                 }
                 Ok(Shared::in_folder(&location.join(own)))
             }
             "url" | "source" => Err(refuse(format!(
-                "the repository {name} is of the type {}, which nothing can be written to",
+                "the repository {name} is of the type {}, which is read-only; name another one",
                 found.kind
             ))),
             _ => {
@@ -108,12 +109,12 @@ impl Shared {
         }
     }
 
-    /// Makes the folder, so that the builder can write to it.
+    /// Creates the folder, so that the builder can write to it.
     pub(super) fn make(&self) -> Result<(), BakeError> {
         self.folder.as_deref().map_or(Ok(()), |folder| Ok(inrush_node::make_writable(folder)?))
     }
 
-    /// Deletes the folder with all in it.
+    /// Deletes the folder with its contents.
     pub(super) fn remove(&self) -> Result<(), String> {
         let Some(folder) = &self.folder else { return Ok(()) };
         match std::fs::remove_dir_all(folder) {
@@ -125,7 +126,7 @@ impl Shared {
     }
 }
 
-/// What the target's nodes resolve relative locations with.
+/// The base for relative locations on the target's nodes: the first entry of `path.repo`.
 async fn first_path(target: &Transport) -> Result<PathBuf, BakeError> {
     let what = "asking for path.repo";
     let path = "/_nodes/settings?filter_path=nodes.*.settings.path.repo";
@@ -134,8 +135,7 @@ async fn first_path(target: &Transport) -> Result<PathBuf, BakeError> {
     let repo = node.and_then(|node| node.pointer("/settings/path/repo"));
     let first = repo.and_then(|repo| repo.as_str().or_else(|| repo.get(0)?.as_str()));
     first.map(PathBuf::from).ok_or_else(|| {
-        ClusterError::Reply { what: what.to_owned(), problem: "no node says where its repositories are".to_owned() }
-            .into()
+        ClusterError::Reply { what: what.to_owned(), problem: "no node reports its path.repo".to_owned() }.into()
     })
 }
 

@@ -1,27 +1,28 @@
-//! What is found out before anything is started: whether the target can take an index that was built elsewhere, and how that has to be made.
+//! The checks before anything is started: whether the target can take an index that was built
+//! elsewhere, and how that index has to be created.
 
 use http::Method;
 use inrush_cluster::api::check::{Needs, Preflight, preflight};
 use inrush_cluster::api::{
-    ClusterError, ClusterInfo, TargetKind, Version, data_streams, index as cluster_index, templates,
+    ClusterError, ClusterInfo, Target, TargetKind, Version, data_streams, index as cluster_index, templates,
 };
 use inrush_cluster::transport::Transport;
 use inrush_load::checkpoint::Job;
 use inrush_load::cutover::{self, Swapping};
 use inrush_load::run_id::run_id;
-use inrush_node::Distribution;
+use inrush_node::{Distribution, Product};
 use serde_json::Value;
 
 use super::builder::{self, Note};
 use super::config::{BakeConfig, BakeError, Layout};
-use super::fitting::Plan;
 use super::place::Shared;
+use super::plan::Plan;
 use super::state::{Part, Saved, Whole};
 
-/// What the index of a single shard is called on its builder.
+/// The name of the index of a single shard on its builder.
 pub(super) const PART: &str = "inrush-bake-part";
 
-/// A target that can be baked for.
+/// A target for which a bake is possible.
 pub(super) struct Prepared {
     pub(super) saved: Saved,
     pub(super) swapping: Option<Swapping>,
@@ -30,7 +31,7 @@ pub(super) struct Prepared {
     pub(super) warnings: Vec<String>,
 }
 
-/// Looks at the target; nothing is changed there.
+/// Checks the target, without changing it.
 pub(super) async fn prepare(
     target: &Transport,
     config: &mut BakeConfig,
@@ -42,23 +43,9 @@ pub(super) async fn prepare(
     let index = load.index.fixed().unwrap_or_default().to_owned();
     let create = load.create.for_index(&index);
     let Preflight { info, target: found, warnings, .. } = look(target, config, bytes).await?;
-    match (&swapping, found.as_ref().map(|found| &found.kind)) {
-        (_, Some(TargetKind::Missing { template: Some(template) })) if template.data_stream => {
-            return Err(BakeError::Refused(format!(
-                "the index template {} makes data streams of the name {index}, and a bake hands over an index; load into it with `inrush load`",
-                template.name
-            )));
-        }
-        (Some(swapping), _) => swapping.check_new(found.as_ref())?,
-        (None, Some(TargetKind::Missing { .. })) => {}
-        (None, _) => {
-            return Err(BakeError::Refused(format!(
-                "{index} exists on the target, and a bake hands over a new index; give option `alias={index}` if it is an alias, or another name, or load into it with `inrush load`"
-            )));
-        }
-    }
+    check_name(swapping.as_ref(), found.as_ref(), &index)?;
     if let Some(stream) = &config.data_stream {
-        takes(target, &info, stream).await?;
+        check_data_stream(target, &info, stream).await?;
     }
     let oldest = oldest_node(target).await?;
     let (product, versions) = builder::versions(&info, oldest, &config.builder)?;
@@ -69,21 +56,14 @@ pub(super) async fn prepare(
     let given = templates::given(target, &made_as).await?;
     if let Some(swap) = load.finish.swap.as_ref().filter(|swap| given.aliases.contains_key(&swap.alias)) {
         return Err(BakeError::Refused(format!(
-            "an index template gives {index} the alias {}, which is to be moved when the index is complete; take the alias out of the template",
+            "an index template gives {index} the alias {}, which must move only when the index is complete; remove the alias from the template",
             swap.alias
         )));
     }
     let id = run_id();
     let shared = Shared::find(&config.place, &format!("inrush-bake-{id}"), target).await?;
     let version = versions.first().cloned().unwrap_or_default();
-    let count = config.builders as usize;
-    let notes: Vec<Note> = (1..=count)
-        .map(|n| {
-            let name = if count == 1 { format!("bake-{id}") } else { format!("bake-{id}-{n}") };
-            let url = config.builder.urls.get(n - 1).cloned();
-            Note { name, product, version: version.clone(), is_lent: url.is_some(), url, transport_port: None }
-        })
-        .collect();
+    let notes = notes(&config.builder.urls, config.builders as usize, &id, product, &version);
     tracing::info!("building {index} with {} for {info}", Distribution { product, version }.title());
     let plan = Plan::new(given, &create);
     if config.data_stream.is_some() {
@@ -92,7 +72,7 @@ pub(super) async fn prepare(
     let (plan, parts, whole) = parts(config, &index, plan, notes)?;
     if whole.is_some() && shared.folder.is_none() {
         return Err(BakeError::Refused(
-            "option `layout=stitched` puts files of the repository together, and this one is no folder; give option `repository_path`, or another value of option `layout`".to_owned(),
+            "option `layout=stitched` puts files of the repository together, but this one is not a folder; give option `repository_path`, or another value of option `layout`".to_owned(),
         ));
     }
     for part in parts.iter().filter(|part| part.index != index && whole.is_none()) {
@@ -110,37 +90,66 @@ pub(super) async fn prepare(
     Ok(Prepared { saved, swapping, versions, warnings })
 }
 
-/// Whether the target has that data stream, and can give it an index.
-async fn takes(target: &Transport, info: &ClusterInfo, stream: &str) -> Result<(), BakeError> {
+/// Checks that the target can get a new index of the name `index`. `found`: what the name stands
+/// for now.
+fn check_name(swapping: Option<&Swapping>, found: Option<&Target>, index: &str) -> Result<(), BakeError> {
+    match (swapping, found.map(|found| &found.kind)) {
+        (_, Some(TargetKind::Missing { template: Some(template) })) if template.data_stream => {
+            Err(BakeError::Refused(format!(
+                "the index template {} creates data streams of the name {index}, but a bake hands over an index; load into it with `inrush load`",
+                template.name
+            )))
+        }
+        (Some(swapping), _) => Ok(swapping.check_new(found)?),
+        (None, Some(TargetKind::Missing { .. })) => Ok(()),
+        (None, _) => Err(BakeError::Refused(format!(
+            "{index} exists on the target, but a bake hands over a new index; give option `alias={index}` if it is an alias, or another name, or load into it with `inrush load`"
+        ))),
+    }
+}
+
+/// The records of `count` builders. The first ones are the servers at `urls`.
+fn notes(urls: &[String], count: usize, id: &str, product: Product, version: &str) -> Vec<Note> {
+    let note = |n: usize| {
+        let name = if count == 1 { format!("bake-{id}") } else { format!("bake-{id}-{n}") };
+        let url = urls.get(n - 1).cloned();
+        Note { name, product, version: version.to_owned(), is_lent: url.is_some(), url, transport_port: None }
+    };
+    (1..=count).map(note).collect()
+}
+
+/// Checks that the target has that data stream, and can attach an index to it.
+async fn check_data_stream(target: &Transport, info: &ClusterInfo, stream: &str) -> Result<(), BakeError> {
     if !data_streams::can_attach(info) {
         return Err(BakeError::Refused(format!(
-            "{info} has no request that gives a data stream an index (Elasticsearch 7.16 and newer have one); load into {stream} with `inrush load`, or bake an index of its own and search both"
+            "{info} cannot attach an index to a data stream (Elasticsearch 7.16 and newer can); load into {stream} with `inrush load`, or bake an index of its own and search both"
         )));
     }
     match data_streams::indices(target, stream).await {
         Ok(Some(_)) => Ok(()),
-        // The path means something else there.
+        // The path means something else on this server.
         Err(error) if matches!(error.status(), Some(400 | 405)) => {
             Err(BakeError::Refused(format!("this {info} has no data streams; bake an index by itself")))
         }
         Err(error) => Err(error.into()),
         Ok(None) => Err(BakeError::Refused(format!(
-            "there is no data stream {stream} on the target; make it with PUT /_data_stream/{stream}, for which it needs an index template"
+            "there is no data stream {stream} on the target; create it with PUT /_data_stream/{stream}, which needs an index template"
         ))),
     }
 }
 
-/// What every index of a data stream needs, as far as the mapping tells.
+/// Checks what every index of a data stream needs, as far as the mapping tells.
 fn has_timestamp(mappings: &Value) -> Result<(), BakeError> {
     match mappings.pointer("/properties/@timestamp/type").and_then(Value::as_str) {
         None | Some("date" | "date_nanos") => Ok(()),
         Some(other) => Err(BakeError::Refused(format!(
-            "the mapping has @timestamp as {other}, and in a data stream it is a date or date_nanos"
+            "the mapping has @timestamp as {other}, but in a data stream it must be date or date_nanos"
         ))),
     }
 }
 
-/// What is built apart, and how: by one builder, by nodes of one, or by several.
+/// The parts that are built separately, and how: by one builder, by the nodes of one, or by
+/// several.
 fn parts(
     config: &BakeConfig,
     index: &str,
@@ -177,7 +186,8 @@ fn parts(
     })
 }
 
-/// Product, version, disks, pipelines, and what the index's name stands for.
+/// Reads product, version, disks and pipelines of the target, and what the name of the index stands
+/// for.
 async fn look(target: &Transport, config: &BakeConfig, bytes: Option<u64>) -> Result<Preflight, BakeError> {
     let load = &config.load;
     let create = load.index.fixed().map(|name| load.create.for_index(name)).unwrap_or_default();
@@ -194,7 +204,8 @@ async fn look(target: &Transport, config: &BakeConfig, bytes: Option<u64>) -> Re
     Ok(preflight(target, &needs).await?)
 }
 
-/// The oldest version among the nodes: an index has to be readable on all of them. `None`: they may not be looked at.
+/// The oldest version among the nodes: all of them have to be able to read the index. `None` if the
+/// user may not read the versions.
 async fn oldest_node(target: &Transport) -> Result<Option<Version>, ClusterError> {
     let path = "/_nodes?filter_path=nodes.*.version";
     let body = match target.demand("asking the nodes for their versions", Method::GET, path, None).await {

@@ -1,9 +1,9 @@
-//! What a report says about a bake.
+//! The report of a bake.
 
 use inrush_load::Report;
 use serde::{Deserialize, Serialize};
 
-/// What a bake did. As JSON, it is the report of the load with the key `bake` beside its own.
+/// The report of a bake. As JSON, it is the report of the load with the additional key `bake`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BakeReport {
     /// The load into the builder, and what followed on the target.
@@ -26,24 +26,25 @@ impl BakeReport {
 pub struct HandOver {
     /// The index on the target.
     pub index: String,
-    /// The server that built it: product and version.
+    /// Product and version of the server that built it.
     pub builder: String,
-    /// What was done, in order; of a bake that was resumed, in all its runs.
+    /// The steps, in order. For a resumed bake: those of all its runs.
     pub steps: Vec<BakeStep>,
-    /// Whether the target has the whole index. Otherwise it is as it was before, but for what `left` names.
+    /// Whether the target has the whole index. Otherwise the target is in its former state, except
+    /// for what `left` names.
     pub handed_over: bool,
-    /// What could not be put back or cleaned up, and what to do.
+    /// What could not be restored or cleaned up, and what to do.
     pub left: Vec<String>,
 }
 
 /// One step of a bake.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BakeStep {
-    /// Which.
+    /// The step.
     pub step: BakeStepName,
-    /// How long it took.
+    /// How long it took, s.
     pub seconds: f64,
-    /// In words.
+    /// What the step did, as text.
     pub detail: String,
 }
 
@@ -51,32 +52,32 @@ pub struct BakeStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BakeStepName {
-    /// Looking at the target: product, version, templates, whether the index is free.
+    /// Checking the target: product, version, templates, whether the name of the index is free.
     Check,
     /// Starting the builder.
     Builder,
-    /// Whether what the builder writes to the repository is read by the target.
+    /// Checking that the target reads what the builder writes to the repository.
     Repository,
-    /// Making the index on the builder.
+    /// Creating the index on the builder.
     Create,
-    /// Loading, refreshing, force-merging and counting there.
+    /// Loading, refreshing, force-merging and counting on the builder.
     Load,
-    /// Flushing it, and writing it to the repository.
+    /// Flushing the index, and writing it to the repository.
     Snapshot,
-    /// Putting shards together that were built apart.
+    /// Putting separately built shards together.
     Assemble,
-    /// Reading it from the repository, on the target.
+    /// Restoring the index from the repository on the target.
     Restore,
-    /// Waiting until its copies are in use, and counting it there.
+    /// Waiting until the copies are active, and counting on the target.
     Verify,
-    /// Giving it its aliases, or putting it in the place of another index.
+    /// Adding the aliases of the index, or putting it in the place of another index.
     Publish,
-    /// Taking away the repository, the snapshot and the builder.
+    /// Removing the repository, the snapshot and the builder.
     CleanUp,
 }
 
 impl BakeStepName {
-    /// For people.
+    /// The name for messages.
     pub const fn name(self) -> &'static str {
         match self {
             BakeStepName::Check => "check",

@@ -1,4 +1,4 @@
-//! The order of the steps, and what happens where one fails.
+//! The order of the steps, and the handling of a failed step.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -67,7 +67,7 @@ pub(super) async fn bake(
     ended
 }
 
-/// What is known before the first step.
+/// The state before the first step.
 struct Beginning {
     saved: Saved,
     swapping: Option<Swapping>,
@@ -75,7 +75,7 @@ struct Beginning {
     warnings: Vec<String>,
 }
 
-/// A bake from the beginning, or the one that was cut off.
+/// Prepares a new bake, or the one that was cut off.
 async fn begin(
     target: &Transport,
     config: &mut BakeConfig,
@@ -102,7 +102,7 @@ async fn begin(
         if saved.data_stream != config.data_stream {
             let stream = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".to_owned());
             return refuse(format!(
-                "this is not the bake that was cut off: its data stream (option `data_stream`) was {}, and is {} now; restore that, or leave option `resume` out to bake from the beginning",
+                "this is not the bake that was cut off: its data stream (option `data_stream`) was {}, but is {} now; restore that, or leave option `resume` out to bake from the beginning",
                 stream(&saved.data_stream),
                 stream(&config.data_stream)
             ));
@@ -116,9 +116,9 @@ async fn begin(
     }
     if let Some(mut saved) = earlier {
         let what = match saved.job.has(OPTION) {
-            true => "an estimate of this bake was cut off; what it has left is taken away",
+            true => "an estimate of this bake was cut off; its index and files are deleted",
             false => {
-                "an earlier run of this bake was cut off; what it has left is taken away, option `resume` would have gone on"
+                "an earlier run of this bake was cut off; its index and files are deleted; with option `resume` it would have continued"
             }
         };
         tracing::warn!("{what}");
@@ -127,9 +127,9 @@ async fn begin(
         let left = undo::undo(target, &mut saved).await;
         if !left.is_empty() {
             keep.write(&saved).map_err(BakeError::Refused)?;
-            return refuse(format!("what an earlier run has left cannot be taken away: {}", left.join("; ")));
+            return refuse(format!("what an earlier run left behind cannot be deleted: {}", left.join("; ")));
         }
-        // Its builders could delete that, and are not started for it.
+        // Its builders could delete them, but are not started for that.
         if saved.shared.folder.is_none() && is_begun(keep, &saved) {
             let place = saved.shared.repository.settings.get("base_path").and_then(|path| path.as_str());
             tracing::warn!(
@@ -159,7 +159,7 @@ async fn is_attached(target: &Transport, saved: &Saved) -> Result<bool, BakeErro
     Ok(data_streams::indices(target, stream).await?.is_some_and(|indices| indices.contains(&saved.index)))
 }
 
-/// A bake under way.
+/// A running bake.
 pub(super) struct Bake {
     pub(super) context: Arc<Context>,
     target: Target,
@@ -180,7 +180,7 @@ impl Bake {
         }
     }
 
-    /// Everything up to the published index.
+    /// All steps up to the published index.
     async fn steps(
         &self,
         finishing: &mut Finishing,
@@ -201,7 +201,7 @@ impl Bake {
         let mut verified = report.verified.clone();
         let verify = async {
             match self.target.verify(finishing, &report.verified).await {
-                // Others may write to it by now.
+                // Other programs may write to the index by now.
                 Err(BakeError::Refused(why)) if was_published => Ok(why),
                 found => {
                     verified = found?;
@@ -223,11 +223,13 @@ impl Bake {
                 _ if finishing.was_published() => {}
                 Status::Interrupted => return Err(BakeError::Interrupted),
                 Status::CheckFailed | Status::Failed => {
-                    return Err(BakeError::Refused(finishing.failure().unwrap_or_else(|| "the end failed".to_owned())));
+                    return Err(BakeError::Refused(
+                        finishing.failure().unwrap_or_else(|| "finishing the index failed".to_owned()),
+                    ));
                 }
             }
             let stream = self.target.attach().await?;
-            // From here on nothing is taken away again.
+            // From here on nothing is undone.
             context.write(|saved| saved.published = true)?;
             aliases = self.target.give_aliases().await;
             Ok(match &aliases {
@@ -244,7 +246,7 @@ impl Bake {
         Ok(HandedOver { report, aliases: aliases.err().map(|error| error.to_string()) })
     }
 
-    /// The builders' part, each of them beside the others.
+    /// The steps on the builders, in parallel.
     async fn build(&self) -> Result<(), BakeError> {
         let left: Vec<usize> = {
             let saved = self.context.saved();
@@ -261,14 +263,15 @@ impl Bake {
             match built {
                 Ok(Ok((0, run))) => first = Some(run),
                 Ok(Ok(_)) => {}
-                // The others end in order: what they have loaded is gone on with.
+                // The others end in order. A resumed bake continues with the documents that they
+                // have loaded.
                 Ok(Err(BakeError::NotLoaded(report))) => {
-                    self.context.break_off();
+                    self.context.abort();
                     unfinished.push(*report);
                 }
                 Ok(Err(error)) => {
-                    self.context.break_off();
-                    // That it was broken off says less than why.
+                    self.context.abort();
+                    // The cause says more than the fact that a part was aborted.
                     if failed.as_ref().is_none_or(|failed| matches!(failed, BakeError::Interrupted)) {
                         failed = Some(error);
                     }
@@ -303,27 +306,27 @@ impl Bake {
         self.context.step(Step::Assemble, None, assembled).await
     }
 
-    /// How far all parts are, where some did not come to their end.
+    /// The merged progress of all parts, if some did not finish.
     fn merged(&self, unfinished: Vec<Report>) -> Option<Report> {
         if unfinished.is_empty() {
             return None;
         }
         let saved = self.context.saved();
-        // Where one cannot go on, the whole cannot.
+        // If one part cannot be resumed, the whole bake cannot.
         let resumable = unfinished.iter().all(|report| report.checkpoint.is_some());
         let loaded = saved.parts.iter().filter_map(|part| Some(part.loaded.as_ref()?.0.as_ref().clone()));
         let merged = merge(unfinished.into_iter().chain(loaded).collect(), &saved.index)?;
         Some(Report { checkpoint: merged.checkpoint.filter(|_| resumable), ..merged })
     }
 
-    /// How the loads have ended.
+    /// The merged report of the loads.
     pub(super) fn loaded(&self) -> Result<Report, BakeError> {
         let saved = self.context.saved();
         let each: Option<Vec<Report>> =
             saved.parts.iter().map(|part| Some(part.loaded.as_ref()?.0.as_ref().clone())).collect();
         let merged = each.and_then(|each| merge(each, &saved.index));
         let mut report = merged.ok_or_else(|| BakeError::Refused("the index was not loaded".to_owned()))?;
-        // Of the whole: a part says nothing of it.
+        // Tolerance is judged for the whole: a part says nothing about it.
         report.tolerance = self.context.config.load.tolerate.map(|tolerance| tolerance.judge(&report.counts));
         if report.status == Status::Incomplete && not_in(&report.counts, report.tolerance.as_ref()).is_none() {
             report.status = Status::Complete;
@@ -334,8 +337,8 @@ impl Bake {
 
 /// An index that the target has.
 pub(super) struct HandedOver {
-    /// Of the load, with what was found on the target.
+    /// The report of the load, with the results on the target.
     pub(super) report: Report,
-    /// Why it did not get the aliases of templates.
+    /// Why the aliases of templates were not added.
     pub(super) aliases: Option<String>,
 }

@@ -1,4 +1,5 @@
-//! What is written down of a bake, before it is done: whatever ends a run, the next one knows what is there and what has to be undone.
+//! The record of a bake. Each action is recorded before it is done, so after any end of a run the
+//! next one knows what exists and what has to be undone.
 
 use std::path::{Path, PathBuf};
 
@@ -14,75 +15,77 @@ use serde_json::Value;
 
 use super::builder::Note;
 use super::config::{BakeError, Layout};
-use super::fitting::Plan;
 use super::place::Shared;
+use super::plan::Plan;
 use super::report::BakeStep;
 use super::throttle::Throttle;
 
-/// The form of the file.
+/// The version of the file's format.
 const FORMAT: u32 = 1;
 
-/// All that is known of a bake.
+/// The record of a bake.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Saved {
     format: u32,
     pub(super) job: Job,
-    /// Part of all names that this bake gives.
+    /// A part of all names that this bake gives.
     pub(super) id: String,
-    /// The index, or the alias of all.
+    /// The index, or the alias of all indices.
     pub(super) index: String,
-    /// What several builders build; none for one.
+    /// What several builders build. `None` for one builder.
     pub(super) layout: Option<Layout>,
-    /// Whose part the index becomes.
+    /// The data stream to which the index will be attached.
     pub(super) data_stream: Option<String>,
-    /// Of one that takes the place of another.
+    /// The swap, if the index takes the place of another one.
     pub(super) swap: Option<Noted>,
-    /// How the index is made that the target gets.
+    /// How the index on the target is created.
     pub(super) plan: Plan,
     pub(super) shared: Shared,
-    /// What is built apart.
+    /// The parts that are built separately.
     pub(super) parts: Vec<Part>,
-    /// The index that shards are put into.
+    /// The index that the shards are put into.
     pub(super) whole: Option<Whole>,
     pub(super) steps: Vec<BakeStep>,
-    /// The target has the repositories, or may have them.
+    /// Whether the target has the repositories, or may have them.
     pub(super) registered: bool,
-    /// The target's throttles are changed, or may be.
+    /// The former throttle, if the target's throttle is changed, or may be.
     pub(super) throttle: Option<Throttle>,
-    /// The target has the index, whole or in part, or may have it.
+    /// Whether the target has the index, whole or in part, or may have it.
     pub(super) restoring: bool,
-    /// A request to publish it got no answer, and whether it was carried out is not known: nothing is undone before that is.
+    /// Whether a request to publish the index got no reply, so that its outcome is unknown. Nothing
+    /// is undone before it is known.
     #[serde(default)]
     pub(super) in_doubt: bool,
-    /// The target has the whole index: nothing is undone any more.
+    /// Whether the target has the whole index. Then nothing is undone any more.
     pub(super) published: bool,
 }
 
-/// What one builder builds.
+/// The part of one builder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Part {
-    /// The servers; several where they are one cluster.
+    /// The servers. Several if they form one cluster.
     pub(super) nodes: Vec<Note>,
-    /// What the index is called there.
+    /// The name of the index on the builder.
     pub(super) index: String,
-    /// How it is made there.
+    /// How the index is created on the builder.
     pub(super) plan: Plan,
-    /// The index, once it is made.
+    /// The index, once it is created.
     pub(super) made: Option<Identity>,
-    /// How the load has ended, once it has, and how many documents the index holds then.
+    /// The report of the load and the number of documents in the index, once the load has ended.
     pub(super) loaded: Option<(Box<Report>, u64)>,
-    /// The snapshot is whole.
+    /// Whether the snapshot is complete.
     pub(super) snapshot: bool,
-    /// Of one that is put together with others: the mapping of what is in the snapshot.
+    /// For a part that is put together with others: the mapping of the index in the snapshot.
     pub(super) mapping: Value,
 }
 
-/// An index without documents, the shards of which are replaced by those of the parts. It is the first builder's.
+/// An index without documents, whose shards are replaced by those of the parts. The first builder
+/// creates it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Whole {
     pub(super) made: Option<Identity>,
     pub(super) snapshot: bool,
-    /// The shards are in their places.
+    /// Whether the shards are in their places.
     pub(super) stitched: bool,
 }
 
@@ -90,12 +93,12 @@ pub(super) struct Whole {
 #[derive(Clone, Debug)]
 pub(super) struct Handover {
     pub(super) index: String,
-    /// What its repository is called on both sides.
+    /// The name of its repository on both sides.
     pub(super) repository: String,
     pub(super) shared: Shared,
     /// The index on the builder.
     pub(super) made: Option<Identity>,
-    /// How many documents it has to hold.
+    /// How many documents it must hold.
     pub(super) docs: u64,
 }
 
@@ -122,7 +125,7 @@ impl Saved {
         }
     }
 
-    /// What the repository of a part is called on both sides, and where it is.
+    /// The name of a part's repository on both sides, and its location.
     pub(super) fn repository_of(&self, part: usize) -> (String, Shared) {
         match self.parts.len() {
             1 => (self.repository(), self.shared.clone()),
@@ -130,7 +133,7 @@ impl Saved {
         }
     }
 
-    /// The same of the index that shards are put into.
+    /// The same for the index that the shards are put into.
     pub(super) fn repository_of_whole(&self) -> (String, Shared) {
         (format!("{}-whole", self.repository()), self.shared.within("whole"))
     }
@@ -150,7 +153,7 @@ impl Saved {
         self.parts.iter().enumerate().map(handover).collect()
     }
 
-    /// Whether everything is in repositories, as the target is to get it.
+    /// Whether everything for the target is in the repositories.
     pub(super) fn is_built(&self) -> bool {
         self.parts.iter().all(|part| part.snapshot) && self.whole.as_ref().is_none_or(|whole| whole.stitched)
     }
@@ -160,7 +163,7 @@ impl Saved {
     }
 }
 
-/// The file of one bake, locked for this process.
+/// The record file of one bake, locked for this process.
 #[derive(Debug)]
 pub(super) struct Keep {
     state: State,
@@ -168,10 +171,11 @@ pub(super) struct Keep {
 }
 
 impl Keep {
-    /// Finds the file of the job, and what an earlier run has left in it.
+    /// Opens the file of the job, and reads the record of an earlier run.
     ///
     /// # Errors
-    /// A folder that cannot be used, another bake of the same job, a file that cannot be read.
+    /// A folder that cannot be used, another running bake of the same job, a file that cannot be
+    /// read.
     pub(super) fn open(config: &LoadConfig, source: &dyn Source) -> Result<(Keep, Job, Option<Saved>), BakeError> {
         let refuse = |why: String| BakeError::Load(LoadError::State(why));
         let folder = config.state.as_ref().map(|state| state.path.join("bakes"));
@@ -186,10 +190,7 @@ impl Keep {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
             text => {
                 let cannot = |why: String| {
-                    refuse(format!(
-                        "what an earlier run has written down in {} cannot be used: {why}",
-                        state.path().display()
-                    ))
+                    refuse(format!("the record of an earlier run in {} cannot be used: {why}", state.path().display()))
                 };
                 let saved: Saved = serde_json::from_slice(&text.map_err(|e| cannot(e.to_string()))?)
                     .map_err(|e| cannot(e.to_string()))?;
@@ -205,37 +206,37 @@ impl Keep {
         Ok((Keep { state, folder }, job, saved))
     }
 
-    /// Writes it down. After this it survives whatever happens.
+    /// Writes the record. After this it survives a crash.
     ///
     /// # Errors
-    /// What may not be done then.
+    /// An error if it cannot be written. Then the recorded action must not be done.
     pub(super) fn write(&self, saved: &Saved) -> Result<(), String> {
         let written =
             serde_json::to_vec(saved).map_err(std::io::Error::from).and_then(|text| self.state.replace(&text));
         written.map_err(|e| {
             format!(
-                "cannot write down what is done in {}: {e}; make room, and continue with option `resume`",
+                "cannot record the progress of the bake in {}: {e}; free disk space, then give option `resume`",
                 self.path().display()
             )
         })
     }
 
-    /// The file.
+    /// The path of the file.
     pub(super) fn path(&self) -> PathBuf {
         self.state.path().to_owned()
     }
 
-    /// Where the load into the builder of a part keeps its checkpoints.
+    /// The folder for the checkpoints of a part's load.
     pub(super) fn of_load(&self, id: &str, part: usize) -> PathBuf {
         self.folder.join(format!("load-{id}")).join(part.to_string())
     }
 
-    /// Forgets how far the load into the builder of a part was.
+    /// Deletes the checkpoints of a part's load.
     pub(super) fn forget_load(&self, id: &str, part: usize) -> Result<(), String> {
         delete(&self.of_load(id, part))
     }
 
-    /// There is nothing to resume any more.
+    /// Deletes the record: there is nothing to resume any more.
     pub(super) fn remove(&self, id: &str) -> Result<(), String> {
         delete(&self.folder.join(format!("load-{id}")))?;
         self.state.remove().map_err(|e| format!("cannot delete {}: {e}", self.path().display()))

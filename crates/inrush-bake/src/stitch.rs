@@ -1,9 +1,15 @@
-//! One index of many shards from many indices of one: the folder of each one's shard, as a server has written it to its repository, takes the place of a
-//! shard of an empty index in another repository. No file is changed; two in each folder get the names that the other repository knows.
+//! Makes one index of many shards from many indices of one shard. The folder of each part's shard,
+//! as a server has written it to its repository, takes the place of a shard of an empty index in
+//! another repository. No file is changed. Two files in each folder get the names that the other
+//! repository knows.
 //!
-//! What is where in a repository (both servers, `BlobStoreRepository`): `index-N` names for each index its id and the generation of each of its
-//! shards; the folder of a shard lies in `indices/ID/SHARD`, below another folder where OpenSearch spreads them; in it `snap-UUID.dat` lists the files of the
-//! snapshot, `index-GENERATION` those of all snapshots, and the rest are files of Lucene.
+//! The layout of a repository (both servers, `BlobStoreRepository`):
+//!
+//! - `index-N` has for each index its id and the generation of each of its shards.
+//! - The folder of a shard is `indices/ID/SHARD`. OpenSearch may spread these folders below another
+//!   one.
+//! - In that folder `snap-UUID.dat` lists the files of the snapshot, `index-GENERATION` those of
+//!   all snapshots. The other files are those of Lucene.
 
 use std::fs;
 use std::io;
@@ -11,30 +17,31 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// One shard to be put in its place.
+/// A shard to be put in its place.
 pub(super) struct Shard<'a> {
     /// The repository in which it is the only shard of `index`.
     pub(super) repository: &'a Path,
-    /// Which shard it becomes.
+    /// The number of the shard that it becomes.
     pub(super) number: u32,
 }
 
-/// What a repository with one snapshot says of an index in it.
+/// The entry of an index in a repository with one snapshot.
 #[derive(Debug, PartialEq, Eq)]
 struct Entry {
-    /// The index's folder.
+    /// The folder of the index.
     id: String,
-    /// By shard.
+    /// The generations by shard.
     generations: Vec<String>,
-    /// Of the snapshot.
+    /// The UUID of the snapshot.
     uuid: String,
 }
 
-/// Puts the shards in the places of those of `index` in the repository `whole`; `part`: what their index is called. What has been put there by a call that
-/// was cut off stays. `aside`: a folder beside the repositories for what is replaced.
+/// Puts the shards in the places of those of `index` in the repository `whole`. `part` is the name
+/// of their index. Shards that an interrupted call has put there stay. `aside` is a folder beside
+/// the repositories for the replaced shards.
 ///
 /// # Errors
-/// A repository of another form than is known here, or what the system says.
+/// A repository of an unknown format, or an error of the operating system.
 pub(super) fn stitch(whole: &Path, index: &str, part: &str, shards: &[Shard<'_>], aside: &Path) -> io::Result<()> {
     let into = Entry::read(whole, index)?;
     if into.generations.len() != shards.len() {
@@ -52,10 +59,10 @@ pub(super) fn stitch(whole: &Path, index: &str, part: &str, shards: &[Shard<'_>]
         };
         let number = shard.number as usize;
         let replaced = aside.join(number.to_string());
-        // Each step leaves something that tells whether it was done.
+        // Each step leaves something that shows whether it was done.
         if !replaced.exists() {
             let place = find(whole, &into.id, shard.number)?;
-            // The folder's name is needed again once it is gone.
+            // The path of the folder is needed again after the folder is gone.
             fs::write(aside.join(format!("{number}.place")), place.as_os_str().as_encoded_bytes())?;
             fs::rename(&place, &replaced)?;
         }
@@ -79,7 +86,7 @@ impl Entry {
         let path = repository.join(format!("index-{newest}"));
         let body: Value = serde_json::from_slice(&fs::read(&path)?)?;
         Entry::of(&body, index)
-            .ok_or_else(|| unknown(format!("{} says nothing of one snapshot of {index}", path.display())))
+            .ok_or_else(|| unknown(format!("{} does not describe one snapshot of {index}", path.display())))
     }
 
     fn of(body: &Value, index: &str) -> Option<Entry> {
@@ -116,7 +123,7 @@ fn find(repository: &Path, id: &str, shard: u32) -> io::Result<PathBuf> {
     Err(unknown(format!("{} has no folder for shard {shard} of {id}", repository.display())))
 }
 
-/// Renames a file in a folder, unless that was done.
+/// Renames a file in a folder, unless that was done before.
 fn rename(folder: &Path, from: &str, to: &str) -> io::Result<()> {
     match fs::rename(folder.join(from), folder.join(to)) {
         Err(e) if e.kind() == io::ErrorKind::NotFound && folder.join(to).exists() => Ok(()),
@@ -125,7 +132,7 @@ fn rename(folder: &Path, from: &str, to: &str) -> io::Result<()> {
 }
 
 fn unknown(what: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the repository is not of the form that is known here: {what}"))
+    io::Error::new(io::ErrorKind::InvalidData, format!("the repository has an unknown format: {what}"))
 }
 
 #[cfg(test)]
@@ -134,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// A repository as a server writes it: `prefix` as OpenSearch spreads shards.
+    /// A repository as a server writes it. `prefix` as OpenSearch spreads shards.
     fn repository(at: &Path, index: &str, id: &str, uuid: &str, generations: &[&str], prefix: &str) {
         let body = json!({"snapshots": [{"name": "index", "uuid": uuid}], "indices": {index: {"id": id, "snapshots": [uuid], "shard_generations": generations}}});
         fs::create_dir_all(at).unwrap();
@@ -183,7 +190,7 @@ mod tests {
         let (whole, parts) = made(folder.path());
         run(folder.path(), &whole, &parts).unwrap();
         check(&whole);
-        // What is done is not done again.
+        // Steps that are done are not repeated.
         run(folder.path(), &whole, &parts).unwrap();
         check(&whole);
     }
@@ -211,7 +218,7 @@ mod tests {
         let (whole, parts) = made(folder.path());
         assert!(run(folder.path(), &whole, &parts[..1]).unwrap_err().to_string().contains("1 shards for trips"));
         fs::write(whole.join("index-2"), "{\"indices\":{}}").unwrap();
-        assert!(run(folder.path(), &whole, &parts).unwrap_err().to_string().contains("says nothing"));
+        assert!(run(folder.path(), &whole, &parts).unwrap_err().to_string().contains("does not describe"));
         assert!(whole.join("x0/indices/W/0/snap-w.dat").exists());
     }
 }

@@ -1,4 +1,5 @@
-//! The target's throttles for restores: lifted if somebody asks for it, written down before, and put back.
+//! The target's throttle for restores. It is removed if the user asks for that. Its value is
+//! recorded before and restored afterwards.
 
 use http::Method;
 use inrush_cluster::api::ClusterError;
@@ -6,24 +7,25 @@ use inrush_cluster::transport::Transport;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What limits restores besides the repository's own setting, on both servers; 40mb a second on each node by default.
+/// The limit of restores besides the repository's own setting, on both servers. By default 40mb a
+/// second on each node.
 const SETTING: &str = "indices.recovery.max_bytes_per_sec";
-/// No limit, in the servers' words.
+/// The value for no limit.
 const LIFTED: &str = "-1";
 
-/// What was changed.
+/// The changed setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Throttle {
-    /// `persistent`, or `transient` where somebody has set it there, which wins.
+    /// `persistent`, or `transient` if the setting is set there, which takes precedence.
     scope: String,
-    /// What it was; none: it was not set.
+    /// The former value. `None` if it was not set.
     original: Option<String>,
 }
 
-/// What the throttle is now.
+/// Reads the present throttle.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub(super) async fn look(target: &Transport) -> Result<Throttle, ClusterError> {
     let body = settings(target).await?;
     let set = |scope: &str| body.get(scope)?.get(SETTING)?.as_str().map(str::to_owned);
@@ -33,22 +35,22 @@ pub(super) async fn look(target: &Transport) -> Result<Throttle, ClusterError> {
     })
 }
 
-/// Lifts it.
+/// Removes the throttle.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub(super) async fn lift(target: &Transport, throttle: &Throttle) -> Result<(), ClusterError> {
     put(target, throttle, json!(LIFTED)).await
 }
 
-/// Puts it back, unless somebody has set something else meanwhile.
+/// Restores the throttle, unless another program has changed it meanwhile.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub(super) async fn put_back(target: &Transport, throttle: &Throttle) -> Result<(), ClusterError> {
     let body = settings(target).await?;
     let now = body.get(&throttle.scope).and_then(|scope| scope.get(SETTING)?.as_str());
-    // The servers may write a value back in another form.
+    // The servers may return a value in another form.
     match now {
         Some(now) if now.trim_end_matches('b') == LIFTED => put(target, throttle, json!(throttle.original)).await,
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! The target as it was: what a bake has put there is taken away again, by what was written down.
+//! Restores the former state of the target: deletes what a bake has created there, by its record.
 
 use std::time::{Duration, Instant};
 
@@ -9,30 +9,31 @@ use inrush_cluster::transport::Transport;
 use super::state::{Handover, Saved};
 use super::throttle;
 
-/// How long a target that does not answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(90);
-/// How long requests to restore are waited for: a server gives one up that its master has not taken in half a minute, and somebody else's may wait for its whole restore.
+/// How long to retry requests to a target that does not answer.
+const RETRY_FOR: Duration = Duration::from_secs(90);
+/// How long to wait for requests to restore. A server gives up a request that its master has not
+/// accepted in half a minute. A request of another program may wait for its whole restore.
 const BEGINS_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Takes away the index, unless it is published or may be, and everything that was there for the restore only. What is done is struck off in `saved`; what could not
-/// be done is returned in words.
+/// Deletes the index, unless it is published or may be, and everything that existed for the restore
+/// only. What is done is removed from `saved`. Returns messages about what could not be done.
 pub(super) async fn undo(target: &Transport, saved: &mut Saved) -> Vec<String> {
     let mut left = Vec::new();
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + RETRY_FOR;
     if saved.restoring && !saved.published {
-        // What cannot be asked is no reason to leave the index.
-        let _ = patient(Instant::now() + BEGINS_MAX, || no_restore_begins(target)).await;
+        // The index is deleted even if the running restores cannot be read.
+        let _ = retry_until(Instant::now() + BEGINS_MAX, || no_restore_begins(target)).await;
         let mut all = true;
         for handover in saved.handovers() {
             let index = &handover.index;
             let why = match saved.in_doubt {
-                true => Some("whether it was published is not known".to_owned()),
-                false => patient(until, || remove_index(target, &handover)).await.unwrap_or_else(Some),
+                true => Some("it is unknown whether it was published".to_owned()),
+                false => retry_until(until, || remove_index(target, &handover)).await.unwrap_or_else(Some),
             };
             if let Some(why) = why {
                 all = false;
-                left.push(format!("the index {index} on the target: {why}; DELETE /{index} if nobody uses it"));
+                left.push(format!("the index {index} on the target: {why}; DELETE /{index} if it is not in use"));
             }
         }
         saved.restoring = !all;
@@ -41,24 +42,24 @@ pub(super) async fn undo(target: &Transport, saved: &mut Saved) -> Vec<String> {
     left
 }
 
-/// Puts the throttles back and takes the repository off the target.
+/// Restores the throttles and removes the repository from the target.
 pub(super) async fn tidy(target: &Transport, saved: &mut Saved) -> Vec<String> {
-    release(target, saved, Instant::now() + PATIENCE).await
+    release(target, saved, Instant::now() + RETRY_FOR).await
 }
 
 async fn release(target: &Transport, saved: &mut Saved, until: Instant) -> Vec<String> {
     let mut left = Vec::new();
     if let Some(throttle) = &saved.throttle {
-        match patient(until, || throttle::put_back(target, throttle)).await {
+        match retry_until(until, || throttle::put_back(target, throttle)).await {
             Ok(()) => saved.throttle = None,
-            Err(why) => left.push(format!("the target's indices.recovery.max_bytes_per_sec is not put back: {why}")),
+            Err(why) => left.push(format!("the target's indices.recovery.max_bytes_per_sec was not restored: {why}")),
         }
     }
     if saved.registered {
         let mut all = true;
         for Handover { repository, .. } in saved.handovers() {
-            // A restore that was broken off a moment ago still holds it.
-            if let Err(why) = patient(until, || unregister(target, &repository)).await {
+            // A restore that was just aborted still holds it.
+            if let Err(why) = retry_until(until, || unregister(target, &repository)).await {
                 all = false;
                 left.push(format!("the repository {repository} on the target: {why}; DELETE /_snapshot/{repository}"));
             }
@@ -68,18 +69,20 @@ async fn release(target: &Transport, saved: &mut Saved, until: Instant) -> Vec<S
     left
 }
 
-/// That the target has carried out all requests to restore: a run that was killed may have sent one a moment ago, and the index comes after it was looked for.
+/// Checks that the target has carried out all requests to restore. A run that was killed may have
+/// sent one a moment ago, and its index would appear after it was looked for.
 async fn no_restore_begins(target: &Transport) -> Result<(), ClusterError> {
     let what = "asking for restores that begin";
     let path = "/_tasks?actions=cluster:admin/snapshot/restore*&filter_path=nodes.*.tasks.*.action";
     let body = target.demand(what, Method::GET, path, None).await?;
     match body.get("nodes") {
         None => Ok(()),
-        Some(_) => Err(ClusterError::Reply { what: what.to_owned(), problem: "one is under way".to_owned() }),
+        Some(_) => Err(ClusterError::Reply { what: what.to_owned(), problem: "one is in progress".to_owned() }),
     }
 }
 
-/// Deletes the index if it is the one that was built; one that somebody else has made is theirs. `Some`: why it stays.
+/// Deletes the index if it is the one that was built. An index of another program stays. `Some`:
+/// why it stays.
 async fn remove_index(target: &Transport, handover: &Handover) -> Result<Option<String>, ClusterError> {
     let name = &handover.index;
     let Some(found) = snapshots::identity(target, name).await? else { return Ok(None) };
@@ -93,10 +96,10 @@ async fn remove_index(target: &Transport, handover: &Handover) -> Result<Option<
     Ok(why)
 }
 
-/// Why a restored index is more than this bake has put there, if it is.
+/// Why a restored index holds more than this bake has put there, if it does.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub(super) async fn in_use(target: &Transport, handover: &Handover) -> Result<Option<String>, ClusterError> {
     let Handover { index, docs, .. } = handover;
     let carrier = aliases::behind(target, index).await?.remove(index);
@@ -108,7 +111,7 @@ pub(super) async fn in_use(target: &Transport, handover: &Handover) -> Result<Op
             return Ok(Some(format!("the alias {alias} stands for it")));
         }
     }
-    // One that is restored only in part cannot be counted, and nobody can have written much to it.
+    // A partly restored index cannot be counted, and other programs can hardly have written to it.
     let primaries = snapshots::primaries(target, index).await?;
     if primaries.total == 0 || primaries.started < primaries.total {
         return Ok(None);
@@ -121,8 +124,9 @@ async fn unregister(target: &Transport, name: &str) -> Result<(), ClusterError> 
     snapshots::unregister(target, name).await.map(drop)
 }
 
-/// Tries until it is done, the patience ends, or the answer is that it will never be.
-async fn patient<T, F>(until: Instant, work: impl Fn() -> F) -> Result<T, String>
+/// Retries `work` until it succeeds, `until` has passed, or the reply shows that it will never
+/// succeed.
+async fn retry_until<T, F>(until: Instant, work: impl Fn() -> F) -> Result<T, String>
 where
     F: Future<Output = Result<T, ClusterError>>,
 {

@@ -1,18 +1,26 @@
 //! For a program that loads as `inrush load` does: the same options, checked by the same code, without a terminal.
 
+use inrush::bake::HandOver;
 use inrush::options::{Confirmation, Environment, LoadOptions, LoadPlan, OptionError, Style, render};
 use inrush::source::SourceError;
 use inrush::source::push::Sender;
 pub use inrush::transport::Secret;
-use inrush::{LoadError, Progress, RunningLoad};
+use inrush::{Failures, LoadError, Progress, Report, RunningLoad, Settlements};
 use serde_json::{Map, Value};
 
 use crate::commands;
 use crate::failure::{self, UsageError};
 use crate::job;
 use crate::logging::Stderr;
-use crate::plain::inline;
+use crate::plain::{inline, plain_in};
 use crate::progress::{RateWindow, line};
+use crate::summary;
+
+/// Bytes of settlements that wait for the program, at most.
+const SETTLEMENTS_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes of dead letters that wait for the program besides twice the memory of the load, at most.
+const FAILURES_BYTES_MORE: usize = 64 << 20;
 
 /// Options that say something to the command line only.
 const ONLY_FOR_THE_COMMAND_LINE: [&str; 10] =
@@ -70,7 +78,27 @@ impl From<LoadError> for Error {
 #[derive(Debug)]
 pub struct Load {
     options: LoadOptions,
-    settlements: bool,
+    keep_outcomes: bool,
+}
+
+/// The end of each document of a load, as a program receives it.
+///
+/// The channels are large enough for a program that receives before it hands over more documents
+/// than the load has room for, and that knows the end of all but a million documents. What finds no
+/// room is dropped and counted.
+#[derive(Debug)]
+pub struct Outcomes {
+    /// The dead letters: at most twice the memory of the load and 64 MiB wait.
+    pub failures: Failures,
+    /// The other documents: messages of at most 64 MiB wait.
+    pub settlements: Settlements,
+}
+
+impl Outcomes {
+    /// Documents whose end was dropped because a channel was full.
+    pub fn dropped(&self) -> u64 {
+        self.failures.dropped() + self.settlements.dropped()
+    }
 }
 
 impl Load {
@@ -79,7 +107,7 @@ impl Load {
     /// # Errors
     /// Of [`ErrorKind::Usage`].
     pub fn new(options: Map<String, Value>) -> Result<Self, Error> {
-        let mut load = Load { options: LoadOptions::default(), settlements: false };
+        let mut load = Load { options: LoadOptions::default(), keep_outcomes: false };
         for (key, value) in options {
             let name = key.replace('-', "_");
             if ONLY_FOR_THE_COMMAND_LINE.contains(&name.as_str()) {
@@ -96,18 +124,18 @@ impl Load {
         &mut self.options
     }
 
-    /// Whether to tell what becomes of each document ([`RunningLoad::settlements`]). Default: no.
-    pub fn tell_settlements(&mut self, tell: bool) {
-        self.settlements = tell;
+    /// Whether the program receives the end of each document ([`Outcomes`]). Default: no.
+    pub fn keep_outcomes(&mut self, keep: bool) {
+        self.keep_outcomes = keep;
     }
 
     /// Begins to load the sources, or the dead letters, that the options name.
     ///
     /// # Errors
     /// Where the load cannot begin; nothing was sent then.
-    pub async fn start(self) -> Result<RunningLoad, Error> {
+    pub async fn start(self) -> Result<(RunningLoad, Option<Outcomes>), Error> {
         let plan = self.options.resolve(&Environment::of_process()).await?;
-        start(plan, self.settlements).await
+        start(plan, self.keep_outcomes).await
     }
 
     /// Begins a load that the program feeds. `bytes` are about how many will come, where that is known: the
@@ -116,15 +144,19 @@ impl Load {
     ///
     /// # Errors
     /// Where the load cannot begin; nothing was sent then.
-    pub async fn start_fed(self, name: &str, bytes: Option<u64>) -> Result<(Sender, RunningLoad), Error> {
+    pub async fn start_fed(
+        self,
+        name: &str,
+        bytes: Option<u64>,
+    ) -> Result<(Sender, RunningLoad, Option<Outcomes>), Error> {
         let (sender, plan) = self.options.resolve_fed(name, bytes, &Environment::of_process()).await?;
-        Ok((sender, start(plan, self.settlements).await?))
+        let (load, outcomes) = start(plan, self.keep_outcomes).await?;
+        Ok((sender, load, outcomes))
     }
 }
 
 /// There is nobody to ask: what needs a confirmation is refused, or was given with the option `yes`.
-async fn start(mut plan: LoadPlan, settlements: bool) -> Result<RunningLoad, Error> {
-    plan.config.settlements = settlements;
+async fn start(mut plan: LoadPlan, keep_outcomes: bool) -> Result<(RunningLoad, Option<Outcomes>), Error> {
     if let Some(refusal) = plan.confirmations.iter().find_map(Confirmation::refusal) {
         return Err(refusal.into());
     }
@@ -139,7 +171,13 @@ async fn start(mut plan: LoadPlan, settlements: bool) -> Result<RunningLoad, Err
             hint: None,
         })?];
     }
-    Ok(plan.start().await?)
+    let failures_bytes_max = plan.config.limits.memory.saturating_mul(2).saturating_add(FAILURES_BYTES_MORE);
+    let (mut loader, source) = plan.loader().await?;
+    let outcomes = keep_outcomes.then(|| Outcomes {
+        failures: loader.failures(failures_bytes_max),
+        settlements: loader.settlements(SETTLEMENTS_BYTES_MAX),
+    });
+    Ok((loader.start(source).await?, outcomes))
 }
 
 /// Bakes as `inrush bake` does, and returns its exit status. `options` are the keys of a job file, `json` and
@@ -157,6 +195,27 @@ pub fn bake(options: Map<String, Value>) -> u8 {
 /// arguments.
 pub fn as_keywords(text: &str) -> std::borrow::Cow<'_, str> {
     render(text, Style::Keyword)
+}
+
+/// The text that the command line prints of a report, with its options named as keyword arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportText {
+    /// What went wrong, in one sentence; `None` if all went well.
+    pub problem: Option<String>,
+    /// Names and values, each on one line. A value without a name continues the one above it.
+    pub rows: Vec<(String, String)>,
+}
+
+impl ReportText {
+    /// The text of a report, with the hand-over of a bake. `once`: the load has the option `once`, so
+    /// that it is repeated in order to continue.
+    pub fn new(report: &Report, hand_over: Option<&HandOver>, once: bool) -> Self {
+        let problem = summary::problem(report);
+        ReportText {
+            problem: problem.map(|problem| plain_in(&problem, Style::Keyword).into_owned()),
+            rows: summary::rows(report, hand_over, once).into_lines(Style::Keyword),
+        }
+    }
 }
 
 /// The progress line of the command line.

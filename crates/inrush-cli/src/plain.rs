@@ -11,12 +11,22 @@ use inrush::options::{Style, render};
 /// The text with each character escaped that a terminal takes for a command, or that changes the
 /// order in which others are shown. Tabs and line ends stay.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    shown(text, |c| is_command(c) && !matches!(c, '\n' | '\t'))
+    plain_in(text, Style::Flag)
+}
+
+/// The same with options in the style of another front end.
+pub(crate) fn plain_in(text: &str, style: Style) -> Cow<'_, str> {
+    shown(text, style, |c| is_command(c) && !matches!(c, '\n' | '\t'))
 }
 
 /// The same for what belongs on one line: line ends and tabs are escaped, too.
 pub(crate) fn inline(text: &str) -> Cow<'_, str> {
-    shown(text, is_command)
+    inline_in(text, Style::Flag)
+}
+
+/// The same with options in the style of another front end.
+pub(crate) fn inline_in(text: &str, style: Style) -> Cow<'_, str> {
+    shown(text, style, is_command)
 }
 
 /// The same for a message that may have several lines: those after the first are indented, so that
@@ -26,9 +36,9 @@ pub(crate) fn message(text: &str) -> String {
     plain(text).replace('\n', "\n    ") + end
 }
 
-/// Options are named as flags, and the rest is escaped.
-fn shown(text: &str, escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
-    match render(text, Style::Flag) {
+/// Options are named in the style of the front end, and the rest is escaped.
+fn shown(text: &str, style: Style, escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    match render(text, style) {
         Cow::Borrowed(text) => escape(text, escaped),
         Cow::Owned(text) => Cow::Owned(escape(&text, escaped).into_owned()),
     }

@@ -1,30 +1,36 @@
-//! The final report, for people.
+//! The text of a report: the command line prints it, and a program receives it by
+//! [`ReportText`](crate::embed::ReportText).
 
 mod bake;
 mod finish;
 
 use inrush::bake::{BakeReport, HandOver};
 use inrush::cluster::stats::IndexStats;
+use inrush::options::Style;
 use inrush::{ErrorCount, Report, SettingChange, SettingsRestored, Status, ThisRun, ToleranceReport, VerifiedState};
 
-use crate::plain::inline;
+use crate::plain::inline_in;
 use crate::units::{bytes, bytes_exact, count, counted, seconds};
 
 /// How many kinds of errors are told; the JSON report has them all.
 const ERRORS_MAX: usize = 3;
 
+/// Characters of an error within a sentence, at most.
+const SENTENCE_ERROR_MAX: usize = 200;
+
 /// What is printed at the end. Rows that are zero are left out, except what was read and indexed.
 /// `once`: the load is to be made once.
 pub(crate) fn text(report: &Report, once: bool) -> String {
-    told(report, None, once)
+    rows(report, None, once).text()
 }
 
 /// The same of a bake.
 pub(crate) fn text_of_bake(report: &BakeReport) -> String {
-    told(&report.load, Some(&report.hand_over), false)
+    rows(&report.load, Some(&report.hand_over), false).text()
 }
 
-fn told(report: &Report, hand_over: Option<&HandOver>, once: bool) -> String {
+/// Names and values of a report. `once`: the load is to be made once.
+pub(crate) fn rows(report: &Report, hand_over: Option<&HandOver>, once: bool) -> Rows {
     let mut rows = Rows::default();
     outcome(report, &mut rows);
     documents(report, &mut rows);
@@ -34,7 +40,7 @@ fn told(report: &Report, hand_over: Option<&HandOver>, once: bool) -> String {
     for (at, next) in what_next(report, once).into_iter().enumerate() {
         rows.add(if at == 0 { "what next" } else { "" }, next);
     }
-    rows.text()
+    rows
 }
 
 /// What went wrong in one sentence, for stderr; nothing if all went well.
@@ -47,19 +53,42 @@ pub(crate) fn problem(report: &Report) -> Option<String> {
             let not_in = counted(counts.docs_not_in(), "document");
             let are = if counts.docs_not_in() == 1 { "is" } else { "are" };
             let tolerance = report.tolerance.as_ref().map(ToleranceReport::problem).unwrap_or_default();
-            Some(format!("{not_in} {are} not in{tolerance}{}", whereto.unwrap_or_default()))
+            let first = report.errors.first();
+            let error = first.map(|error| format!("; most frequent error: {}", shortened(error))).unwrap_or_default();
+            Some(format!("{not_in} {are} not in{tolerance}{error}{}", whereto.unwrap_or_default()))
         }
-        Status::CheckFailed => {
-            let detail = match (&report.finish.failure, report.verified.state) {
-                (Some(failure), _) => failure,
-                (None, VerifiedState::No) => &report.verified.detail,
-                (None, VerifiedState::Yes | VerifiedState::NotProvable | VerifiedState::Off) => &report.settings.detail,
-            };
-            Some(format!("{}, but a check failed: {detail}", are_in(report)))
-        }
+        Status::CheckFailed => Some(format!("{}, but a check failed: {}", are_in(report), failed_checks(report))),
         Status::Failed => Some(report.failure.clone().unwrap_or_else(|| "the load failed".to_owned())),
         Status::Interrupted => Some(format!("interrupted after {}", counted(counts.docs_read, "document"))),
     }
+}
+
+/// The details of all checks that failed.
+fn failed_checks(report: &Report) -> String {
+    let mut failed: Vec<&str> = report.finish.failure.as_deref().into_iter().collect();
+    if report.verified.state == VerifiedState::No {
+        failed.push(&report.verified.detail);
+    }
+    // Where nothing else failed, the detail names the load that holds the settings.
+    if report.settings.restored == SettingsRestored::No || failed.is_empty() {
+        failed.push(&report.settings.detail);
+    }
+    failed.join("; ")
+}
+
+/// An error on one line of at most [`SENTENCE_ERROR_MAX`] characters.
+fn shortened(error: &ErrorCount) -> String {
+    let text = one_error(error).replace('\n', " ");
+    match text.char_indices().nth(SENTENCE_ERROR_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn one_error(error: &ErrorCount) -> String {
+    // Records that were not sent have the status 0.
+    let status = if error.status == 0 { String::new() } else { format!("{} ", error.status) };
+    format!("{status}{}: {}", error.kind, error.reason)
 }
 
 /// Names and values, one below the other.
@@ -71,13 +100,19 @@ impl Rows {
         self.0.push((name.into(), value.into()));
     }
 
+    /// Each row on one line, without characters that drive a terminal. Names and reasons of servers
+    /// may have several lines.
+    pub(crate) fn into_lines(self, style: Style) -> Vec<(String, String)> {
+        let line = |text: String| inline_in(&text.replace('\n', " "), style).into_owned();
+        self.0.into_iter().map(|(name, value)| (line(name), line(value))).collect()
+    }
+
+    /// The text of the command line.
     pub(crate) fn text(self) -> String {
-        let width = self.0.iter().map(|(name, _)| inline(name).chars().count()).max().unwrap_or(0);
+        let lines = self.into_lines(Style::Flag);
+        let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         let mut text = String::new();
-        for (name, value) in self.0 {
-            // A reason of a server may have several lines, and so may a name.
-            let (name, value) = (name.replace('\n', " "), value.replace('\n', " "));
-            let (name, value) = (inline(&name), inline(&value));
+        for (name, value) in lines {
             text.push_str(format!("{name:<width$}  {value}").trim_end());
             text.push('\n');
         }
@@ -113,7 +148,7 @@ fn are_in(report: &Report) -> String {
     let all = match report.tolerance.as_ref().filter(|tolerance| tolerance.docs > 0) {
         None => String::from("all documents are in"),
         Some(tolerance) => format!(
-            "all documents are in but {} of {}, which --tolerate {} allows",
+            "all documents are in but {} of {}, which option `tolerate={}` allows",
             count(tolerance.docs),
             count(report.counts.docs_read),
             tolerance.limit
@@ -196,10 +231,13 @@ fn work(report: &Report, rows: &mut Rows) {
         }
     }
     let plan = &report.plan;
-    let docs = plan.batch_docs.map(|docs| format!(" --batch-docs {docs}")).unwrap_or_default();
+    let docs = plan.batch_docs.map(|docs| format!(" option `batch_docs={docs}`")).unwrap_or_default();
     let batch = bytes_exact(plan.batch_bytes);
-    rows.add("plan", format!("--batch-bytes {batch}{docs} --in-flight {} ({})", plan.in_flight, plan.why));
-    let wire = format!("--encoding {} --compression {}", plan.encoding, plan.compression);
+    rows.add(
+        "plan",
+        format!("option `batch_bytes={batch}`{docs} option `in_flight={}` ({})", plan.in_flight, plan.why),
+    );
+    let wire = format!("option `encoding={}` option `compression={}`", plan.encoding, plan.compression);
     rows.add("sent as", format!("{wire} ({})", plan.wire_why));
     let verified = match report.verified.state {
         VerifiedState::Yes => "yes",
@@ -257,9 +295,7 @@ fn settings(report: &Report, rows: &mut Rows) {
 
 fn problems(report: &Report, rows: &mut Rows) {
     for error in report.errors.iter().take(ERRORS_MAX) {
-        // 0 stands for records that were never sent.
-        let status = if error.status == 0 { String::new() } else { format!("{} ", error.status) };
-        rows.add("error", format!("{} x {status}{}: {}", count(error.count), error.kind, error.reason));
+        rows.add("error", format!("{} x {}", count(error.count), one_error(error)));
     }
     if let Some(more) = report.errors.len().checked_sub(ERRORS_MAX).filter(|more| *more > 0) {
         rows.add("", format!("and {} of errors", counted(more as u64, "other kind")));
@@ -275,7 +311,7 @@ fn problems(report: &Report, rows: &mut Rows) {
 fn what_next(report: &Report, once: bool) -> Vec<String> {
     let (again, goes_on) = match once {
         true => ("the same command again", "the same command"),
-        false => ("the same command with --resume", "the same command with --resume"),
+        false => ("the same command with option `resume`", "the same command with option `resume`"),
     };
     let mut next = Vec::new();
     match report.status {
@@ -288,14 +324,14 @@ fn what_next(report: &Report, once: bool) -> Vec<String> {
             let first = if report.status == Status::Failed { "mend the cause, then " } else { "" };
             next.push(match report.checkpoint {
                 Some(_) => format!("{first}give {again}"),
-                None => format!("{first}load again; with --id no document is there twice"),
+                None => format!("{first}load again; with option `id` no document is there twice"),
             });
         }
     }
     if report.verified.duplicates > 0 {
         next.push(
-            "requests without an answer were carried out and sent again: load into a new index with --id FIELD, or with \
-             --id-from content or position, and no document is there twice"
+            "requests without an answer were carried out and sent again: load into a new index with option `id=FIELD`, or with \
+             option `id_from=content` or `position`, and no document is there twice"
                 .to_owned(),
         );
     }
@@ -316,13 +352,14 @@ fn what_next(report: &Report, once: bool) -> Vec<String> {
         }
         if let Some(error) = report.errors.iter().find(never_sent) {
             next.push(format!(
-                "records with the error {} were never sent: mend the source or the flags and load it again; with --id no document is there twice",
+                "records with the error {} were never sent: mend the source or the options and load it again; with option `id` no document is there twice",
                 error.kind
             ));
         }
     }
     if report.counts.docs_unknown > 0 && report.checkpoint.is_none() {
-        let hint = "the unknown documents were never answered: load them again, with --id so that none is there twice";
+        let hint =
+            "the unknown documents were never answered: load them again, with option `id` so that none is there twice";
         next.push(hint.to_owned());
     }
     if report.counts.docs_redirected > 0 {
@@ -481,11 +518,14 @@ error             7 x 400 kind_2: failed to parse
                   and 2 other kinds of errors
 dead-letter file  dead.ndjson
 what next         mend what the errors name, then `inrush load --from-dead-letters dead.ndjson --index …`
-                  records with the error kind_0 were never sent: mend the source or the flags and load it again; with --id no document is there twice
+                  records with the error kind_0 were never sent: mend the source or the options and load it again; with --id no document is there twice
                   the unknown documents were never answered: load them again, with --id so that none is there twice
 "
         );
-        assert_eq!(problem(&report).as_deref(), Some("500 documents are not in; see dead.ndjson"));
+        assert_eq!(
+            problem(&report).as_deref(),
+            Some("500 documents are not in; most frequent error: kind_0: failed to parse; see dead.ndjson")
+        );
         // A row that is no document is none in the dead-letter file either.
         report.errors.truncate(1);
         assert!(!text(&report).contains("--from-dead-letters"), "{}", text(&report));
@@ -501,7 +541,9 @@ what next         mend what the errors name, then `inrush load --from-dead-lette
         assert!(text.contains("settings        refresh_interval=60s during the load"), "{text}");
         assert!(text.contains("put back        NO: refused; inrush recover a"), "{text}");
         assert!(text.contains("then `inrush recover`") && !text.contains("count again"), "{text}");
-        assert!(problem(&report).unwrap().ends_with("refused; inrush recover a"));
+        assert!(problem(&report).unwrap().ends_with("a check failed: refused; inrush recover a"));
+        report.verified.state = VerifiedState::No;
+        assert!(problem(&report).unwrap().contains("a check failed: 0 before + 1500 created = 1500; refused"));
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Parts for inrush's own tests. They are not part of the API and change without notice.
 
-use std::sync::MutexGuard;
-
 use bytes::Bytes;
 use http::Method;
 use serde_json::Value;
@@ -9,10 +7,8 @@ use serde_json::Value;
 use crate::api::ApiRequest;
 use crate::faults;
 use crate::product::Flavor;
-use crate::server::FakeCluster;
 
 pub use crate::filter::filter_path;
-pub use crate::model::{Cluster, DataStream, Index, PointInTime, Settings};
 pub use crate::null::process_cpu_seconds;
 pub use crate::random::{draw, rule_seed};
 
@@ -41,9 +37,4 @@ pub fn decode(coding: Option<&str>, wire: &Bytes) -> Option<Bytes> {
 pub fn rejected(flavor: &Flavor) -> (u16, Value) {
     let error = faults::rejected(flavor);
     (error.status(), error.to_item())
-}
-
-/// The state of a cluster. Requests wait while it is locked.
-pub fn state(fake: &FakeCluster) -> MutexGuard<'_, Cluster> {
-    fake.cluster()
 }

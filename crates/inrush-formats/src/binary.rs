@@ -1,4 +1,4 @@
-//! Opens files of formats that are no text.
+//! Opens files of binary formats.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -16,17 +16,17 @@ use super::reading::Reading;
 #[cfg(feature = "excel")]
 use super::sheet::SheetFile;
 
-/// A file whose format is known, and is no text.
+/// A file of a known binary format.
 pub(crate) struct BinaryFile<'a> {
     pub(crate) id: SourceId,
     pub(crate) name: &'a str,
-    /// The file, where it can be read at any place: neither a pipe nor compressed.
+    /// The file, if it can be read at any offset: it is neither a pipe nor compressed.
     pub(crate) seekable: Option<Seekable>,
-    /// What is in it, decompressed.
+    /// The contents, decompressed.
     pub(crate) contents: Input,
-    /// Bytes used of the file.
+    /// Bytes of the file that were used.
     pub(crate) consumed: Arc<AtomicU64>,
-    /// Fields that its folders stand for, as name and JSON value.
+    /// Fields that the names of its folders stand for, as name and JSON value.
     pub(crate) constants: &'a [(String, String)],
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn open(reading: &Reading, format: Format, file: BinaryFile<'_>) -> R
         | Format::Bulk
         | Format::DeadLetters => Err(SourceError::new(file.name, format!("{} is text", format.name()))),
         Format::Smile => {
-            // It is cut as text is, and comes here by mistake only.
+            // SMILE is framed as text is, so it never reaches this function.
             Err(SourceError::new(file.name, format!("{} has no columns", format.name())))
         }
     }
@@ -98,7 +98,7 @@ pub struct ParquetOpen<'a> {
 
 #[cfg(feature = "parquet")]
 impl ParquetOpen<'_> {
-    /// Opens it where these are its parts.
+    /// Opens the file with these `parts` as its contents.
     ///
     /// # Errors
     /// A footer that cannot be read, or contradicts itself.
@@ -124,7 +124,7 @@ fn needs_file(name: &str, format: Format) -> SourceError {
     SourceError::new(
         name,
         format!(
-            "{format} is read from its end, so it has to be an uncompressed file and no pipe; save or unpack it first"
+            "{format} is read from its end, so it must be an uncompressed file and not a pipe; save or unpack it first"
         ),
     )
 }

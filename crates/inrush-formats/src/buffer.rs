@@ -1,14 +1,15 @@
-//! Buffers that are used again. A fresh buffer of a few megabytes costs a page fault for every 4 KiB, which is more
-//! than reading a file into it; a used one costs nothing and is still in the cache.
+//! A pool of reusable buffers. A new buffer of a few megabytes costs a page fault for every 4 KiB,
+//! which is more than reading a file into it. A reused one costs no page faults and is still in the
+//! cache.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-/// Bytes kept for later in one pool. Beyond it buffers are freed.
+/// The most bytes that one pool keeps. Beyond it buffers are freed.
 const KEPT_BYTES_MAX: usize = 24 << 20;
 
-/// Hands out buffers and takes them back when the last [`Bytes`] made of one is dropped.
+/// A pool of buffers. A buffer returns to the pool when the last [`Bytes`] made from it is dropped.
 #[derive(Debug, Default)]
 pub struct BufferPool {
     free: Mutex<Free>,
@@ -21,12 +22,12 @@ struct Free {
 }
 
 impl BufferPool {
-    /// A pool without buffers.
+    /// An empty pool.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// A buffer with whatever length and contents it was given back with, or an empty one.
+    /// A buffer with the length and contents that it was returned with, or an empty one.
     pub fn take(&self) -> Vec<u8> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         match free.buffers.pop() {
@@ -38,7 +39,7 @@ impl BufferPool {
         }
     }
 
-    /// Takes a buffer back.
+    /// Returns a buffer to the pool.
     pub fn put(&self, buffer: Vec<u8>) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if buffer.capacity() > 0 && free.bytes + buffer.capacity() <= KEPT_BYTES_MAX {
@@ -47,8 +48,8 @@ impl BufferPool {
         }
     }
 
-    /// The first `len` bytes of a buffer, shared. What fills only a small part of its buffer is copied, so that many
-    /// small files do not hold many large buffers.
+    /// The first `len` bytes of a buffer, shared. If they fill only a small part of the buffer,
+    /// they are copied, so that many small files do not hold many large buffers.
     pub fn share(self: &Arc<Self>, buffer: Vec<u8>, len: usize) -> Bytes {
         if len < buffer.capacity() / 4 {
             let bytes = Bytes::copy_from_slice(&buffer[..len]);

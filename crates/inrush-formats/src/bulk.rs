@@ -1,5 +1,5 @@
-//! Ready bodies of bulk requests, as NDJSON: an action line, and after it the document unless it is a delete. What the action line says wins over the
-//! options of the job.
+//! Bodies of bulk requests as NDJSON: an action line, followed by the document unless the action is
+//! a delete. Values in the action line take precedence over the options of the job.
 
 use bytes::Bytes;
 use inrush_core::block::Record;
@@ -13,15 +13,15 @@ use super::cut_file::{CutFile, ReadFile};
 use super::lines::for_each_line;
 use super::{Chunk, Decode, RawChunk, SourceError, too_large, too_large_head};
 
-/// A file of action lines and documents, cut between them.
+/// A file of action lines and documents, split between items.
 pub(crate) struct BulkFile {
     file: CutFile,
-    /// An action line whose document is still to come.
+    /// An action line whose document is in the next chunk.
     carry: Bytes,
 }
 
 impl BulkFile {
-    /// `file` cuts lines.
+    /// `file` splits into lines.
     pub(crate) fn new(file: CutFile) -> Self {
         BulkFile { file, carry: Bytes::new() }
     }
@@ -44,7 +44,7 @@ impl ReadFile for BulkFile {
                         return Ok(Some(Chunk::Raw(RawChunk { data: data.slice(..end), ..raw })));
                     }
                 }
-                // A line that is too large, and mostly the document of the action line before it.
+                // A line that is too large, most likely the document of the action line before it.
                 Some(Chunk::Docs(mut block)) => {
                     if !block.records.is_empty() && carried > 0 {
                         self.carry = Bytes::new();
@@ -65,7 +65,8 @@ impl ReadFile for BulkFile {
     }
 }
 
-/// Up to where there are no action lines without their documents. The last line may lack its end.
+/// The length of the items in `data` whose action lines have their documents. The last line may
+/// lack its line end.
 fn whole(data: &[u8]) -> usize {
     let (mut end, mut start, mut wants_document) = (0, 0, false);
     let ends = memchr_iter(b'\n', data).map(|at| at + 1);
@@ -82,13 +83,13 @@ fn whole(data: &[u8]) -> usize {
     end
 }
 
-/// Whether an action line has no document after it.
+/// Whether an action line is a delete, which has no document.
 fn is_delete(line: &[u8]) -> bool {
     let inside = line.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
     inside.is_some_and(|inside| inside.starts_with(b"\"delete\""))
 }
 
-/// Makes documents of pairs of lines.
+/// Makes documents from pairs of lines.
 pub(crate) struct BulkDecode {
     pub(crate) record_bytes_max: usize,
 }
@@ -97,7 +98,7 @@ impl Decode for BulkDecode {
     fn decode(&self, chunk: RawChunk) -> DocBlock {
         let data = &chunk.data[..];
         let mut block = DocBlock { origin: chunk.origin, bytes_read: chunk.bytes_read, ..DocBlock::default() };
-        // The action line that waits for its document, with its number.
+        // The action line that waits for its document, with its line number.
         let mut waiting: Option<(usize, usize, u32)> = None;
         block.lines = for_each_line(data, self.record_bytes_max, |start, end, line| match waiting.take() {
             None if is_delete(&data[start..end]) => self.item(&mut block, data, (start, end, line), None),
@@ -127,7 +128,7 @@ impl BulkDecode {
             }
             Ok((found, within)) => {
                 meta = found;
-                // What an update wraps is a part of its line.
+                // The document of an update is a part of its line.
                 (from, to) = (from + within.start, from + within.end);
                 None
             }
@@ -142,10 +143,10 @@ impl BulkDecode {
     }
 }
 
-/// Keys of action lines that [`Target`] takes.
+/// Keys of action lines that [`Target`] reads.
 pub(crate) const TAKEN: [&str; 7] = ["_index", "_type", "_id", "routing", "_routing", "version", "version_type"];
 
-/// Keys that servers know besides, some of them only old ones.
+/// Other keys that servers know. Some of them only old servers know.
 pub(crate) const NOT_TAKEN: [&str; 14] = [
     "_version",
     "_version_type",
@@ -177,7 +178,7 @@ enum Line {
 struct Target {
     #[serde(rename = "_index")]
     index: Option<String>,
-    /// Of old servers; those that have no types refuse it.
+    /// A key of old servers. Servers without types refuse it.
     #[serde(rename = "_type")]
     _kind: Option<serde::de::IgnoredAny>,
     #[serde(rename = "_id", default, deserialize_with = "text")]
@@ -188,7 +189,7 @@ struct Target {
     version_type: Option<String>,
 }
 
-/// Servers take numbers as well.
+/// A string. Servers accept numbers as well.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     match serde_json::Value::deserialize(deserializer)? {
         serde_json::Value::Null => Ok(None),
@@ -207,7 +208,7 @@ struct Update<'a> {
     doc_as_upsert: bool,
 }
 
-/// What an item says, and where in its second line the document is.
+/// The metadata of an item, and the range of the document in its second line.
 fn read(line: &[u8], document: Option<&[u8]>) -> Result<(DocMeta, std::ops::Range<usize>), String> {
     let line: Line = serde_json::from_slice(line).map_err(|e| format!("the action line cannot be read: {e}"))?;
     let (mut action, target) = match line {
@@ -227,11 +228,11 @@ fn read(line: &[u8], document: Option<&[u8]>) -> Result<(DocMeta, std::ops::Rang
         (_, None) => return Err("the file ends after an action line; expected its document".to_owned()),
         (Action::Update, Some(document)) => {
             let update: Update<'_> = serde_json::from_slice(document)
-                .map_err(|e| format!("the update has more than `doc` and `doc_as_upsert`, or is no JSON: {e}"))?;
+                .map_err(|e| format!("the update has more than `doc` and `doc_as_upsert`, or is not JSON: {e}"))?;
             if update.doc_as_upsert {
                 action = Action::Upsert;
             }
-            // It borrows from the line.
+            // `doc` borrows from the line.
             let start = update.doc.get().as_ptr() as usize - document.as_ptr() as usize;
             start..start + update.doc.get().len()
         }
@@ -261,7 +262,7 @@ mod tests {
     use super::super::input::Input;
     use super::*;
 
-    /// Blocks of a file that is read in pieces of so many bytes.
+    /// The blocks of a file that is read in pieces of `bytes`.
     fn blocks(text: &str, bytes: usize) -> Vec<DocBlock> {
         let record_bytes_max = 60;
         let input = Input::new(std::io::Cursor::new(text.as_bytes().to_vec()));
@@ -279,7 +280,7 @@ mod tests {
         std::iter::from_fn(|| file.next_chunk(bytes).unwrap()).map(Chunk::into_block).collect()
     }
 
-    /// Of each record its meta, its document, and why it is none.
+    /// The metadata, document and reject reason of each record.
     fn items(text: &str, bytes: usize) -> Vec<(DocMeta, String, Option<&'static str>)> {
         let mut all = Vec::new();
         let (mut lines, mut next_byte) = (0, 0);

@@ -1,9 +1,10 @@
-//! Decoders that may panic where a file is damaged.
+//! Catches the panics of decoders that may panic on damaged files.
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs a decoder; a panic becomes an error. What was being decoded must not be used after an error.
+/// Runs a decoder and turns a panic into an error. After an error, the decoder's state must not be
+/// used again.
 pub(crate) fn guarded<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().cloned();

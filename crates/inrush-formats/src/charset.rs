@@ -1,4 +1,4 @@
-//! Text that is not UTF-8, made UTF-8 as it is read.
+//! Converts text of other encodings to UTF-8 while it is read.
 
 use std::io::{self, Read};
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use encoding_rs::{Decoder, DecoderResult, Encoding};
 use super::input::{Bytes, Input};
 use super::warnings::Warnings;
 
-/// How text is encoded, by a name of the WHATWG Encoding Standard (`utf-8`, `utf-16le`, `windows-1252`,
-/// `shift_jis`, …). `latin1` and `iso-8859-1` are windows-1252 there, which differs in 0x80 to 0x9F
-/// only: ISO 8859-1 has control characters there, which no text holds. `ascii` is ASCII, which that
-/// standard takes for windows-1252, too.
+/// The encoding of text, by a name of the WHATWG Encoding Standard (`utf-8`, `utf-16le`,
+/// `windows-1252`, `shift_jis`, …). In that standard `latin1` and `iso-8859-1` mean windows-1252.
+/// The two differ only in 0x80 to 0x9F, where ISO 8859-1 has control characters that no text
+/// contains. `ascii` means ASCII here, although that standard takes it for windows-1252, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charset(Kind);
 
@@ -25,7 +25,7 @@ enum Kind {
 const ASCII: [&str; 4] = ["ascii", "us-ascii", "ansi_x3.4-1968", "iso646-us"];
 
 impl Charset {
-    /// The name of the standard.
+    /// The name in the standard.
     pub fn name(self) -> &'static str {
         match self.0 {
             Kind::Ascii => "US-ASCII",
@@ -47,19 +47,22 @@ impl FromStr for Charset {
     }
 }
 
-/// What a file's text is to be read as.
+/// The text of a file, in the encoding that was found.
 pub struct Text {
-    /// The text in UTF-8; where `replaced` is false malformed bytes are still in it.
+    /// The text in UTF-8. If `valid` is false, malformed bytes are still in it.
     pub input: Input,
-    /// Bytes of a byte order mark that were left out.
+    /// Bytes of a byte order mark that were removed.
     pub bom_len: u64,
-    /// Whether malformed bytes have become replacement characters, so that all of it is valid.
+    /// Whether malformed bytes were replaced by replacement characters, so that all of the text is
+    /// valid.
     pub valid: bool,
 }
 
-/// Finds the charset: a byte order mark first, then `charset`, else UTF-8. UTF-8 passes through
-/// unchanged, so that what is malformed is the record's error; in other charsets malformed bytes
-/// are replaced (and counted in `warnings`). A byte that is no ASCII ends text that is to be that.
+/// Determines the charset: a byte order mark, or else `charset`, or else UTF-8.
+///
+/// UTF-8 passes through unchanged, so a malformed record is rejected later. In other charsets
+/// malformed bytes are replaced and counted in `warnings`. In ASCII a byte above 0x7F ends the text
+/// with an error.
 pub fn read_text(
     mut input: Input,
     charset: Option<Charset>,
@@ -98,14 +101,14 @@ pub fn read_text(
         finished: false,
         report: Report { source: source.to_owned(), encoding, warnings: warnings.clone() },
     };
-    // Offsets count converted bytes, of which the mark is none.
+    // Offsets count converted bytes, and the mark is not among them.
     Ok(Text { input: Input::new(transcode), bom_len: 0, valid: true })
 }
 
-/// A byte that is no ASCII.
+/// A byte above 0x7F in text that is declared as ASCII.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "byte {at} of the text is 0x{byte:02x}, which is no ASCII; give the file's encoding with option `charset`, such as utf-8 or \
+    "byte {at} of the text is 0x{byte:02x}, which is not ASCII; give the file's encoding with option `charset`, such as utf-8 or \
      windows-1252"
 )]
 pub struct NotAscii {
@@ -114,16 +117,16 @@ pub struct NotAscii {
 }
 
 impl NotAscii {
-    /// Whether a read failed because of the text.
+    /// Whether a read failed because of such a byte.
     pub fn is_cause_of(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<NotAscii>())
     }
 }
 
-/// Text up to the first byte that is no ASCII.
+/// Text up to the first byte above 0x7F.
 struct AsciiOnly {
     input: Input,
-    /// Of the next byte.
+    /// The offset of the next byte.
     at: u64,
     error: Option<io::Error>,
 }
@@ -189,7 +192,7 @@ impl Transcode {
                     Ok(n) => self.raw_end = n,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(error) => {
-                        // What the decoder holds back is part of a character that never came.
+                        // The decoder still holds a part of a character whose rest never came.
                         self.error = Some(error);
                         self.finished = true;
                         break;
@@ -212,7 +215,7 @@ impl Transcode {
             let Report { source, encoding, warnings } = &self.report;
             warnings.add(source, "replaced_characters", "", replaced, || {
                 format!(
-                    "bytes that are no {} became the replacement character U+FFFD; check option `charset`",
+                    "bytes that are not {} became the replacement character U+FFFD; check option `charset`",
                     encoding.name()
                 )
             });

@@ -1,4 +1,4 @@
-//! Pieces of a source on their way to documents.
+//! Pieces of a source before they become documents.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,33 +10,34 @@ use inrush_core::block::Origin;
 #[cfg(feature = "columns")]
 use super::columns::Rows;
 
-/// Bytes of a source that begin where a record begins and end where one ends.
+/// Bytes of a source that begin and end at record boundaries.
 pub struct RawChunk {
-    /// Source, partition and first byte; document and line are filled in later ([`Origin`]).
+    /// Source, partition and first byte. Document and line are filled in later ([`Origin`]).
     pub origin: Origin,
-    /// The bytes, decompressed and in UTF-8 as far as the source is text.
+    /// The bytes, decompressed and, if the source is text, in UTF-8.
     pub data: Bytes,
-    /// Bytes that were read from the file for it, before decompression.
+    /// Bytes that were read from the file for this chunk, before decompression.
     pub bytes_read: u64,
-    /// What turns it into documents.
+    /// Decodes the bytes into documents.
     pub decoder: Arc<dyn Decode>,
 }
 
 /// The next piece of a source.
 pub enum Chunk {
-    /// Bytes to be decoded.
+    /// Bytes that are still to be decoded.
     Raw(RawChunk),
     /// Rows of columns.
     #[cfg(feature = "columns")]
     Rows(Rows),
-    /// Work that makes documents, for sources that are neither bytes nor columns: rows of a sheet, say.
+    /// A function that makes documents, for sources of neither bytes nor columns, such as the rows
+    /// of a sheet.
     Deferred(Box<dyn FnOnce() -> DocBlock + Send>),
-    /// Documents as they are. The block may be without documents: then it only counts bytes and lines.
+    /// Finished documents. A block without documents only counts bytes and lines.
     Docs(DocBlock),
 }
 
 impl Chunk {
-    /// Does the work, in the calling thread.
+    /// Decodes the chunk in the calling thread.
     pub fn into_block(self) -> DocBlock {
         match self {
             Chunk::Raw(raw) => {
@@ -51,28 +52,31 @@ impl Chunk {
     }
 }
 
-/// Turns chunks into documents; runs in several threads at once.
+/// Turns chunks into documents. Runs in several threads at once.
 pub trait Decode: Send + Sync {
-    /// Never fails as a whole: a record that cannot be read becomes a reject of the block.
+    /// Decodes a chunk. It never fails as a whole: a record that cannot be read becomes a reject of
+    /// the block.
     fn decode(&self, chunk: RawChunk) -> DocBlock;
 
-    /// Bytes of the source that are no chunk were passed over, with so many lines: a record that is too large. Default: nothing.
+    /// Notes bytes of the source that were skipped and are in no chunk, with their number of lines:
+    /// a record that is too large. Default: does nothing.
     fn passed(&self, _bytes: Range<u64>, _lines: u64) {}
 
-    /// Fields that documents may have even if none of them does: columns whose cells are all empty. Default: not known.
+    /// Fields that documents may have even if none has them so far: columns whose cells are all
+    /// empty. Default: unknown.
     fn columns(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// The beginning of a text for a message, of at most 100 bytes.
+/// The beginning of a text for a message, at most 100 bytes.
 pub fn beginning(text: &[u8]) -> String {
     const BYTES_MAX: usize = 100;
     let shown = String::from_utf8_lossy(&text[..text.len().min(BYTES_MAX)]);
     if text.len() > BYTES_MAX { format!("{}…", shown.trim_end_matches('\u{FFFD}')) } else { shown.into_owned() }
 }
 
-/// How much of a record that is too large is kept as text, bytes.
+/// How much of a too large record is kept as text, bytes.
 pub const TOO_LARGE_KEPT: usize = 1024;
 
 /// The reject of a record that is larger than the limit.
@@ -87,7 +91,7 @@ pub fn too_large(record: u32, bytes: u64, bytes_max: usize) -> inrush_core::Reje
     }
 }
 
-/// The beginning of a record that is too large, without a character that is cut in two.
+/// The beginning of a too large record, without a character that is cut in two.
 pub fn too_large_head(record: &[u8]) -> &[u8] {
     let mut end = record.len().min(TOO_LARGE_KEPT);
     if end < record.len() {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::input::{Bytes, CountedBuf, Input};
 
-/// A compression we can read.
+/// A compression that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Gzip,
@@ -15,8 +15,8 @@ pub(crate) enum Codec {
     Xz,
 }
 
-/// Bytes needed to recognise a codec or another binary format.
-/// A file that says less and then falls silent has said enough with a line end: no magic number has one.
+/// Bytes needed to recognise a codec or another binary format. A shorter input that pauses is
+/// decided at a line end: no magic number contains one.
 pub(crate) const MAGIC_LEN: usize = 16;
 
 impl Codec {
@@ -27,7 +27,7 @@ impl Codec {
             [0x28, 0xB5, 0x2F, 0xFD, ..] => Some(Codec::Zstd),
             // A skippable frame may come first (RFC 8878, 3.1.2).
             [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..] => Some(Codec::Zstd),
-            // The magic of a block, or that of the end in an empty file, follows the level.
+            // The magic of a block, or of the end in an empty file, follows the level.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
             | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Some(Codec::Bzip2),
             [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => Some(Codec::Xz),
@@ -44,8 +44,8 @@ impl Codec {
         }
     }
 
-    /// Reads the contents. Several members, frames or streams in a row are one file. `consumed` counts the compressed
-    /// bytes that were used.
+    /// Reads the contents. Several members, frames or streams in a row are one file. `consumed`
+    /// counts the compressed bytes that were used.
     pub(crate) fn decompress(self, input: Input, consumed: Arc<AtomicU64>) -> io::Result<Box<dyn Bytes>> {
         let input = CountedBuf::new(input, consumed);
         Ok(match self {
@@ -60,7 +60,8 @@ impl Codec {
 }
 
 impl Codec {
-    /// What is needed to read a file that begins with `head`, where that is more than we have.
+    /// What reading a file that begins with `head` requires beyond the supported limits, if
+    /// anything.
     pub(crate) fn needs(self, head: &[u8]) -> Option<String> {
         let frame = head.strip_prefix(&ZSTD_MAGIC).filter(|_| self == Codec::Zstd)?;
         let (&descriptor, rest) = frame.split_first()?;
@@ -72,7 +73,7 @@ impl Codec {
         };
         if window > WINDOW_MAX {
             return Some(format!(
-                "it needs a window of {} MiB, and at most {} MiB are taken; unpack it first, with `zstd -d --long=31`",
+                "it needs a window of {} MiB, and at most {} MiB are supported; unpack it first, with `zstd -d --long=31`",
                 window >> 20,
                 WINDOW_MAX >> 20
             ));
@@ -84,7 +85,7 @@ impl Codec {
         })
     }
 
-    /// What an error says of what would be needed.
+    /// What reading the file would require, as far as the error tells.
     pub(crate) fn needed(self, error: &io::Error, content_bytes: u64) -> Option<&'static str> {
         if self != Codec::Zstd {
             return None;
@@ -95,7 +96,7 @@ impl Codec {
         } else if said.contains("Dictionary mismatch") {
             Some("it needs the dictionary that it was compressed with; unpack it first, with `zstd -d -D DICTIONARY`")
         } else if said.contains("corruption") && content_bytes == 0 {
-            // Dictionaries without a number are named nowhere.
+            // Dictionaries without an id leave no trace in the file.
             Some(
                 "it is damaged, or needs a dictionary that it was compressed with: then unpack it first, with `zstd -d -D DICTIONARY`",
             )
@@ -104,8 +105,8 @@ impl Codec {
         }
     }
 
-    /// Which part of `content_bytes` no checksum has confirmed when a stream proves to be damaged;
-    /// in words.
+    /// The part of `content_bytes` that no checksum has confirmed when a stream proves to be
+    /// damaged, as text.
     pub(crate) fn unconfirmed(self, error: &io::Error, content_bytes: u64) -> Option<String> {
         let place = match self {
             Codec::Gzip => {
@@ -115,16 +116,16 @@ impl Codec {
             Codec::Zstd => "the content of this frame".to_owned(),
             Codec::Bzip2 | Codec::Xz => "the content of this block".to_owned(),
         };
-        Some(format!("{place} may be wrong: no checksum confirms it, and the documents that stand there were read"))
+        Some(format!("{place} may be wrong: no checksum confirms it, and its documents were read"))
     }
 }
 
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
-/// The largest window that the library takes unless it is told otherwise, bytes.
+/// The largest window that the library accepts by default, bytes.
 const WINDOW_MAX: u64 = 128 << 20;
 
-/// The size that a window descriptor stands for (RFC 8878, 3.1.1.1.2); bytes.
+/// The size that a window descriptor encodes, bytes (RFC 8878, 3.1.1.1.2).
 fn window(descriptor: u8) -> u64 {
     let base = 1_u64 << (10 + (descriptor >> 3));
     base + base / 8 * u64::from(descriptor & 7)
@@ -143,10 +144,11 @@ impl Bytes for zstd::stream::read::Decoder<'static, CountedBuf> {}
 impl Bytes for bzip2::bufread::MultiBzDecoder<CountedBuf> {}
 impl Bytes for liblzma::bufread::XzDecoder<CountedBuf> {}
 
-/// Several gzip members in a row. Zeros after the last one are padding, as `gzip` sees it; anything else is an error.
+/// Several gzip members in a row. Zeros after the last one are padding, as for `gzip`. Other bytes
+/// are an error.
 struct Gzip {
     member: Option<flate2::bufread::GzDecoder<CountedBuf>>,
-    /// Bytes that came out so far, and how many of them before this member.
+    /// Bytes of content so far, and how many of them precede this member.
     produced: u64,
     member_start: u64,
 }
@@ -201,7 +203,7 @@ fn next_member(input: &mut CountedBuf) -> io::Result<bool> {
             Some(_) => {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    "bytes follow the last gzip member that are no gzip",
+                    "the bytes after the last gzip member are not gzip",
                 ));
             }
         }
@@ -282,7 +284,7 @@ pub(crate) mod tests {
         data.extend(b"x");
         let (out, result, _) = decompress(data);
         assert_eq!(out, b"one\n");
-        assert!(result.unwrap_err().to_string().contains("no gzip"));
+        assert!(result.unwrap_err().to_string().contains("not gzip"));
     }
 
     #[test]
@@ -314,7 +316,7 @@ pub(crate) mod tests {
         assert_eq!(needs(&long(27)), None);
         let needed = needs(&long(31)).unwrap();
         assert!(needed.contains("window of 2048 MiB") && needed.contains("--long=31"), "{needed}");
-        // A frame whose descriptor says that a dictionary's number of two bytes follows the window.
+        // A frame whose descriptor says that a two-byte dictionary id follows the window.
         let needed = needs(&[0x28, 0xB5, 0x2F, 0xFD, 0x02, 0x00, 0x39, 0x05, 0x01, 0, 0]).unwrap();
         assert!(needed.contains("dictionary 1337"), "{needed}");
     }

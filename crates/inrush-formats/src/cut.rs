@@ -1,4 +1,4 @@
-//! Cuts a stream into chunks that end where a record ends.
+//! Cuts a stream into chunks that end at record boundaries.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use memchr::{memchr, memchr_iter, memrchr, memrchr2};
 use super::buffer::BufferPool;
 use super::input::{Bytes as _, IDLE, Input};
 
-/// How long the records of a slow source are gathered before they are passed on.
+/// How long the records of a slow source are collected before they are passed on.
 const GATHER_MAX: Duration = Duration::from_secs(1);
 
 /// Where records end.
@@ -22,17 +22,17 @@ pub(crate) enum Boundary {
     Csv {
         /// The byte between cells.
         separator: u8,
-        /// The quote, where quotes have a meaning.
+        /// The quote, if quotes have a meaning.
         quote: Option<u8>,
-        /// What takes the meaning of the byte after it, where something does.
+        /// The byte that removes the meaning of the next byte, if there is one.
         escape: Option<u8>,
     },
-    /// At every `0xFF`, which SMILE documents never hold unless they say so in their header.
+    /// At every `0xFF`. SMILE documents never contain this byte unless their header says so.
     Smile,
 }
 
 impl Boundary {
-    /// One past the last record end in bytes that begin with a record.
+    /// One past the last record end in `data`, which begins with a record.
     pub(crate) fn last_end(self, data: &[u8]) -> Option<usize> {
         match self {
             Boundary::Line => memrchr(b'\n', data).map(|i| i + 1),
@@ -48,8 +48,8 @@ impl Boundary {
     }
 }
 
-/// One past the last line end of `data`, which is the beginning of something `len` long. A `\r` at the very end
-/// does not count, because `\n` may follow.
+/// One past the last line end of `data`, which is the beginning of something `len` long. A `\r` at
+/// the very end does not count, because `\n` may follow.
 fn last_csv_end(data: &[u8], len: usize) -> Option<usize> {
     let end = memrchr2(b'\n', b'\r', data)?;
     if data[end] == b'\r' && end + 1 == len {
@@ -59,14 +59,14 @@ fn last_csv_end(data: &[u8], len: usize) -> Option<usize> {
 }
 
 fn last_end_outside_quotes(data: &[u8], separator: u8, quote: u8) -> Option<usize> {
-    // The stretches outside quotes, of which the last one with a line end is wanted.
+    // The ranges outside quotes. The last one with a line end is wanted.
     let mut outside: Vec<(u32, u32)> = Vec::new();
     let mut start = 0;
     let mut at = 0;
     while let Some(open) = memchr(quote, &data[at..]).map(|i| at + i) {
         let opens = open == 0 || [separator, b'\n', b'\r'].contains(&data[open - 1]);
         if !opens {
-            // A quote inside a cell that does not begin with one is a character like others.
+            // A quote inside an unquoted cell is an ordinary character.
             at = open + 1;
             continue;
         }
@@ -83,8 +83,8 @@ fn last_end_outside_quotes(data: &[u8], separator: u8, quote: u8) -> Option<usiz
     }
     outside.push((start as u32, data.len() as u32));
     outside.into_iter().rev().find_map(|(from, to)| {
-        // A stretch after a quote that closes at the very end may still be inside, if the next byte is a quote too:
-        // it is empty, so that nothing is found in it.
+        // The range after a quote that closes at the very end may still be inside quotes, if the
+        // next byte is a quote too. It is empty, so nothing is found in it.
         let (from, to) = (from as usize, to as usize);
         let len = if to == data.len() { to - from } else { usize::MAX };
         last_csv_end(&data[from..to], len).map(|end| from + end)
@@ -99,7 +99,7 @@ fn last_end_record_by_record(data: &[u8], boundary: Boundary) -> Option<usize> {
     last
 }
 
-/// The quote that ends a cell whose contents begin at `from`; doubled ones do not.
+/// The quote that ends a cell whose contents begin at `from`. Doubled quotes do not end it.
 pub(crate) fn closing_quote(data: &[u8], from: usize, quote: u8) -> Option<usize> {
     let mut at = from;
     loop {
@@ -121,23 +121,25 @@ pub(crate) enum Piece {
 
 /// Why no more pieces come.
 pub(crate) enum CutError {
-    /// The stream broke after `content_bytes`; `dropped_bytes` of them belong to a record that has no end.
+    /// The stream failed after `content_bytes`. The last `dropped_bytes` of them belong to an
+    /// incomplete record.
     Io { error: io::Error, content_bytes: u64, dropped_bytes: u64 },
-    /// A quote at `first_byte` or after it was never closed, in more bytes than one record may have.
+    /// A quote at or after `first_byte` was never closed, within more bytes than one record may
+    /// have.
     UnclosedQuote { first_byte: u64, bytes: u64, lines: u64 },
 }
 
-/// Reads a stream into fresh buffers and cuts it.
+/// Reads a stream into buffers of a pool and cuts it.
 pub(crate) struct Cutter {
     input: Input,
     boundary: Boundary,
     /// The largest record, bytes without its line end.
     record_bytes_max: usize,
     pool: Arc<BufferPool>,
-    /// Begins where a record begins; `filled` bytes of it are in use.
+    /// The buffer begins with a record. `filled` bytes of it are in use.
     buffer: Vec<u8>,
     filled: usize,
-    /// Of the buffer's first byte.
+    /// The offset of the buffer's first byte.
     offset: u64,
     ended: bool,
     error: Option<io::Error>,
@@ -161,9 +163,9 @@ impl Cutter {
         self.offset
     }
 
-    /// The next piece of about `bytes`; `None` at the end.
+    /// The next piece of about `bytes`. `None` at the end.
     pub(crate) fn next(&mut self, bytes: usize) -> Result<Option<Piece>, CutError> {
-        // One byte more than the largest record with `\r\n` shows that there is no end in time.
+        // One byte more than the largest record with `\r\n` shows that the record is too large.
         let limit = self.record_bytes_max.max(super::TOO_LARGE_KEPT).saturating_add(2);
         let goal_first = bytes.clamp(1, limit);
         let mut goal = goal_first;
@@ -187,7 +189,8 @@ impl Cutter {
         }
     }
 
-    /// Reads until `goal` bytes are there, the stream ends, or it is silent and has said something whole.
+    /// Reads until `goal` bytes are there, the stream ends, or the stream pauses after a whole
+    /// record.
     fn fill(&mut self, goal: usize) {
         if self.buffer.len() < goal {
             self.buffer.resize(goal, 0);
@@ -231,7 +234,7 @@ impl Cutter {
         Piece::Records { first_byte, data: self.pool.share(buffer, end) }
     }
 
-    /// Leaves out the record at the beginning of the buffer, in the memory of the buffer.
+    /// Skips the record at the beginning of the buffer, without more memory than the buffer.
     fn skip_record(&mut self) -> Result<Piece, CutError> {
         let first_byte = self.offset;
         let head = super::too_large_head(&self.buffer[..self.filled]).to_vec();
@@ -244,7 +247,8 @@ impl Cutter {
                 self.filled -= end;
                 self.offset += end as u64;
                 let bytes = self.offset - first_byte - scan.line_end_len;
-                // A line end that is a lone `\r` is a line too; SMILE has no lines, its records count as such.
+                // A lone `\r` at a line end is a line, too. SMILE has no lines, so its records
+                // count as lines.
                 let lines = if self.boundary == Boundary::Smile { 1 } else { lines.max(1) };
                 return Ok(Piece::TooLarge { first_byte, head, bytes, lines });
             }
@@ -276,7 +280,7 @@ struct RecordScan {
     escaped: Escaped,
 }
 
-/// Whether the next byte means nothing.
+/// Whether the next byte has no special meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Escaped {
     No,
@@ -290,7 +294,7 @@ enum ScanState {
     CellStart,
     Cell,
     Quoted,
-    /// After a quote inside quotes: the end of the cell, or the first half of a doubled one.
+    /// After a quote inside quotes: the end of the cell, or the first half of a doubled quote.
     Closing,
     /// After `\r`.
     Return,
@@ -360,7 +364,7 @@ impl RecordScan {
         None
     }
 
-    /// Whether a byte is an escape or what it stands before, and so no end of anything.
+    /// Whether a byte is an escape or follows one, and so ends nothing.
     fn is_escaped(&mut self, byte: u8, escape: Option<u8>) -> bool {
         let before = std::mem::replace(&mut self.escaped, Escaped::No);
         let begins = Some(byte) == escape && self.state != ScanState::Return;

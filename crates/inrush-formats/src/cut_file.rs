@@ -1,4 +1,4 @@
-//! A file that is read from its beginning to its end and cut at places where a record ends.
+//! A file that is read from beginning to end and cut at record boundaries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,28 +14,29 @@ use super::{Chunk, Decode, InputError, RawChunk, SourceError, too_large};
 
 /// A file that is being read.
 pub trait ReadFile: Send {
-    /// The next piece, of about `bytes` of documents; `None` at the end. The error names the source's id.
+    /// The next piece, of about `bytes` of documents. `None` at the end. An error names the id of
+    /// the source.
     fn next_chunk(&mut self, bytes: usize) -> Result<Option<Chunk>, SourceError>;
 
-    /// The columns, where its chunks are [`Chunk::Rows`].
+    /// The columns, if its chunks are [`Chunk::Rows`].
     #[cfg(feature = "sql")]
     fn table(&self) -> Option<super::columns::ColumnarFile> {
         None
     }
 }
 
-/// A file that is read from its beginning to its end and cut at places where a record ends.
+/// A file that is read from beginning to end and cut at record boundaries.
 pub(crate) struct CutFile {
     pub id: SourceId,
     pub name: String,
     pub codec: Option<Codec>,
     pub cutter: Cutter,
     pub decoder: Arc<dyn Decode>,
-    /// Bytes used of the file, and how many of them chunks have reported.
+    /// Bytes of the file that were used, and those that chunks have reported.
     pub consumed: Arc<AtomicU64>,
     pub reported: u64,
     pub record_bytes_max: usize,
-    /// Bytes of documents for a byte of text, so that blocks are as large as they were asked for.
+    /// Bytes of documents for a byte of text, so that blocks have the requested size.
     pub growth: f64,
 }
 
@@ -112,8 +113,8 @@ impl CutFile {
     }
 }
 
-/// Whether an error says nothing of the compression: it is of the way that bytes came, or of the
-/// text in it.
+/// Whether an error says nothing about the compression: it comes from the transfer of the bytes, or
+/// from the text in them.
 fn is_of_another_kind(error: &std::io::Error) -> bool {
     InputError::of(error).is_some() || NotAscii::is_cause_of(error)
 }

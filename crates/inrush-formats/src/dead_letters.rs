@@ -1,4 +1,4 @@
-//! Reads dead letters back, so that they can be loaded again.
+//! Reads dead letters, so that they can be loaded again.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use super::lines::for_each_line;
 use super::one_line::one_line;
 use super::{Decode, RawChunk, too_large, too_large_head};
 
-/// Lines of a dead-letter file. Each is one entry: `document` (or `text` or `base64`, where it is no JSON) and the
-/// `action` it was sent with, which wins over the options of the job.
+/// Decodes the lines of a dead-letter file. Each line is one entry: `document` (or `text` or
+/// `base64`, if it is not JSON) and the `action` it was sent with. That action takes precedence
+/// over the options of the job.
 pub struct DeadLetterDecode {
     /// The largest entry, bytes.
     pub record_bytes_max: usize,
 }
 
-/// An entry, as far as it matters for loading it again; `position` does not.
+/// The members of an entry that matter for loading it again. `position` does not.
 #[derive(Deserialize)]
 struct Entry<'a> {
     #[serde(borrow, default, deserialize_with = "some_raw")]
@@ -37,12 +38,12 @@ struct Entry<'a> {
     sent_with: Option<SentWith>,
     #[serde(default)]
     doc_as_upsert: bool,
-    /// What it says does not matter; but every letter has one, and few other files do.
+    /// The value does not matter. Every dead letter has this member, and few other files do.
     #[serde(default)]
     error: Option<IgnoredAny>,
 }
 
-/// A document may be `null`, and then it is there.
+/// `null` is a document that is present.
 fn some_raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
@@ -80,8 +81,8 @@ impl ActionLine {
     }
 }
 
-/// A record that never became an item takes the same fields as in its first load, unless this one
-/// names others.
+/// The metadata of a record that never became an item. The fields of its first load apply, unless
+/// this load names others.
 fn meta_of_unsent(sent_with: SentWith) -> Result<DocMeta, String> {
     let SentWith { action, id, routing, version } = sent_with;
     let field = |path: Option<String>| path.map(|path| path.parse()).transpose();
@@ -89,7 +90,7 @@ fn meta_of_unsent(sent_with: SentWith) -> Result<DocMeta, String> {
     Ok(DocMeta::default().with_action(action).with_fields(Arc::new(fields)))
 }
 
-/// What an entry holds.
+/// The contents of an entry.
 enum Contents<'a> {
     Document(Cow<'a, [u8]>),
     Unusable { bytes: Cow<'a, [u8]>, kind: &'static str, reason: String },
@@ -136,7 +137,7 @@ fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
     let damaged = |why: String| Contents::Unusable {
         bytes: Cow::Borrowed(line),
         kind: "bad_dead_letter",
-        reason: format!("line is no dead letter: {why}; correct it or leave it out"),
+        reason: format!("line is not a dead letter: {why}; correct it or leave it out"),
     };
     let entry: Entry<'a> = match serde_json::from_slice(line) {
         Ok(entry) => entry,
@@ -170,28 +171,28 @@ fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
     }
 }
 
-/// What was no JSON when it was written down may have been corrected since.
+/// Text that was not JSON when it was recorded may have been corrected since.
 fn from_bytes(bytes: Cow<'_, [u8]>) -> Contents<'_> {
     match serde_json::from_slice::<&RawValue>(&bytes) {
         Ok(_) => {
             let mut document = bytes.into_owned();
-            // JSON has no line end inside of a string.
+            // JSON has no line end inside a string.
             one_line(0, &mut document);
             Contents::Document(Cow::Owned(document))
         }
         Err(error) => {
             let reason =
-                format!("dead letter still is no JSON document: {error}; correct it, or load its source again");
+                format!("the dead letter is still not a JSON document: {error}; correct it, or load its source again");
             Contents::Unusable { bytes, kind: "not_json", reason }
         }
     }
 }
 
-/// How a load makes items of its records, as far as it says so.
+/// How a load makes items of its records, as far as its options say so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SentWith {
-    /// The action, where it is not `index`.
+    /// The action, unless it is `index`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
     /// The field with the id.

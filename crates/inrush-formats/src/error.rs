@@ -4,8 +4,9 @@ use std::io;
 
 use inrush_core::SourceId;
 
-/// An error of the way by which the bytes of a file come: a connection broke, or the file was changed while it was read.
-/// It says nothing about the contents of the file. The [`io::Error`] of a read carries it.
+/// An error of the transfer of a file's bytes: a connection broke, or the file was changed while it
+/// was read. It says nothing about the contents of the file. The [`io::Error`] of a read carries
+/// it.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct InputError {
@@ -14,27 +15,27 @@ pub struct InputError {
 }
 
 impl InputError {
-    /// The bytes cannot be had; the text says why and what to do.
+    /// The bytes cannot be read. The message says why and what to do.
     pub fn new(message: impl Into<String>) -> Self {
         InputError { message: message.into(), changed: false }
     }
 
-    /// The file is not the one that was there when the load began.
+    /// The file has changed since the load began.
     pub fn changed(message: impl Into<String>) -> Self {
         InputError { message: message.into(), changed: true }
     }
 
-    /// The error of a read that carries this one.
+    /// An `io::Error` that carries this error.
     pub fn into_io(self) -> io::Error {
         io::Error::other(self)
     }
 
-    /// The error that a read's error carries.
+    /// The [`InputError`] that an `io::Error` carries, if any.
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }
 
-    /// Whether the file is not the one that was there when the load began.
+    /// Whether the file has changed since the load began.
     pub fn is_change(&self) -> bool {
         self.changed
     }
@@ -44,33 +45,34 @@ impl InputError {
 #[derive(Debug, thiserror::Error)]
 #[error("{name}: {message}")]
 pub struct SourceError {
-    /// Which source of the job, where it is known.
+    /// The source of the job, if known.
     pub source_id: Option<SourceId>,
     /// The path, `-` or URL.
     pub name: String,
     /// What was found, where, and what to do.
     pub message: String,
-    /// The cause. Its text is part of `message` already, so it is not the error's `source()`, which would show it twice.
+    /// The cause. Its text is part of `message` already, so it is not the error's `source()`, which
+    /// would show it twice.
     pub cause: Option<io::Error>,
 }
 
 impl SourceError {
-    /// An error that has no deeper cause.
+    /// An error without a deeper cause.
     pub fn new(name: impl Into<String>, message: impl Into<String>) -> Self {
         SourceError { source_id: None, name: name.into(), message: message.into(), cause: None }
     }
 
-    /// An error of the system.
+    /// An error of the operating system. `what` says which operation failed.
     pub fn io(name: impl Into<String>, what: &str, cause: io::Error) -> Self {
         SourceError { source_id: None, name: name.into(), message: format!("{what}: {cause}"), cause: Some(cause) }
     }
 
-    /// Whether the source is not what it was when the load began, so that nothing can go on with it.
+    /// Whether the source has changed since the load began, so that it cannot be continued.
     pub fn is_change(&self) -> bool {
         self.cause.as_ref().and_then(InputError::of).is_some_and(InputError::is_change)
     }
 
-    /// The same, of this source of the job.
+    /// The same error, for this source of the job.
     pub fn of(mut self, source_id: SourceId) -> Self {
         self.source_id = Some(source_id);
         self

@@ -1,4 +1,4 @@
-//! What the bytes of a source mean: told, or guessed from name and contents.
+//! The format of a source: given by the user, or guessed from name and contents.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use super::json_head;
 use super::json_scan::RecordsPath;
 use super::parse::Parse;
 
-/// How records are written.
+/// A format of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// One JSON document a line (`ndjson`, also `jsonl`).
@@ -17,14 +17,13 @@ pub enum Format {
     Csv,
     /// The same with tabs (`tsv`).
     Tsv,
-    /// Lines of text; each becomes a document with one field (`text`).
+    /// Lines of text. Each becomes a document with one field (`text`).
     Text,
-    /// JSON values, one after another, over any lines (`json`, also `json-array`). Each is a
-    /// document; of an array, each element is.
+    /// JSON values one after another, with any line breaks (`json`, also `json-array`). Each value
+    /// is a document. Of an array, each element is a document.
     Json,
-    /// The same values, which are search hits, as a search replies them and as elasticdump writes
-    /// them (`hits`): the document is the `_source`, the id the `_id`, the routing value the
-    /// `_routing`.
+    /// JSON values that are search hits, as a search returns them and as elasticdump writes them
+    /// (`hits`). The document is the `_source`, the id the `_id`, the routing value the `_routing`.
     Hits,
     /// Parquet (`parquet`).
     Parquet,
@@ -36,16 +35,16 @@ pub enum Format {
     Excel,
     /// SMILE documents, each with its header and followed by `0xFF` (`smile`).
     Smile,
-    /// Bodies of bulk requests (`bulk`): action lines, each with its document after it unless it is a delete. What an action line says wins over the
-    /// options of the job.
+    /// Bodies of bulk requests (`bulk`): action lines, each followed by its document unless the
+    /// action is a delete. Values of an action line take precedence over the options of the job.
     Bulk,
-    /// The dead letters of an earlier load (`dead-letters`): one JSON object a line, with the `document`, or else its
-    /// `text` or `base64`, and the `action` it was sent with.
+    /// The dead letters of an earlier load (`dead-letters`): one JSON object a line, with the
+    /// `document`, or else its `text` or `base64`, and the `action` it was sent with.
     DeadLetters,
 }
 
 impl Format {
-    /// The name on the command line.
+    /// The name in options.
     pub fn name(self) -> &'static str {
         match self {
             Format::Ndjson => "ndjson",
@@ -90,15 +89,17 @@ impl FromStr for Format {
     }
 }
 
-/// Which part of a workbook is read, and how much of it.
+/// The part of a workbook that is read, and a limit on its size.
 #[derive(Clone, Debug)]
 pub struct SheetOptions {
-    /// The sheet, by its name or its number from 1. Default: the first one that is not hidden, with a warning if there are others.
+    /// The sheet, by its name or its number from 1. Default: the first sheet that is not hidden,
+    /// with a warning if there are others.
     pub sheet: Option<String>,
-    /// The row that has the names of the columns, from 1, as [`crate::csv::Header::FirstRow`] wants it; what is above it is left out.
-    /// Default: the first row that is not empty.
+    /// The row with the names of the columns, from 1, for [`crate::csv::Header::FirstRow`]. Rows above
+    /// it are left out. Default: the first row that is not empty.
     pub header_row: Option<u32>,
-    /// The most that the parts of a workbook that are read for one sheet may unpack to, bytes; it is held in memory.
+    /// The largest unpacked size of the parts of a workbook that are read for one sheet, bytes.
+    /// They are held in memory. Default 512 MiB.
     pub bytes_max: u64,
 }
 
@@ -111,49 +112,58 @@ impl Default for SheetOptions {
 /// How timestamps of columns are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timestamps {
-    /// As text by ISO 8601, which servers take for dates also where no mapping says so.
+    /// As text in ISO 8601. Servers detect it as a date even without a mapping.
     #[default]
     Iso,
-    /// As the number of milliseconds since 1970 in UTC, which servers read with less work; only where a mapping says that the field is a date
-    /// (without one it becomes a number). A type without a zone counts as UTC, as servers count text without one. A value that
-    /// is no whole number of milliseconds, or too large for one, is written as [`Timestamps::Iso`] writes it, which the same mapping takes.
+    /// As the number of milliseconds since 1970 in UTC. Servers parse it with less work, but only a
+    /// mapping makes the field a date (without one it becomes a number). A type without a zone
+    /// counts as UTC, as servers treat text without a zone. A value that is not a whole number of
+    /// milliseconds, or too large, is written as [`Timestamps::Iso`], which the same mapping
+    /// accepts.
     EpochMillis,
 }
 
-/// How to read the sources of a job; the same for all of them.
+/// How to read the sources of a job. The same options apply to all of them.
 #[derive(Clone, Debug)]
 pub struct FormatOptions {
-    /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`, `.csv`, `.tsv`,
-    /// `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`, `.ods`, `.smile`, `.bulk`, before a compression suffix) and from its first bytes: `{` is NDJSON, or JSON
-    /// where a value goes beyond its line or shares it, `[` JSON, and Parquet, Arrow, Avro, workbooks and SMILE have magic numbers.
+    /// The format. Default: guessed for each file, from its name (`.ndjson`, `.jsonl`, `.json`,
+    /// `.csv`, `.tsv`, `.psv`, `.txt`, `.log`, `.parquet`, `.arrow`, `.avro`, `.xlsx`, `.xls`,
+    /// `.ods`, `.smile`, `.bulk`, before a compression suffix) and from its first bytes. `{` is
+    /// NDJSON, or JSON if a value is longer than its line or shares it. `[` is JSON. Parquet,
+    /// Arrow, Avro, workbooks and SMILE have magic numbers.
     pub format: Option<Format>,
-    /// Where the documents are inside of each JSON value. Default: the value itself, or the
-    /// elements of an array.
+    /// Where the documents are inside each JSON value. Default: the value itself, or the elements
+    /// of an array.
     pub records: Option<RecordsPath>,
-    /// How text is encoded. A byte order mark wins over it. Default UTF-8, passed through unchecked where the format
-    /// does not need to look. In other charsets malformed bytes become replacement characters, with
-    /// a warning.
+    /// The encoding of text. A byte order mark takes precedence. Default UTF-8, which is not
+    /// checked if the format does not need it. In other charsets malformed bytes become replacement
+    /// characters, with a warning.
     pub charset: Option<Charset>,
-    /// The field that takes the lines of text. Default `message`.
+    /// The field for lines of text. Default `message`.
     pub text_field: String,
-    /// Lines of text have parts that become fields, instead of one field for the whole line. Without a `format`, all sources but
-    /// binary ones are lines of text then. Types of fields are those of [`CsvOptions::schema`]. Default: no.
+    /// How the parts of a text line become fields, instead of one field for the whole line. Without
+    /// a `format`, all sources except binary ones are then lines of text. The types of the fields
+    /// are in [`CsvOptions::schema`]. Default: none.
     pub parse: Option<Parse>,
-    /// How CSV and the like are written.
+    /// The dialect of CSV and similar formats.
     pub csv: CsvOptions,
-    /// Which part of workbooks is read. Where their columns get their names from is [`CsvOptions::header`].
+    /// The part of workbooks that is read. [`CsvOptions::header`] says where their column names
+    /// come from.
     pub sheet: SheetOptions,
-    /// The largest record, bytes without its line end; a larger one is a reject of kind `too_large` and is never held in
-    /// memory as a whole. Default 100 MiB, at most 1 GiB.
+    /// The largest record, bytes without its line end. A larger one is a reject of kind `too_large`
+    /// and is never held in memory as a whole. Default 100 MiB, at most 1 GiB.
     pub document_bytes_max: usize,
-    /// Documents of NDJSON and JSON arrays have to be JSON objects (RFC 8259); others are rejects of kind `invalid_json` or
-    /// `not_an_object`. Default: no, servers find out, and what is no JSON can cost its request a second attempt. Costs about a second of one
-    /// core for a gigabyte.
+    /// Whether documents of NDJSON and JSON arrays are checked to be JSON objects (RFC 8259).
+    /// Others become rejects of kind `invalid_json` or `not_an_object`. Costs about a second of one
+    /// core for a gigabyte. Default: no. Then servers find them, and a document that is not JSON
+    /// can cost its request a second attempt.
     pub validate: bool,
-    /// Folders such as `year=2024` in the path of a file are fields of its documents, unless these have one of that name: whole
-    /// numbers where they are that in all files, else strings. Default: yes.
+    /// Whether folders such as `year=2024` in the path of a file become fields of its documents,
+    /// unless these have a field of that name. The value is a whole number if it is one in all
+    /// files, else a string. Default: yes.
     pub hive_partitions: bool,
-    /// Of Parquet files only these columns are read. Names that are not there are left out. Default: all columns.
+    /// The columns to read from Parquet files. Names that do not exist are ignored. Default: all
+    /// columns.
     pub only_columns: Option<Vec<String>>,
     /// How timestamps of Parquet, Arrow and Avro are written. Default: ISO 8601.
     pub timestamps: Timestamps,
@@ -179,7 +189,7 @@ impl Default for FormatOptions {
 }
 
 impl FormatOptions {
-    /// Whether the options contradict each other, in which no file can be read.
+    /// Rejects options that contradict each other, so that no file can be read with them.
     pub fn check(&self) -> Result<(), String> {
         self.csv.check()?;
         if let (Some(_), Some(format)) = (&self.records, self.format.filter(|format| !format.is_json())) {
@@ -192,10 +202,10 @@ impl FormatOptions {
     }
 }
 
-/// Suffixes that stand for a compression.
+/// Suffixes of compressed files.
 const COMPRESSIONS: [&str; 6] = [".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz"];
 
-/// The last part of a name, before a suffix that stands for a compression.
+/// The extension of a name, without a suffix of a compression.
 fn extension(name: &str) -> String {
     let mut name = name.to_ascii_lowercase();
     if let (true, Some(query)) = (name.starts_with("http"), name.find('?')) {
@@ -205,19 +215,19 @@ fn extension(name: &str) -> String {
     stem.unwrap_or(&name).rsplit_once('.').map_or_else(String::new, |(_, extension)| extension.to_owned())
 }
 
-/// Whether a name ends as those of files do that can be read.
+/// Whether a name ends like that of a readable file.
 pub fn promises_a_format(name: &str) -> bool {
     let compressed = COMPRESSIONS.iter().any(|suffix| name.to_ascii_lowercase().ends_with(suffix));
     compressed || by_name(name).is_some()
 }
 
-/// Whether the name of a source says that it is rows of cells, as text.
+/// Whether the name of a source says that it is delimited text.
 #[cfg(feature = "sql")]
 pub fn is_delimited(name: &str) -> bool {
     matches!(by_name(name), Some(Format::Csv | Format::Tsv))
 }
 
-/// What the name promises, if anything.
+/// The format that the name implies, if any.
 fn by_name(name: &str) -> Option<Format> {
     match extension(name).as_str() {
         "ndjson" | "jsonl" | "json" => Some(Format::Ndjson),
@@ -234,12 +244,12 @@ fn by_name(name: &str) -> Option<Format> {
     }
 }
 
-/// Whether a source is text only because of an ending that tables have as well.
+/// Whether a source counts as text only because of an extension that tables have as well.
 pub fn may_be_a_table(options: &FormatOptions, name: &str, format: Format) -> bool {
     options.format.is_none() && options.parse.is_none() && format == Format::Text && extension(name) == "txt"
 }
 
-/// The separator that the format or the name stands for.
+/// The separator that the format or the name implies.
 pub fn separator(format: Format, name: &str) -> u8 {
     match (format, extension(name).as_str()) {
         (Format::Tsv, _) | (_, "tsv") => b'\t',
@@ -249,12 +259,12 @@ pub fn separator(format: Format, name: &str) -> u8 {
 }
 
 impl Format {
-    /// Whether the sources are JSON text without anything between the documents.
+    /// Whether the sources are JSON text with nothing between the documents.
     fn is_json(self) -> bool {
         matches!(self, Format::Ndjson | Format::Json | Format::Hits)
     }
 
-    /// Whether the format is no text, so that nothing may be decoded before it is read.
+    /// Whether the format is binary, so that its bytes must not be converted from a charset.
     fn is_binary(self) -> bool {
         match self {
             Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => true,
@@ -270,7 +280,7 @@ impl Format {
     }
 }
 
-/// Whether a zip archive begins as those of workbooks do.
+/// Whether a zip archive begins as workbooks do.
 fn is_workbook(head: &[u8]) -> bool {
     let first = head.strip_prefix(b"PK\x03\x04").and_then(|head| head.get(26..)).unwrap_or_default();
     [&b"[Content_Types].xml"[..], b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"]
@@ -283,7 +293,7 @@ pub fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) -> Option
     if let Some(format) = options.format {
         return Some(format).filter(|format| format.is_binary());
     }
-    // A text may begin with the letters of a magic number, but it has no such control characters.
+    // Text may begin with the letters of a magic number, but it has no such control characters.
     let controls = head.iter().any(|&b| b < 9);
     if controls && head.starts_with(b"PAR1") {
         return Some(Format::Parquet);
@@ -298,21 +308,21 @@ pub fn decide_binary(options: &FormatOptions, name: &str, head: &[u8]) -> Option
     if matches!(head, [b':', b')', b'\n', 0..=7, ..]) {
         return Some(Format::Smile);
     }
-    // A stream begins with a mark and the length of its schema, which is below 16 MiB.
+    // A stream begins with a marker and the length of its schema, which is below 16 MiB.
     let stream = matches!(head, [0xFF, 0xFF, 0xFF, 0xFF, _, _, _, 0, ..]);
     if controls && (stream || head.starts_with(b"ARROW1")) || is_old_arrow(head) {
         return Some(Format::Arrow);
     }
-    // A file that is damaged or empty is still what its name says, unless it is obviously something else.
+    // A damaged or empty file still has the format of its name, unless it is obviously another one.
     let other = head.trim_ascii_start().first() == Some(&b'{') || head.starts_with(ENCRYPTED_PARQUET);
     by_name(name).filter(|format| format.is_binary() && !other)
 }
 
-/// What a Parquet file begins with whose footer is encrypted.
+/// The first bytes of a Parquet file whose footer is encrypted.
 const ENCRYPTED_PARQUET: &[u8] = b"PARE";
 
-/// Whether a stream begins as those of Arrow before 0.15 do: with the length of a flatbuffer, and
-/// where its root is.
+/// Whether a stream begins like Arrow before 0.15: with the length of a flatbuffer, and the
+/// position of its root.
 fn is_old_arrow(head: &[u8]) -> bool {
     let &[a, b, c, 0, root @ 4..=64, 0, 0, 0, ..] = head else { return false };
     let len = u32::from_le_bytes([a, b, c, 0]);
@@ -321,7 +331,7 @@ fn is_old_arrow(head: &[u8]) -> bool {
 
 const TAR: &str = "a tar archive";
 
-/// Names a binary format that is not text, by its first bytes.
+/// The name of an unsupported binary format, by its first bytes.
 fn binary(head: &[u8]) -> Option<&'static str> {
     const MAGICS: [(&[u8], &str); 6] = [
         (ENCRYPTED_PARQUET, "encrypted Parquet"),
@@ -331,21 +341,22 @@ fn binary(head: &[u8]) -> Option<&'static str> {
         (b"\x1F\x9D", "compress (.Z)"),
         (b"SQLite format 3\0", "SQLite"),
     ];
-    // A text may begin with the letters of a magic number, but it has no such control characters.
+    // Text may begin with the letters of a magic number, but it has no such control characters.
     let controls = head.iter().any(|&b| b < 9);
-    // The name of its first file comes before it.
+    // The name of the archive's first file comes before it.
     if controls && head.get(257..262) == Some(b"ustar") {
         return Some(TAR);
     }
     MAGICS.iter().find(|(magic, _)| controls && head.starts_with(magic)).map(|&(_, name)| name)
 }
 
-/// The refusal of a path to records in a `format` that has none.
+/// The error for a path to records in a `format` that has none.
 pub fn no_records(format: Format) -> String {
     format!("option `records` is for JSON, and the format is {}; leave it out", format.name())
 }
 
-/// The format of a source whose text begins with `head`. `complete` says that `head` is all of it.
+/// The format of a source whose text begins with `head`. `complete` says that `head` is the whole
+/// text.
 pub fn decide(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Result<Format, String> {
     let format = match options.format {
         Some(format) => format,
@@ -369,7 +380,7 @@ fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Re
         }
         return Err(match binary {
             TAR | "a zip archive" => {
-                format!("contents are {binary}; unpack it, and load the folder with what is in it")
+                format!("contents are {binary}; unpack it, and load the folder with its files")
             }
             "encrypted Parquet" => format!("contents are {binary}; decrypt it first, or convert it to NDJSON or CSV"),
             _ => format!("contents are {binary}, which cannot be read yet; convert the file to NDJSON or CSV"),
@@ -402,11 +413,11 @@ fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Re
             let looks = "looks like the body of a bulk request, with an action line before each document";
             return Err(match body.not_taken.as_slice() {
                 [] => format!(
-                    "{looks}; give option `format=bulk`, where an `_index` of these lines wins over option `index`, or option `format=ndjson` if \
+                    "{looks}; give option `format=bulk`, where an `_index` of these lines takes precedence over option `index`, or option `format=ndjson` if \
                      each line is a document"
                 ),
                 keys => format!(
-                    "{looks}, but with {} in it, which option `format=bulk` does not take; take that out of these lines and give \
+                    "{looks}, but with {} in it, which option `format=bulk` does not accept; remove that from these lines and give \
                      option `format=bulk`, or give option `format=ndjson` if each line is a document",
                     keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" and ")
                 ),
@@ -414,8 +425,8 @@ fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Re
         }
         if json_head::is_hit(text) {
             return Err(
-                "looks like search hits, or like what elasticdump writes: the documents are in `_source`; give option `format=hits`, which takes their `_id` \
-                 along, or option `format=json` to load them as they are"
+                "looks like search hits, or like what elasticdump writes: the documents are in `_source`; give option `format=hits`, which keeps their `_id`, \
+                 or option `format=json` to load them as they are"
                     .to_owned(),
             );
         }

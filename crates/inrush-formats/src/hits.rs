@@ -1,11 +1,11 @@
-//! Search hits as documents: what a search replies, and what elasticdump writes, a line each.
+//! Search hits as documents: the reply of a search, or the lines that elasticdump writes.
 
 use inrush_core::{DocBlock, DocMeta, Reject};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A hit, as far as it says what the document was. Its `_index` does not: the load says where it
-/// goes.
+/// The members of a hit that describe the document. Its `_index` is ignored: the load has its own
+/// target.
 #[derive(Deserialize)]
 struct Hit<'a> {
     #[serde(rename = "_id")]
@@ -16,8 +16,8 @@ struct Hit<'a> {
     source: Option<&'a RawValue>,
 }
 
-/// Makes each record its `_source`, with the id and the routing value beside it. A record that is
-/// no hit becomes a reject.
+/// Replaces each record by its `_source`, with its id and routing value as metadata. A record that
+/// is not a hit becomes a reject.
 pub fn take_sources(block: &mut DocBlock) {
     block.meta = vec![DocMeta::default(); block.records.len()];
     let mut rejects = Vec::new();
@@ -35,15 +35,16 @@ pub fn take_sources(block: &mut DocBlock) {
 }
 
 fn read(text: &[u8]) -> Result<(DocMeta, std::ops::Range<usize>), String> {
-    let hit: Hit<'_> = serde_json::from_slice(text).map_err(|error| format!("the record is no search hit: {error}"))?;
+    let hit: Hit<'_> =
+        serde_json::from_slice(text).map_err(|error| format!("the record is not a search hit: {error}"))?;
     let source = hit.source.filter(|source| source.get().starts_with('{'));
     let (Some(id), Some(source)) = (hit.id, source) else {
         return Err(
-            "the record is no search hit: expected an object with `_id`, and with `_source`, which is an object"
+            "the record is not a search hit: expected an object with `_id`, and with `_source`, which is an object"
                 .to_owned(),
         );
     };
-    // It borrows from the text.
+    // `source` borrows from the text.
     let start = source.get().as_ptr() as usize - text.as_ptr() as usize;
     let meta = DocMeta::default().with_id(id).with_routing(hit.routing);
     Ok((meta, start..start + source.get().len()))

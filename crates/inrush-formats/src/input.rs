@@ -1,16 +1,16 @@
-//! A stream of bytes that can be looked at before it is read.
+//! A stream of bytes with a look-ahead.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How long a slow source (a pipe, a terminal) may be silent before what it has said so far is passed on.
+/// How long a slow source (a pipe, a terminal) may pause before its bytes so far are passed on.
 pub const IDLE: Duration = Duration::from_millis(100);
 
-/// A byte stream that can tell whether reading would wait.
+/// A byte stream that can tell whether a read would block.
 pub trait Bytes: Read + Send {
-    /// Whether a read returns within `timeout`. Where that cannot be told: yes.
+    /// Whether a read returns within `timeout`. True if that is unknown.
     fn ready_within(&mut self, timeout: Duration) -> bool {
         let _ = timeout;
         true
@@ -25,24 +25,24 @@ impl Bytes for Box<dyn Bytes> {
     }
 }
 
-/// A stream with a beginning that was looked at already.
+/// A stream with a look-ahead buffer.
 pub struct Input {
     head: Vec<u8>,
     head_start: usize,
     inner: Box<dyn Bytes>,
-    /// What ended the look-ahead; reported after the bytes before it.
+    /// The error that ended the look-ahead. It is reported after the bytes before it.
     error: Option<io::Error>,
     ended: bool,
 }
 
 impl Input {
-    /// A stream of which nothing was looked at yet.
+    /// A stream with an empty look-ahead buffer.
     pub fn new(inner: impl Bytes + 'static) -> Self {
         Input { head: Vec::new(), head_start: 0, inner: Box::new(inner), error: None, ended: false }
     }
 
-    /// The next bytes without taking them: at least `bytes`, or all there are. Stops earlier where the source falls
-    /// silent and `enough` says that what is there will do.
+    /// The next bytes, which stay in the stream: at least `bytes`, or all there are. It returns
+    /// fewer if the source pauses and `enough` accepts the bytes so far.
     pub fn peek(&mut self, bytes: usize, enough: impl Fn(&[u8]) -> bool) -> &[u8] {
         while self.head.len() - self.head_start < bytes && !self.ended {
             if !self.inner.ready_within(IDLE) && enough(&self.head[self.head_start..]) {
@@ -66,7 +66,7 @@ impl Input {
         &self.head[self.head_start..]
     }
 
-    /// What [`Input::peek`] has seen so far.
+    /// The bytes that [`Input::peek`] has seen so far.
     pub fn peeked(&self) -> &[u8] {
         &self.head[self.head_start..]
     }
@@ -76,14 +76,14 @@ impl Input {
         self.ended
     }
 
-    /// Puts `bytes` before what comes next.
+    /// Puts `bytes` before the next bytes of the stream.
     #[cfg(feature = "avro")]
     pub fn put_back(&mut self, bytes: &[u8]) {
         self.head.splice(..self.head_start, bytes.iter().copied());
         self.head_start = 0;
     }
 
-    /// Leaves out bytes that were peeked.
+    /// Removes bytes that were peeked.
     pub fn skip(&mut self, bytes: usize) {
         self.head_start = (self.head_start + bytes).min(self.head.len());
     }
@@ -118,7 +118,7 @@ impl Bytes for Input {
     }
 }
 
-/// A buffered stream that counts what was really used of it, and not what was read ahead.
+/// A buffered stream that counts the bytes that were used, not those that were read ahead.
 pub struct CountedBuf {
     inner: BufReader<Input>,
     consumed: Arc<AtomicU64>,

@@ -1,4 +1,4 @@
-//! What JSON text is, told from its beginning.
+//! Classifies JSON text by its beginning.
 
 use memchr::{memchr, memrchr};
 use serde_json::Value;
@@ -7,25 +7,27 @@ use super::bulk::{NOT_TAKEN, TAKEN};
 use super::json_scan::{Scan, State};
 use super::one_line::end_of_string;
 
-/// Whether text that begins with `{` is to be read value by value, and not line by line. `complete`
-/// says that `head` is all of it, `in_lines` that its name promises a document a line.
+/// Whether text that begins with `{` has to be read value by value, and not line by line.
+/// `complete` says that `head` is the whole text, `in_lines` that the name implies one document a
+/// line.
 pub(crate) fn is_values(head: &[u8], complete: bool, in_lines: bool) -> bool {
     let line = memchr(b'\n', head).map(|end| &head[..end]);
     let (mut scan, mut elements) = (Scan::default(), Vec::new());
-    // Without a path there is no trouble at the top.
+    // Without a path the scan cannot fail at the top.
     let _ = scan.run(line.unwrap_or(head), &mut elements);
     if scan.state == State::Damaged || elements.iter().any(|element| element.damage.is_some()) {
-        // Lines, the first of which is damaged, unless it is the only one and has values around that.
+        // The text has lines, the first of which is damaged, unless it is the only one and has
+        // values around the damage.
         let whole = elements.iter().filter(|element| element.damage.is_none()).count();
         return whole > 1 && (line.is_none() || is_alone(head, line, complete));
     }
     match (scan.state, elements.len()) {
-        // A comma after it.
+        // A comma follows it.
         (State::Before, 1..) | (_, 2..) => true,
         (State::Between, 1) => !in_lines && is_alone(head, line, complete) && records_path(head).is_some(),
-        // Another begins where the first has ended.
+        // Another value begins where the first has ended.
         (_, 1) => true,
-        // It goes on behind the line, or behind what was looked at.
+        // The value continues after the line, or after `head`.
         _ => match line {
             Some(line) => !in_lines || line.trim_ascii() == b"{",
             None => !in_lines && !complete,
@@ -48,8 +50,8 @@ pub(crate) struct BulkBody {
     pub(crate) not_taken: Vec<String>,
 }
 
-/// What lines are if they are the body of a bulk request: an action line, and something else after
-/// it unless it deletes.
+/// Detects the body of a bulk request: an action line, followed by another kind of line unless the
+/// action is a delete.
 pub(crate) fn bulk_body(head: &[u8]) -> Option<BulkBody> {
     let mut lines = lines(head);
     let (action, keys) = lines.next().and_then(action)?;
@@ -57,8 +59,8 @@ pub(crate) fn bulk_body(head: &[u8]) -> Option<BulkBody> {
     is_body.then(|| BulkBody { not_taken: keys.into_iter().filter(|key| NOT_TAKEN.contains(&key.as_str())).collect() })
 }
 
-/// Whether text that goes on says by now what it is: it has a line, and where a document has to
-/// follow that, the line after it, too.
+/// Whether the beginning of a longer text is enough to classify it: it has a line, and the next
+/// line as well if a document must follow.
 pub(crate) fn says_enough(head: &[u8]) -> bool {
     let whole = memrchr(b'\n', head).map_or(&[][..], |end| &head[..end]);
     let mut lines = lines(whole);
@@ -97,10 +99,10 @@ pub(crate) fn is_hit(head: &[u8]) -> bool {
     object.contains_key("_id") && object.get("_source").is_some_and(Value::is_object)
 }
 
-/// Where in the first value, an object, there is an array of objects: the path for `--records`.
-/// Only objects are looked into on the way.
+/// The path for `--records` of an array of objects inside the first value, which is an object. The
+/// search enters objects only.
 pub(crate) fn records_path(head: &[u8]) -> Option<String> {
-    // The names of the members that are open, from the outermost.
+    // The names of the open members, from the outermost.
     let mut names: Vec<String> = Vec::new();
     let (mut at, mut arrays) = (0, 0);
     while at < head.len() {
@@ -136,8 +138,8 @@ pub(crate) fn records_path(head: &[u8]) -> Option<String> {
     None
 }
 
-/// Whether an array, seen from behind its bracket, begins with two objects, or with one whose end
-/// is not in sight.
+/// Whether an array, given from behind its bracket, begins with two objects, or with one whose end
+/// is not in the text.
 fn has_objects(rest: &[u8]) -> bool {
     if rest.trim_ascii_start().first() != Some(&b'{') {
         return false;

@@ -1,9 +1,9 @@
-//! Where values begin and end in JSON text, found by a scan that knows strings and nesting and
-//! nothing else of JSON.
+//! Finds where values begin and end in JSON text. The scan knows strings and nesting and nothing
+//! else of JSON.
 //!
-//! The text is any number of values, one after another. The elements of an array at the top, and
-//! what is at the path that was asked for, are records; so is every other value at the top where no
-//! path was asked for.
+//! The text is any number of values, one after another. Records are the elements of an array at the
+//! top and the values at the requested path. Without a path, every other value at the top is a
+//! record as well.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ const NAME_KEPT: usize = 4096;
 /// Names of an object that are kept for an error.
 const NAMES_KEPT: usize = 10;
 
-/// Objects and arrays that may be open on the way to the records.
+/// The most objects and arrays that may be open on the way to the records.
 const LEVELS_MAX: usize = 1000;
 
-/// Where the records are inside of each JSON value: names of members from the outermost to the
+/// Where the records are inside each JSON value: names of members from the outermost to the
 /// innermost. An array on the way stands for each of its elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordsPath {
@@ -60,74 +60,75 @@ impl RecordsPath {
 pub struct Element {
     /// The first byte.
     pub start: usize,
-    /// The byte behind the last one.
+    /// One past the last byte.
     pub end: usize,
-    /// What of it is not in the buffer, because it is too large.
+    /// The part of the record that is not in the buffer, because the record is too large.
     pub dropped: Dropped,
-    /// Why it is no JSON, if that was seen.
+    /// Why the record is not JSON, if the scan noticed it.
     pub damage: Option<Damage>,
 }
 
 /// The middle of an element that is too large.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Line ends among them.
+    /// Number of line ends among them.
     pub lines: u64,
 }
 
-/// Why the scan lost its way between the values at the top. It goes on at the next `{` that begins a
-/// line or comes after a `}`: inside of a value there is a comma between those two.
+/// Why the scan lost its position between the values at the top. It continues at the next `{` that
+/// begins a line or follows a `}`: inside a value there is a comma between those two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// A string goes beyond the end of its line; how many bytes of the element are before that.
+    /// A string contains a line end; how many bytes of the element precede it.
     LineEnd(u64),
     /// No value begins with this byte.
     Unexpected(u8),
 }
 
 impl Damage {
-    /// Of a record of so many bytes on so many lines.
+    /// The reject reason for a record of `bytes` on `lines`.
     pub fn reason(self, bytes: u64, lines: u64) -> String {
         let what = match self {
             Damage::LineEnd(at) => {
-                format!("byte {at} is a line end inside of a string, which is written \\n or \\r there")
+                format!("byte {at} is a line end inside a string, where it must be written as \\n or \\r")
             }
             Damage::Unexpected(byte) => format!("no value begins with {:?}", char::from(byte)),
         };
         let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
         format!(
-            "the record is no JSON: {what}; everything up to the next `{{` at the beginning of a line or after a `}}` counts \
+            "the record is not JSON: {what}; everything up to the next `{{` at the beginning of a line or after a `}}` counts \
              as a part of it, {bytes} bytes on {lines}"
         )
     }
 }
 
-/// Why there is no going on.
+/// Why the scan cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// This byte of the buffer cannot be there.
+pub enum ScanError {
+    /// The byte at this position of the buffer is not allowed there.
     Unexpected(usize),
-    /// What was asked for is not there, or too deep; the byte of the buffer where that was seen.
+    /// The requested records do not exist or are nested too deeply; the position in the buffer
+    /// where that was noticed, and the message.
     NoRecords(usize, String),
 }
 
-/// What may come next.
+/// What may come next in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// A value at the top.
     #[default]
     Before,
-    /// The same, or a comma.
+    /// A value at the top, or a comma.
     Between,
-    /// An element, or the end of an array that is empty.
+    /// An element, or the end of an empty array.
     First,
     /// An element.
     Value,
     /// A comma, or the end of an array.
     After,
-    /// A name, or the end of an object that is empty.
+    /// A name, or the end of an empty object.
     FirstName,
     /// The name of a member.
     NextName,
@@ -145,7 +146,7 @@ pub enum State {
     Text,
     /// More of a number or a word.
     Scalar,
-    /// More of what is no JSON.
+    /// More of a value that is not JSON.
     Damaged,
 }
 
@@ -165,44 +166,45 @@ impl State {
     }
 }
 
-/// An object or array around what is looked at.
+/// An object or array around the current position.
 #[derive(Debug)]
 struct Level {
     is_array: bool,
     /// How many names of the path lead to it.
     names: usize,
-    /// Whether an object has had the next name.
+    /// Whether an object has had the next name of the path.
     met: bool,
-    /// Names that it has had instead.
+    /// Other names that the object has had.
     others: Vec<String>,
 }
 
-/// Where the scan stands, between any two bytes.
+/// The state of the scan between any two bytes.
 #[derive(Debug, Default)]
 pub struct Scan {
     path: Arc<RecordsPath>,
-    /// Where the scan stands.
+    /// What may come next.
     pub state: State,
     levels: Vec<Level>,
-    /// How many names of the path lead to the member's value that comes next; `None` where it is on
-    /// another way.
+    /// How many names of the path lead to the next member's value. `None` if the value is not on
+    /// the path.
     wanted: Option<usize>,
-    /// Whether the value that is open is a record, and not passed over.
+    /// Whether the open value is a record. If not, it is skipped.
     is_record: bool,
-    /// Objects and arrays that are open inside of that value.
+    /// Objects and arrays that are open inside that value.
     depth: u64,
     in_string: bool,
-    /// The next byte to look at. One beyond the end of the buffer after a backslash at its end.
+    /// The next byte to look at. One past the end of the buffer after a backslash at its end.
     pub at: usize,
-    /// Where the value that is open begins.
+    /// Where the open value begins.
     pub start: usize,
-    /// Bytes of it that are not in the buffer any more.
+    /// Bytes of it that are no longer in the buffer.
     pub dropped: Dropped,
     damage: Option<Damage>,
-    /// Of a damaged value, whether the last byte was a line end, and the last byte that was no space.
+    /// For a damaged value: whether the last byte was a line end, and the last byte that was not a
+    /// space.
     line_ended: bool,
     last: u8,
-    /// The name that is open, as it is written, and up to where in the buffer it was taken.
+    /// The open name, as written, and the position in the buffer up to which it was read.
     name: Vec<u8>,
     name_taken: usize,
 }
@@ -218,20 +220,20 @@ impl Scan {
         self.is_record && matches!(self.state, State::Nested | State::Text | State::Scalar | State::Damaged)
     }
 
-    /// Whether what is open is a value at the top.
+    /// Whether the open value is at the top.
     pub fn is_at_the_top(&self) -> bool {
         self.levels.is_empty()
     }
 
-    /// The first `bytes` of the buffer are gone.
+    /// Adjusts the positions after the first `bytes` of the buffer were removed.
     pub fn moved(&mut self, bytes: usize) {
         self.at -= bytes;
         self.start = self.start.saturating_sub(bytes);
         self.name_taken = self.name_taken.saturating_sub(bytes);
     }
 
-    /// Goes on to the end of `data`, and adds the records that have ended.
-    pub fn run(&mut self, data: &[u8], elements: &mut Vec<Element>) -> Result<(), Trouble> {
+    /// Scans to the end of `data` and adds the records that have ended.
+    pub fn run(&mut self, data: &[u8], elements: &mut Vec<Element>) -> Result<(), ScanError> {
         while self.at < data.len() {
             if self.in_string {
                 if !self.string(data) {
@@ -253,17 +255,17 @@ impl Scan {
         Ok(())
     }
 
-    /// The text ends here: what needs no end of its own has one.
+    /// Ends the text: closes a value that needs no end of its own.
     pub fn finish(&mut self, elements: &mut Vec<Element>) {
         if self.levels.is_empty() && matches!(self.state, State::Scalar | State::Damaged) {
             self.close(self.at, elements);
         }
     }
 
-    fn step(&mut self, byte: u8, elements: &mut Vec<Element>) -> Result<(), Trouble> {
+    fn step(&mut self, byte: u8, elements: &mut Vec<Element>) -> Result<(), ScanError> {
         match (self.state, byte) {
             (State::Scalar, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r') => {
-                // Looked at once more, as what comes after the value.
+                // This byte is looked at again, as the one after the value.
                 self.close(self.at, elements);
                 return Ok(());
             }
@@ -287,17 +289,17 @@ impl Scan {
             (State::Before | State::Between, _) => {
                 self.open(State::Damaged, true);
                 self.damaged_by(Damage::Unexpected(byte));
-                // A comma too many is followed by what it would be followed by anyway.
+                // A comma too many is followed by what would follow it anyway.
                 self.last = if byte == b',' { b'}' } else { byte };
             }
-            _ => return Err(Trouble::Unexpected(self.at)),
+            _ => return Err(ScanError::Unexpected(self.at)),
         }
         self.at += 1;
         Ok(())
     }
 
-    /// A value begins: one to look into, a record, or one that is passed over.
-    fn begin(&mut self, byte: u8) -> Result<(), Trouble> {
+    /// Begins a value: one to enter, a record, or one to skip.
+    fn begin(&mut self, byte: u8) -> Result<(), ScanError> {
         let in_array = matches!(self.state, State::First | State::Value);
         let wanted = match self.levels.last() {
             None => Some(0),
@@ -309,14 +311,14 @@ impl Scan {
             Some(names) if names < self.path.names.len() => {
                 match byte {
                     b'{' | b'[' => self.enter(byte == b'[', names)?,
-                    _ => return Err(Trouble::NoRecords(self.at, self.no_object(names))),
+                    _ => return Err(ScanError::NoRecords(self.at, self.no_object(names))),
                 }
                 return Ok(());
             }
             Some(names) if byte == b'[' && !in_array => {
                 return self.enter(true, names);
             }
-            // `null` at the path is no record, and none is missing.
+            // `null` at the path is not a record, but no record is missing either.
             Some(names) => names == 0 || in_array || byte != b'n',
         };
         match byte {
@@ -333,32 +335,31 @@ impl Scan {
         Ok(())
     }
 
-    fn enter(&mut self, is_array: bool, names: usize) -> Result<(), Trouble> {
+    fn enter(&mut self, is_array: bool, names: usize) -> Result<(), ScanError> {
         if self.levels.len() == LEVELS_MAX {
             let path = &self.path.text;
-            let why = format!(
-                "more than {LEVELS_MAX} arrays and objects stand in each other, where option `records={path}` looks"
-            );
-            return Err(Trouble::NoRecords(self.at, why));
+            let why =
+                format!("more than {LEVELS_MAX} arrays and objects are nested, where option `records={path}` looks");
+            return Err(ScanError::NoRecords(self.at, why));
         }
         self.levels.push(Level { is_array, names, met: false, others: Vec::new() });
         self.state = if is_array { State::First } else { State::FirstName };
         Ok(())
     }
 
-    fn leave(&mut self) -> Result<(), Trouble> {
+    fn leave(&mut self) -> Result<(), ScanError> {
         if let Some(level) = self.levels.pop()
             && !level.is_array
             && !level.met
         {
-            return Err(Trouble::NoRecords(self.at, self.no_member(&level)));
+            return Err(ScanError::NoRecords(self.at, self.no_member(&level)));
         }
-        self.go_on();
+        self.after_value();
         Ok(())
     }
 
     /// After a value.
-    fn go_on(&mut self) {
+    fn after_value(&mut self) {
         self.state = match self.levels.last() {
             None => State::Between,
             Some(level) if level.is_array => State::After,
@@ -379,15 +380,15 @@ impl Scan {
             let (dropped, damage) = (std::mem::take(&mut self.dropped), self.damage.take());
             elements.push(Element { start: self.start, end, dropped, damage });
         }
-        self.go_on();
+        self.after_value();
     }
 
-    /// The name of a member has ended.
+    /// Ends the name of a member.
     fn named(&mut self) {
         let name = self.name.strip_suffix(b"\"").unwrap_or(&self.name);
         self.state = State::Colon;
         self.wanted = None;
-        // Names are only looked at inside of objects.
+        // Names are only looked at inside objects.
         let Some(level) = self.levels.last_mut() else { return };
         let wanted = self.path.names[level.names].as_bytes();
         let escaped = || serde_json::from_slice::<String>(&[b"\"", name, b"\""].concat());
@@ -412,10 +413,10 @@ impl Scan {
     fn no_object(&self, names: usize) -> String {
         let what = if names == 0 { "the value".to_owned() } else { format!("`{}`", self.path.beginning(names)) };
         let (wanted, path) = (self.path.beginning(names + 1), &self.path.text);
-        format!("{what} is no object here, and option `records={path}` looks for `{wanted}`")
+        format!("{what} is not an object here, but option `records={path}` looks for `{wanted}` in it")
     }
 
-    /// Passes over the rest of a string; false if it does not end in `data`.
+    /// Skips the rest of a string. False if it does not end in `data`.
     #[inline]
     fn string(&mut self, data: &[u8]) -> bool {
         let ended = match self.levels.is_empty() {
@@ -447,8 +448,8 @@ impl Scan {
         false
     }
 
-    /// The same in a value at the top, behind which there is a place to go on if its string goes
-    /// beyond the line.
+    /// The same in a value at the top. If its string continues beyond the line, the scan can
+    /// continue behind the value.
     #[inline]
     fn string_at_the_top(&mut self, data: &[u8]) -> bool {
         while let Some(found) = data.get(self.at..).and_then(|rest| memchr3(b'"', b'\\', b'\n', rest)) {
@@ -478,7 +479,7 @@ impl Scan {
         self.last = b' ';
     }
 
-    /// Goes on to where the next value begins ([`Damage`]), or to the end of `data`.
+    /// Skips to the beginning of the next value ([`Damage`]), or to the end of `data`.
     fn damaged(&mut self, data: &[u8], elements: &mut Vec<Element>) {
         for (i, &byte) in data[self.at..].iter().enumerate() {
             if byte == b'{' && (self.line_ended || self.last == b'}') {
@@ -494,7 +495,7 @@ impl Scan {
         self.at = data.len();
     }
 
-    /// Goes on inside of an object or array, to a string, the end of the value or of `data`.
+    /// Continues inside an object or array, up to a string, the end of the value or of `data`.
     #[inline]
     fn nested(&mut self, data: &[u8], elements: &mut Vec<Element>) {
         for (i, &byte) in data[self.at..].iter().enumerate() {
@@ -526,7 +527,7 @@ mod tests {
 
     use super::*;
 
-    fn elements(text: &str, path: Option<&str>, cuts: &[usize]) -> Result<Vec<String>, Trouble> {
+    fn elements(text: &str, path: Option<&str>, cuts: &[usize]) -> Result<Vec<String>, ScanError> {
         let path: Option<RecordsPath> = path.map(|path| path.parse().unwrap());
         let (mut scan, mut found) = (Scan::new(path.as_ref()), Vec::new());
         for &cut in cuts.iter().filter(|cut| **cut <= text.len()) {
@@ -538,7 +539,7 @@ mod tests {
     }
 
     fn check_at(text: &str, path: Option<&str>, expected: &[&str]) {
-        // Cut at every place, and at every two neighbouring ones.
+        // Split at every position, and at every two adjacent ones.
         for cut in 0..=text.len() {
             assert_eq!(elements(text, path, &[cut, cut + 1]).unwrap(), expected, "{text} cut at {cut}");
         }
@@ -601,12 +602,12 @@ mod tests {
             (
                 r#"{"hits":7}"#,
                 "hits.hits",
-                "`hits` is no object here, and option `records=hits.hits` looks for `hits.hits`",
+                "`hits` is not an object here, but option `records=hits.hits` looks for `hits.hits` in it",
             ),
             ("{}", "a", "it has nothing"),
-            ("[7]", "a", "the value is no object here"),
+            ("[7]", "a", "the value is not an object here"),
         ] {
-            let Err(Trouble::NoRecords(_, why)) = elements(text, Some(path), &[]) else { panic!("{text} is taken") };
+            let Err(ScanError::NoRecords(_, why)) = elements(text, Some(path), &[]) else { panic!("{text} is taken") };
             assert!(why.contains(expected), "{why}");
         }
     }
@@ -614,10 +615,10 @@ mod tests {
     #[test]
     fn what_cannot_be_there_is_found() {
         for (text, at) in [("[,", 1), ("[{},]", 4), ("[{} {}]", 4), ("[1 2]", 3), ("[}", 1), ("[] [}", 4)] {
-            assert_eq!(elements(text, None, &[]), Err(Trouble::Unexpected(at)), "{text}");
+            assert_eq!(elements(text, None, &[]), Err(ScanError::Unexpected(at)), "{text}");
         }
         for (text, at) in [("{\"a\" 1}", 5), ("{a", 1), ("{\"a\":}", 5), ("{\"a\":1 2}", 7), ("{\"a\":1,}", 7)] {
-            assert_eq!(elements(text, Some("x"), &[]), Err(Trouble::Unexpected(at)), "{text}");
+            assert_eq!(elements(text, Some("x"), &[]), Err(ScanError::Unexpected(at)), "{text}");
         }
     }
 

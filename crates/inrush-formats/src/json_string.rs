@@ -1,12 +1,13 @@
-//! Text as the inside of a JSON string.
+//! Escapes text for the inside of a JSON string.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
 /// Whether any of eight bytes is a control character, a quote or a backslash.
 fn needs_escape(word: u64) -> bool {
-    // Bytes below 0x20 borrow from their high bit; those above 0x7F are ruled out by `!word`. A borrow can run into
-    // the next byte and make it look special: that costs a closer look, never a wrong answer.
+    // Bytes below 0x20 borrow from their high bit. Those above 0x7F are excluded by `!word`. A
+    // borrow can run into the next byte and make it look special: that costs a closer look, never a
+    // wrong answer.
     let below_space = word.wrapping_sub(ONES * 0x20) & !word;
     let quote = word ^ (ONES * u64::from(b'"'));
     let backslash = word ^ (ONES * u64::from(b'\\'));
@@ -14,15 +15,15 @@ fn needs_escape(word: u64) -> bool {
     (below_space | zero(quote) | zero(backslash)) & HIGHS != 0
 }
 
-/// The number of bytes at the beginning of `text` that stand for themselves.
+/// The number of bytes at the beginning of `text` that need no escape.
 fn plain_len(text: &[u8]) -> usize {
     let (words, _) = text.as_chunks::<8>();
     let plain = words.iter().take_while(|word| !needs_escape(u64::from_le_bytes(**word))).count() * 8;
     plain + text[plain..].iter().take_while(|&&b| b >= 0x20 && b != b'"' && b != b'\\').count()
 }
 
-/// Appends `text`, escaped as RFC 8259 wants it, without the quotes around it. The text should be UTF-8; other bytes
-/// are copied.
+/// Appends `text`, escaped as RFC 8259 requires, without the quotes around it. The text should be
+/// UTF-8. Other bytes are copied.
 #[inline]
 pub fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     let plain = plain_len(text);

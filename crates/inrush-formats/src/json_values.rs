@@ -1,7 +1,7 @@
-//! JSON values, however many and however long: each becomes a document without being parsed.
+//! Any number of JSON values of any length. Each becomes a document without being parsed.
 //!
-//! The text is cut under the source's lock ([`super::json_scan`]). No array is ever held as a
-//! whole: what is in memory is a chunk, and a record that does not end in it.
+//! The text is cut under the lock of the source ([`super::json_scan`]). No array is ever held as a
+//! whole. The memory holds a chunk, and a record that does not end in it.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use memchr::{memchr_iter, memchr2};
 use super::buffer::BufferPool;
 use super::cut_file::ReadFile;
 use super::input::{Bytes as _, IDLE, Input};
-use super::json_scan::{Element, RecordsPath, Scan, State, Trouble};
+use super::json_scan::{Element, RecordsPath, Scan, ScanError, State};
 use super::one_line::one_line;
 use super::warnings::Warnings;
 use super::{Chunk, SourceError, hits, too_large, too_large_head};
@@ -27,39 +27,40 @@ pub(crate) struct ValuesFile {
     input: Input,
     pool: Arc<BufferPool>,
     rules: Rules,
-    /// What is said where the whole source is one document.
+    /// The hint for a source that is one document as a whole.
     hint: Option<Hint>,
-    /// Bytes used of the file, and how many of them chunks have reported.
+    /// Bytes of the file that were used, and those that chunks have reported.
     consumed: Arc<AtomicU64>,
     reported: u64,
-    /// Begins where the last chunk has ended; `filled` bytes of it are in use.
+    /// The buffer begins where the last chunk has ended. `filled` bytes of it are in use.
     buffer: Vec<u8>,
     filled: usize,
-    /// Of the buffer's first byte, in the text.
+    /// The offset of the buffer's first byte in the text.
     offset: u64,
     scan: Scan,
-    /// Records that are whole in the buffer.
+    /// Records that are complete in the buffer.
     elements: Vec<Element>,
-    /// How many records have gone out.
+    /// Number of records that were passed on.
     count: u64,
     ended: bool,
     error: Option<std::io::Error>,
-    /// What ends the source after the records before it.
+    /// The error that ends the source after the records before it.
     broken: Option<SourceError>,
 }
 
-/// What is asked of records.
+/// Requirements on records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
-    /// The largest one, bytes.
+    /// The largest record, bytes.
     pub(crate) record_bytes_max: usize,
-    /// They have to be JSON.
+    /// Whether records have to be JSON.
     pub(crate) validate: bool,
-    /// They are search hits, which are JSON in any case: they are parsed.
+    /// Whether records are search hits. These are checked to be JSON in any case, because they are
+    /// parsed.
     pub(crate) hits: bool,
 }
 
-/// Where the records of a large document seem to be, and where that is said.
+/// Where the records of a large document seem to be, and the warnings that say so.
 pub(crate) struct Hint {
     pub(crate) text: String,
     pub(crate) warnings: Warnings,
@@ -97,20 +98,20 @@ impl ValuesFile {
         }
     }
 
-    /// Takes the records from inside of each value.
+    /// Takes the records from inside each value.
     pub(crate) fn with_records(mut self, path: Option<&RecordsPath>) -> Self {
         self.scan = Scan::new(path);
         self
     }
 
-    /// Says what is hinted at if the whole source is one document.
+    /// Sets the hint for a source that is one document as a whole.
     pub(crate) fn with_hint(mut self, hint: Option<Hint>) -> Self {
         self.hint = hint;
         self
     }
 
-    /// Reads and scans until `goal` bytes are there, the text ends, or it is silent and an element
-    /// is whole.
+    /// Reads and scans until `goal` bytes are there, the text ends, or it pauses and an element is
+    /// complete.
     fn fill(&mut self, goal: usize) {
         if self.buffer.len() < goal {
             self.buffer.resize(goal, 0);
@@ -131,14 +132,14 @@ impl ValuesFile {
                     self.ended = true;
                 }
             }
-            if let Err(trouble) = self.scan.run(&self.buffer[..self.filled], &mut self.elements) {
-                self.broken = Some(self.explain(&trouble));
+            if let Err(error) = self.scan.run(&self.buffer[..self.filled], &mut self.elements) {
+                self.broken = Some(self.explain(&error));
             }
         }
     }
 
-    /// A record that has begun and is longer than allowed keeps its beginning only, so that memory
-    /// stays bounded.
+    /// Keeps only the beginning of an open record that is longer than allowed, so that memory stays
+    /// bounded.
     fn drop_middle(&mut self) {
         let start = self.scan.start;
         if !self.scan.in_record() || self.filled - start <= self.rules.record_bytes_max.max(super::TOO_LARGE_KEPT) {
@@ -152,7 +153,7 @@ impl ValuesFile {
         self.filled = kept;
     }
 
-    /// What is whole in the buffer, as a chunk.
+    /// Makes a chunk of the records that are complete in the buffer.
     fn cut(&mut self, bytes: usize) -> Chunk {
         let bytes_read = self.bytes_read();
         let elements = std::mem::take(&mut self.elements);
@@ -174,7 +175,7 @@ impl ValuesFile {
         let (pool, rules) = (Arc::clone(&self.pool), self.rules);
         Chunk::Deferred(Box::new(move || {
             let mut block = block(buffer, end, &elements, origin, bytes_read, rules.record_bytes_max, &pool);
-            // The only reject of the first record that is none of its contents.
+            // The only reject of the first record that does not come from its contents.
             if let Some(first) =
                 block.rejects.first_mut().filter(|reject| reject.record == 0 && reject.kind == "too_large")
             {
@@ -194,30 +195,30 @@ impl ValuesFile {
         consumed - std::mem::replace(&mut self.reported, consumed)
     }
 
-    /// The offset in the text of a place in the buffer.
+    /// The offset in the text of a position in the buffer.
     fn place(&self, at: usize) -> u64 {
         let dropped: u64 = self.elements.iter().map(|element| element.dropped.bytes).sum();
         self.offset + at as u64 + dropped + self.scan.dropped.bytes
     }
 
-    fn explain(&self, trouble: &Trouble) -> SourceError {
+    fn explain(&self, error: &ScanError) -> SourceError {
         let count = self.count + self.elements.len() as u64;
-        let message = match trouble {
-            Trouble::Unexpected(at) => {
+        let message = match error {
+            ScanError::Unexpected(at) => {
                 let found = char::from(self.buffer[*at]);
                 let (place, expected) = (self.place(*at), self.scan.state.expected());
                 format!(
                     "the JSON is broken at byte {place}: found {found:?}, expected {expected}; the {count} records before it were read"
                 )
             }
-            Trouble::NoRecords(at, why) => {
+            ScanError::NoRecords(at, why) => {
                 format!("at byte {}: {why}; the {count} records before it were read", self.place(*at))
             }
         };
         SourceError::new(&self.name, message)
     }
 
-    /// What is wrong with a text that ends here, if anything.
+    /// The error of a text that ends here, if it is incomplete.
     fn end(&mut self) -> Option<SourceError> {
         let (place, count) = (self.place(self.filled), self.count);
         if let Some(error) = self.error.take() {
@@ -241,10 +242,10 @@ impl ValuesFile {
         Some(SourceError::new(&self.name, message))
     }
 
-    /// At the end of the source.
+    /// Reports the hint at the end of the source.
     fn hint(&mut self) {
         if let Some(Hint { text, warnings }) = self.hint.take().filter(|_| self.count == 1) {
-            warnings.add(&self.name, "one_document", "", 1, || format!("all of it is one document{text}"));
+            warnings.add(&self.name, "one_document", "", 1, || format!("the whole source is one document{text}"));
         }
     }
 }
@@ -256,7 +257,7 @@ impl ReadFile for ValuesFile {
             self.drop_middle();
             let goal = if self.filled < bytes { bytes } else { self.filled + bytes };
             self.fill(goal);
-            // What is passed over goes out as bytes without documents.
+            // Skipped bytes go out as a chunk without documents.
             let passes = self.filled > 0 && !self.scan.in_record() && !self.ended && self.broken.is_none();
             if !self.elements.is_empty() || passes {
                 return Ok(Some(self.cut(bytes)));
@@ -316,7 +317,7 @@ fn block(
             end = element.start + too_large_head(contents).len();
             rejects.push(too_large(record, length, record_bytes_max));
         } else if contents[0] != b'{' {
-            let reason = "the record is no object, and documents are objects".to_owned();
+            let reason = "the record is not an object; documents must be objects".to_owned();
             rejects.push(Reject { record, kind: "not_an_object", reason });
         } else if memchr2(b'\n', b'\r', contents).is_some() {
             lines += memchr_iter(b'\n', contents).count() as u64;
@@ -329,14 +330,15 @@ fn block(
     DocBlock { origin, lines, data: pool.share(buffer, len), records, rejects, meta: Vec::new(), bytes_read }
 }
 
-/// Adds a reject for each record that is no JSON and was taken for an object.
+/// Adds a reject for each record that counted as an object and is not JSON.
 fn validate(block: &mut DocBlock) {
     let invalid = |record: u32| super::validate::reject(record, block.record(record as usize));
     let found: Vec<Reject> = block.accepted().filter_map(invalid).collect();
     block.add_rejects(found);
 }
 
-/// A place in a block. Only behind an element of 4 GiB, which is a reject, there is none that fits.
+/// A position in a block. Only a position behind an element of 4 GiB, which is a reject, does not
+/// fit.
 fn narrow(place: u64) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }

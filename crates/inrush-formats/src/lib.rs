@@ -1,9 +1,9 @@
-//! Bytes to documents: recognises how a file is written, cuts it where a record ends, and makes JSON documents of its
-//! records.
+//! From bytes to documents: recognises the format of a file, cuts it at record boundaries, and
+//! makes JSON documents of its records.
 //!
-//! Reading is split in two, so that two cores are enough for a gigabyte a second: a file is read in order by one worker
-//! at a time, which only cuts its bytes at places where a record ends; parsing CSV, finding line ends and building JSON
-//! happen in [`Chunk::into_block`], in all workers side by side.
+//! Reading has two parts, so that two cores are enough for a gigabyte a second. One worker at a
+//! time reads a file in order, and only cuts its bytes at record boundaries. Parsing CSV, finding
+//! line ends and building JSON happen in [`Chunk::into_block`], in all workers in parallel.
 //!
 //! Nothing here waits for a network, and nothing knows bulk requests.
 

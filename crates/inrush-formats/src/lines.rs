@@ -1,4 +1,5 @@
-//! One record a line: NDJSON, which is passed on as it is, and plain text, which becomes one field, or several ([`super::parse`]).
+//! One record a line: NDJSON, which is passed on unchanged, and plain text, which becomes one field
+//! or several ([`super::parse`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +12,8 @@ use super::buffer::BufferPool;
 use super::json_string::push_escaped;
 use super::{Decode, RawChunk, too_large, too_large_head, validate};
 
-/// Lines of JSON. Nothing is parsed unless it is to be validated: the block's bytes are the chunk's.
+/// Decodes lines of JSON. They are parsed only for validation: the bytes of the block are those of
+/// the chunk.
 pub struct NdjsonDecode {
     record_bytes_max: usize,
     validate: bool,
@@ -19,7 +21,8 @@ pub struct NdjsonDecode {
 }
 
 impl NdjsonDecode {
-    /// A larger record is a reject; with `validate`, each is parsed.
+    /// A record larger than `record_bytes_max` becomes a reject. With `validate`, each record is
+    /// parsed.
     pub fn new(record_bytes_max: usize, validate: bool) -> Self {
         NdjsonDecode { record_bytes_max, validate, records: RecordsHint::default() }
     }
@@ -57,23 +60,24 @@ impl Decode for NdjsonDecode {
 
 /// Makes a document of a line.
 pub trait PushLine: Send + Sync {
-    /// About how many bytes a document has besides those of its line.
+    /// Estimated bytes of a document besides those of its line.
     fn overhead(&self) -> usize;
 
-    /// Appends the document, and to `texts` what ids and the like are made of where the document writes it otherwise
-    /// ([`DocMeta::texts`]). What was appended before an error does not count.
+    /// Appends the document. Also adds to `texts` the text of ids and similar values, if the
+    /// document writes it differently ([`DocMeta::texts`]). After an error the caller discards what
+    /// was appended.
     fn push(&self, line: &str, out: &mut Vec<u8>, texts: &mut Vec<(Arc<str>, String)>) -> Result<(), NoDocument>;
 
     /// Fields that documents may have.
     fn fields(&self) -> Vec<String>;
 
-    /// Whether there may be texts. Default: no, documents write what is there.
+    /// Whether [`PushLine::push`] may add texts. Default: no, documents write values unchanged.
     fn keeps_texts(&self) -> bool {
         false
     }
 }
 
-/// Why a line is no document, as [`Reject`] says it.
+/// Why a line makes no document, in the form of a [`Reject`].
 #[derive(Debug)]
 pub struct NoDocument {
     /// A short machine-readable name.
@@ -82,7 +86,7 @@ pub struct NoDocument {
     pub reason: String,
 }
 
-/// Each line becomes `{"field":"line"}`.
+/// Makes each line `{"field":"line"}`.
 pub struct OneField {
     field: String,
     /// `{"field":"`
@@ -116,7 +120,7 @@ impl PushLine for OneField {
     }
 }
 
-/// Lines of text, of which each becomes a document.
+/// Decodes lines of text. Each becomes a document.
 pub struct TextDecode {
     line: Box<dyn PushLine>,
     record_bytes_max: usize,
@@ -125,7 +129,7 @@ pub struct TextDecode {
 }
 
 impl TextDecode {
-    /// A line longer than `record_bytes_max` is a reject.
+    /// A line longer than `record_bytes_max` becomes a reject.
     pub fn new(line: Box<dyn PushLine>, record_bytes_max: usize, pool: Arc<BufferPool>) -> Self {
         TextDecode { line, record_bytes_max, records: RecordsHint::default(), pool }
     }
@@ -142,7 +146,7 @@ impl Decode for TextDecode {
         let mut rejects = Vec::new();
         let mut meta = Vec::with_capacity(if self.line.keeps_texts() { expected } else { 0 });
         let data = &chunk.data[..];
-        // Of the whole at once, it costs next to nothing.
+        // Checking the whole text at once costs next to nothing.
         let whole = std::str::from_utf8(data).ok();
         let mut out = self.pool.take();
         out.clear();
@@ -156,7 +160,7 @@ impl Decode for TextDecode {
                 rejects.push(too_large(record, text.len() as u64, self.record_bytes_max));
                 out.extend_from_slice(too_large_head(text));
             } else {
-                // Line ends are no part of a character.
+                // Line ends are never a part of another character.
                 let pushed =
                     match whole.map_or_else(|| std::str::from_utf8(text).ok(), |whole| Some(&whole[start..end])) {
                         Some(text) => self.line.push(text, &mut out, &mut texts).map_err(|no| Reject {
@@ -191,7 +195,7 @@ impl Decode for TextDecode {
     }
 }
 
-/// The reject of a record that is no UTF-8, if it is not.
+/// The reject of a record that is not UTF-8. `None` if it is.
 pub fn invalid_utf8(record: u32, text: &[u8]) -> Option<Reject> {
     let error = std::str::from_utf8(text).err()?;
     let at = error.valid_up_to();
@@ -199,15 +203,15 @@ pub fn invalid_utf8(record: u32, text: &[u8]) -> Option<Reject> {
         record,
         kind: "invalid_utf8",
         reason: format!(
-            "byte {at} of the record is 0x{:02x}, which is no UTF-8; give the file's encoding with option `charset`, such as \
+            "byte {at} of the record is 0x{:02x}, which is not UTF-8; give the file's encoding with option `charset`, such as \
              option `charset=windows-1252`",
             text[at]
         ),
     })
 }
 
-/// Calls `each` with start, end (without the line end) and number of every line that is not blank (or too large for
-/// that to be looked at), and returns the number of all lines.
+/// Calls `each` with start, end (without the line end) and number of every line that is not blank.
+/// Lines that are too large are not checked for being blank. Returns the number of all lines.
 pub fn for_each_line(data: &[u8], record_bytes_max: usize, mut each: impl FnMut(usize, usize, u32)) -> u64 {
     let mut start = 0;
     let mut line = 0;
@@ -232,7 +236,7 @@ pub fn for_each_line(data: &[u8], record_bytes_max: usize, mut each: impl FnMut(
     u64::from(line)
 }
 
-/// How many records the next chunk will have, from what the last one had.
+/// Estimates the number of records of the next chunk from the last one.
 #[derive(Debug, Default)]
 pub struct RecordsHint {
     bytes_a_record: AtomicUsize,
@@ -248,7 +252,7 @@ impl RecordsHint {
         }
     }
 
-    /// `bytes` held `records`.
+    /// Learns that `bytes` held `records`.
     pub fn learn(&self, bytes: usize, records: usize) {
         if let Some(bytes_a_record) = bytes.checked_div(records) {
             self.bytes_a_record.store(bytes_a_record.max(1), Ordering::Relaxed);

@@ -1,46 +1,48 @@
-//! What the numbers of a column have in common, by their text, and which type holds each of them exactly.
+//! The common properties of the numbers in a column, by their text, and the type that holds each of
+//! them exactly.
 
-/// The most digits that a decimal has.
+/// The most digits of a decimal.
 const DIGITS_MAX: u32 = 76;
 
-/// Digits that every double has: a decimal of so many is the shortest text of the double next to it.
+/// Digits that every double preserves: a decimal with this many digits is the shortest text of the
+/// nearest double.
 const DOUBLE_DIGITS: usize = 15;
 
-/// Numbers seen so far.
+/// The numbers seen so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
-    /// The most digits before the decimal point, and the most behind it.
+    /// The most digits before the decimal point, and the most after it.
     whole: u32,
     fraction: u32,
-    /// One is written as no whole number.
+    /// Whether a number is not written as a whole number.
     fractions: bool,
-    /// A whole number is beyond 64 bits with a sign.
+    /// Whether a whole number exceeds 64 bits with a sign.
     wide: bool,
-    /// One has more digits than a double.
+    /// Whether a number has more digits than a double.
     inexact: bool,
-    /// One is larger than any double.
+    /// Whether a number is larger than any double.
     endless: bool,
-    /// One is written with a power of ten.
+    /// Whether a number is written with a power of ten.
     powers: bool,
 }
 
-/// What holds all numbers of a column.
+/// The type that holds all numbers of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// Whole numbers of 64 bits.
     Integer,
-    /// Each is the shortest text of its double.
+    /// Doubles. Each number is the shortest text of its double.
     Double,
-    /// So many digits, and so many of them behind the decimal point.
+    /// Decimals with this many digits, of which this many are after the decimal point.
     Decimal(u8, u8),
-    /// Nothing holds them exactly; doubles are next to them.
+    /// No type holds them exactly. Doubles are the nearest.
     Rounded,
-    /// Not even doubles do.
+    /// No type holds them, not even doubles.
     Nothing,
 }
 
 impl Numbers {
-    /// Takes a number as JSON writes it.
+    /// Adds a number in the form of JSON.
     pub fn see(&mut self, text: &str) {
         if let Some(digits) = small(text) {
             self.whole = self.whole.max(digits);
@@ -63,14 +65,14 @@ impl Numbers {
         self.inexact |= !parts.is(value);
     }
 
-    /// The kind of one number.
+    /// The properties of one number.
     pub fn of(text: &str) -> Self {
         let mut numbers = Numbers::default();
         numbers.see(text);
         numbers
     }
 
-    /// The kind that holds both.
+    /// The properties of the numbers of both.
     pub fn join(self, other: Numbers) -> Numbers {
         Numbers {
             whole: self.whole.max(other.whole),
@@ -83,8 +85,8 @@ impl Numbers {
         }
     }
 
-    /// The digits behind the decimal point where decimals hold them and one is written with a power of ten, which readers of decimals take
-    /// for other numbers.
+    /// The digits after the decimal point if decimals hold the numbers and one is written with a
+    /// power of ten, which readers of decimals misread.
     #[cfg(feature = "sql")]
     pub fn scale_of_powers(self) -> Option<u8> {
         match self.holder() {
@@ -98,13 +100,13 @@ impl Numbers {
         !self.inexact && !self.endless
     }
 
-    /// What holds all of them.
+    /// The type that holds all of them.
     pub fn holder(self) -> Holder {
         let digits = self.whole + self.fraction;
         match () {
             () if !self.fractions && !self.wide => Holder::Integer,
             () if self.fractions && self.are_doubles() => Holder::Double,
-            // All that have 64 bits look alike.
+            // All types of 64 bits are treated alike.
             () if !self.fractions && self.whole <= 20 => Holder::Decimal(20, 0),
             () if digits <= DIGITS_MAX => Holder::Decimal(digits.max(1) as u8, self.fraction as u8),
             () if self.endless => Holder::Nothing,
@@ -113,18 +115,18 @@ impl Numbers {
     }
 }
 
-/// The digits of a whole number that is one of 64 bits and a double.
+/// The number of digits, if the text is a whole number that fits both 64 bits and a double.
 fn small(text: &str) -> Option<u32> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     (digits.len() <= DOUBLE_DIGITS && digits.bytes().all(|b| b.is_ascii_digit())).then_some(digits.len() as u32)
 }
 
-/// A number taken apart.
+/// The parts of a number.
 struct Parts<'a> {
     is_negative: bool,
-    /// Before the decimal point, without zeros in front.
+    /// The digits before the decimal point, without leading zeros.
     before: &'a str,
-    /// Behind it, without zeros at the end.
+    /// The digits after the decimal point, without trailing zeros.
     behind: &'a str,
     exponent: i64,
     is_written_whole: bool,
@@ -142,7 +144,8 @@ impl<'a> Parts<'a> {
             is_negative,
             before: before.trim_start_matches('0'),
             behind: behind.trim_end_matches('0'),
-            // Beyond 32 bits it is too long all the same, and with any number of digits 64 bits hold the sum.
+            // A value beyond 32 bits is too long anyway, and the sum of such a value and any number
+            // of digits fits 64 bits.
             exponent: exponent.clamp(least, most),
             is_written_whole: mantissa.len() == digits.len() && !mantissa.contains('.'),
         }
@@ -156,22 +159,22 @@ impl<'a> Parts<'a> {
         self.before.is_empty() && self.behind.bytes().all(|b| b == b'0')
     }
 
-    /// At least as many digits as count.
+    /// Number of significant digits, or more.
     fn significant(&self) -> usize {
         self.before.len() + self.behind.len()
     }
 
-    /// Digits before the decimal point, at least as many as there are.
+    /// Digits before the decimal point, or more.
     fn whole(&self) -> u32 {
         if self.is_zero() { 0 } else { length(self.before.len() as i64 + self.exponent) }
     }
 
-    /// Digits behind the decimal point, at least as many as there are.
+    /// Digits after the decimal point, or more.
     fn fraction(&self) -> u32 {
         if self.is_zero() { 0 } else { length(self.behind.len() as i64 - self.exponent) }
     }
 
-    /// Whether the shortest text of `value` has the same digits; it is known to be the double next to it.
+    /// Whether the shortest text of `value`, the nearest double, has the same digits.
     fn is(&self, value: f64) -> bool {
         let shortest = format!("{value:e}");
         let shortest = Parts::new(&shortest);
@@ -183,12 +186,13 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// More than any type has is as good as the most.
+/// A length. More digits than any type has are cut to a maximum.
 fn length(digits: i64) -> u32 {
     digits.clamp(0, i64::from(DIGITS_MAX) * 2) as u32
 }
 
-/// The whole number that `text`, a number as JSON writes it, is of `10^-scale`; for one whose digits are no more than that.
+/// `text`, a number in the form of JSON, as a whole number of units of `10^-scale`. It must not
+/// have more digits than that.
 pub fn scaled(text: &str, scale: u8) -> String {
     let parts = Parts::new(text);
     if parts.is_zero() {
@@ -198,7 +202,7 @@ pub fn scaled(text: &str, scale: u8) -> String {
     let zeros = i64::from(scale) - parts.behind.len() as i64 + parts.exponent;
     match usize::try_from(zeros) {
         Ok(zeros) => digits.push_str(&"0".repeat(zeros)),
-        // They are zeros, as nothing else is behind the scale.
+        // The removed digits are zeros, because there are no others after the scale.
         Err(_) => digits.truncate(digits.len().saturating_sub(usize::try_from(-zeros).unwrap_or(usize::MAX))),
     }
     let digits = digits.trim_start_matches('0');
@@ -206,7 +210,7 @@ pub fn scaled(text: &str, scale: u8) -> String {
     if digits.is_empty() { "0".to_owned() } else { format!("{sign}{digits}") }
 }
 
-/// The number with so many digits behind its decimal point and no power of ten.
+/// The number with `scale` digits after its decimal point and no power of ten.
 #[cfg(feature = "sql")]
 pub fn plain(text: &str, scale: u8) -> String {
     let digits = scaled(text, scale);

@@ -1,10 +1,11 @@
-//! A document has to be one line of a bulk body.
+//! Makes a document one line of a bulk body.
 
 use inrush_core::Reject;
 use memchr::{memchr, memchr2};
 
-/// Makes one line of JSON: line ends between values become spaces. The reject of a record with one inside of a string, which
-/// is no JSON and would be another text with a space; it is not sent.
+/// Makes one line of JSON: line ends between values become spaces. Returns the reject of a record
+/// with a line end inside a string. Such a record is not JSON, and a space would change the text,
+/// so it is not sent.
 pub fn one_line(record: u32, json: &mut [u8]) -> Option<Reject> {
     let mut at = 0;
     while at < json.len() {
@@ -18,7 +19,7 @@ pub fn one_line(record: u32, json: &mut [u8]) -> Option<Reject> {
         if let Some(found) = memchr2(b'\n', b'\r', &json[string..end]) {
             let byte = string + found;
             let reason = format!(
-                "the record is no JSON: byte {byte} is a line end inside of a string, which is written \\n or \\r there"
+                "the record is not JSON: byte {byte} is a line end inside a string, where it must be written as \\n or \\r"
             );
             return Some(Reject { record, kind: "invalid_json", reason });
         }
@@ -27,7 +28,7 @@ pub fn one_line(record: u32, json: &mut [u8]) -> Option<Reject> {
     None
 }
 
-/// The place behind the string that begins at `start`.
+/// The position after the string that begins at `start`.
 pub fn end_of_string(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(found) = json.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {

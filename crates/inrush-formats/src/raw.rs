@@ -1,4 +1,4 @@
-//! The bytes of a file, before anything is known of its format.
+//! The bytes of a file of unknown format.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::compression::{Codec, MAGIC_LEN};
 use super::cut_file::ReadFile;
 use super::input::Input;
 
-/// The bytes of a file as they are.
+/// The unchanged bytes of a file.
 pub struct Raw {
     /// The stream.
     pub input: Input,
-    /// How many were read.
+    /// Number of bytes that were read.
     pub read: Arc<AtomicU64>,
-    /// The file itself, where it can be read at any place.
+    /// The file itself, if it can be read at any offset.
     pub seekable: Option<Seekable>,
 }
 
-/// A file that can be read at any place.
+/// A file that can be read at any offset.
 pub enum Seekable {
     /// A regular file of this machine.
     File(File),
@@ -30,12 +30,12 @@ pub enum Seekable {
     Remote(Box<dyn RemoteFile>),
 }
 
-/// A file on a server that can be read at any place.
+/// A file on a server that can be read at any offset.
 pub trait RemoteFile: Send {
-    /// Opens it as Parquet, from the parts of it that a reader asks for.
+    /// Opens the file as Parquet, and reads only the parts that the reader requests.
     ///
     /// # Errors
-    /// A server that gives no parts of the file, and all errors of [`ParquetOpen::from`].
+    /// A server that cannot return parts of the file, and all errors of [`ParquetOpen::from`].
     #[cfg(feature = "parquet")]
     fn open_parquet(self: Box<Self>, open: ParquetOpen<'_>) -> Result<Box<dyn ReadFile>, SourceError>;
 }
@@ -44,11 +44,12 @@ pub trait RemoteFile: Send {
 pub(crate) struct Contents {
     pub(crate) codec: Option<Codec>,
     pub(crate) contents: Input,
-    /// Bytes used of the file.
+    /// Bytes of the file that were used.
     pub consumed: Arc<AtomicU64>,
 }
 
-/// Decompresses a file if it is compressed. `read` counts the bytes that are used of it as it is.
+/// Decompresses a file if it is compressed. `read` counts the bytes of an uncompressed file that
+/// are used.
 pub(crate) fn unpacked(mut raw: Input, read: Arc<AtomicU64>, name: &str) -> Result<Contents, SourceError> {
     let head = raw.peek(MAGIC_LEN, |head| head.contains(&b'\n'));
     let Some(codec) = Codec::detect(head) else {

@@ -1,4 +1,4 @@
-//! Opens a file: decompresses it, finds out how it is written, and chooses what reads it.
+//! Opens a file: decompresses it, determines its format, and chooses its reader.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use inrush_core::SourceId;
 use super::binary::{self, BinaryFile};
 use super::buffer::BufferPool;
 use super::bulk::{BulkDecode, BulkFile};
-use super::charset::read_text;
+use super::charset::{Text, read_text};
 use super::csv::{self, ColumnType};
 use super::cut::{Boundary, Cutter};
 use super::cut_file::{CutFile, ReadFile};
@@ -24,37 +24,54 @@ use super::warnings::Warnings;
 use super::with_fields::WithFields;
 use super::{Decode, SourceError};
 
-/// The largest chunk and the largest record, bytes: positions in a block are 32 bits, and what is decoded can be
-/// longer than what was read.
+/// The largest chunk and the largest record, bytes. Positions in a block are 32 bits, and decoded
+/// data can be longer than the bytes that were read.
 pub const CHUNK_BYTES_MAX: usize = 512 << 20;
 
-/// Bytes that tell a binary format: those of a workbook are the name of its first part.
+/// Bytes that identify a binary format. For a workbook they are the name of its first part.
 const BINARY_LEN: usize = 96;
 
-/// Text that is looked at to tell the format, bytes.
+/// Text that is read to determine the format, bytes.
 const GUESS_LEN: usize = 4096;
 
-/// The same of JSON that has no line end in these, bytes.
+/// The same for JSON without a line end in that text, bytes.
 const GUESS_JSON_LEN: usize = 64 << 10;
 
-/// What the files of a job have in common for their readers.
+/// A file of known compression and unknown format.
+struct Unpacked<'a> {
+    id: SourceId,
+    name: &'a str,
+    contents: Contents,
+    /// Fields that the names of its folders stand for, as name and JSON value.
+    partitions: &'a [(String, String)],
+}
+
+/// How text is cut and decoded.
+struct Framing {
+    boundary: Boundary,
+    decoder: Arc<dyn Decode>,
+    /// Bytes of documents for a byte of text.
+    growth: f64,
+}
+
+/// The state that all readers of a job's files share.
 pub struct Reading {
-    /// How they are read.
+    /// How the files are read.
     pub options: FormatOptions,
-    /// Where surprises are counted.
+    /// The warnings about their contents.
     pub warnings: Warnings,
-    /// The types that columns of CSV files have shown.
+    /// The types of columns found in earlier CSV files.
     column_types: HashMap<String, ColumnType>,
-    /// Fields whose own text is kept.
+    /// Fields whose original text is kept.
     pub texts: Vec<String>,
-    /// Buffers that are read into.
+    /// Buffers for reading.
     chunks: Arc<BufferPool>,
-    /// Buffers that documents are written into.
+    /// Buffers for documents.
     pub documents: Arc<BufferPool>,
 }
 
 impl Reading {
-    /// Nothing was read yet.
+    /// The state before anything was read.
     pub fn new(options: FormatOptions, warnings: Warnings) -> Self {
         Reading {
             options,
@@ -66,18 +83,19 @@ impl Reading {
         }
     }
 
-    /// The same before anything was read, with warnings of its own.
+    /// A copy in the state before anything was read, with warnings of its own.
     pub fn anew(&self) -> Self {
         let texts = self.texts.clone();
         Reading { texts, ..Reading::new(self.options.clone(), Warnings::default()) }
     }
 
-    /// Keeps the text that files have for these fields.
+    /// Keeps the original text of these fields.
     pub fn keep_texts(&mut self, fields: &[String]) {
         self.texts = fields.to_vec();
     }
 
-    /// Finds out how a file is written, and opens it. Documents get the fields `partitions`, each with its JSON value.
+    /// Determines the format of a file and opens it. Documents get the fields `partitions`, given
+    /// as name and JSON value.
     pub fn open(
         &mut self,
         id: SourceId,
@@ -85,33 +103,40 @@ impl Reading {
         raw: Raw,
         partitions: &[(String, String)],
     ) -> Result<Box<dyn ReadFile>, SourceError> {
-        let Raw { input: raw, read, seekable } = raw;
-        let Contents { codec, mut contents, consumed } = unpacked(raw, read, name)?;
-        let head = contents.peek(BINARY_LEN, |head| head.contains(&b'\n'));
+        let Raw { input, read, seekable } = raw;
+        let mut contents = unpacked(input, read, name)?;
+        let head = contents.contents.peek(BINARY_LEN, |head| head.contains(&b'\n'));
         let format = decide_binary(&self.options, name, head);
         if let (Some(format), Some(_)) = (format, &self.options.records) {
             return Err(SourceError::new(name, no_records(format)));
         }
-        if format == Some(Format::Smile) {
-            let record_bytes_max = self.options.document_bytes_max;
-            let cutter = Cutter::new(contents, Boundary::Smile, 0, record_bytes_max, Arc::clone(&self.chunks));
-            let decoder = Arc::new(SmileDecode::new(record_bytes_max, Arc::clone(&self.documents)));
-            let (name, growth) = (name.to_owned(), smile::GROWTH);
-            let file = CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth };
-            return Ok(Box::new(file));
+        let file = Unpacked { id, name, contents, partitions };
+        match format {
+            None => self.open_text(file),
+            Some(Format::Smile) => Ok(self.open_smile(file)),
+            Some(format) => {
+                let Contents { codec, contents, consumed } = file.contents;
+                let seekable = seekable.filter(|_| codec.is_none());
+                let file = BinaryFile { id, name, seekable, contents, consumed, constants: partitions };
+                binary::open(self, format, file)
+            }
         }
-        if let Some(format) = format {
-            let seekable = seekable.filter(|_| codec.is_none());
-            return binary::open(
-                self,
-                format,
-                BinaryFile { id, name, seekable, contents, consumed, constants: partitions },
-            );
-        }
-        let text = read_text(contents, self.options.charset, name, &self.warnings)
+    }
+
+    fn open_smile(&self, file: Unpacked<'_>) -> Box<dyn ReadFile> {
+        let Contents { codec, contents, consumed } = file.contents;
+        let record_bytes_max = self.options.document_bytes_max;
+        let cutter = Cutter::new(contents, Boundary::Smile, 0, record_bytes_max, Arc::clone(&self.chunks));
+        let decoder = Arc::new(SmileDecode::new(record_bytes_max, Arc::clone(&self.documents)));
+        let (id, name, growth) = (file.id, file.name.to_owned(), smile::GROWTH);
+        Box::new(CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth })
+    }
+
+    fn open_text(&mut self, file: Unpacked<'_>) -> Result<Box<dyn ReadFile>, SourceError> {
+        let Unpacked { id, name, contents: Contents { codec, contents, consumed }, partitions } = file;
+        let mut text = read_text(contents, self.options.charset, name, &self.warnings)
             .map_err(|message| SourceError::new(name, message))?;
-        let mut input = text.input;
-        let format = told(&mut input, &self.options, name)?;
+        let format = text_format(&mut text.input, &self.options, name)?;
         if may_be_a_table(&self.options, name, format) {
             let field = &self.options.text_field;
             self.warnings.add(name, "text_by_name", "", 1, || {
@@ -119,7 +144,7 @@ impl Reading {
             });
         }
         let record_bytes_max = if format == Format::DeadLetters {
-            // An entry holds more than its document, which may be escaped as text besides.
+            // An entry holds more than its document, which may also be escaped as text.
             self.options.document_bytes_max.saturating_mul(6).saturating_add(64 << 10).min(CHUNK_BYTES_MAX)
         } else {
             self.options.document_bytes_max
@@ -130,11 +155,39 @@ impl Reading {
                 false => Box::new(WithFields::new(file, partitions)),
             }
         };
-        let mut growth = 1.0;
-        let (boundary, decoder): (_, Arc<dyn Decode>) = match format {
-            Format::Ndjson => (Boundary::Line, Arc::new(NdjsonDecode::new(record_bytes_max, self.options.validate))),
-            Format::Bulk => (Boundary::Line, Arc::new(BulkDecode { record_bytes_max })),
-            Format::DeadLetters => (Boundary::Line, Arc::new(DeadLetterDecode { record_bytes_max })),
+        if matches!(format, Format::Json | Format::Hits) {
+            let rules = Rules { record_bytes_max, validate: self.options.validate, hits: format == Format::Hits };
+            let path = self.options.records.as_ref();
+            let hint = if path.is_none() { self.hint(text.input.peeked()) } else { None };
+            let chunks = Arc::clone(&self.chunks);
+            let values = ValuesFile::new(id, name, text.input, text.bom_len, rules, consumed, chunks);
+            return Ok(with_fields(Box::new(values.with_records(path).with_hint(hint))));
+        }
+        let Framing { boundary, decoder, growth } = self.framing(format, name, record_bytes_max, &mut text)?;
+        let cutter = Cutter::new(text.input, boundary, text.bom_len, record_bytes_max, Arc::clone(&self.chunks));
+        let name = name.to_owned();
+        let file = CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth };
+        if format == Format::Bulk {
+            return Ok(Box::new(BulkFile::new(file)));
+        }
+        Ok(with_fields(Box::new(file)))
+    }
+
+    /// How text of this format is cut and decoded. JSON values and binary formats have readers of
+    /// their own.
+    fn framing(
+        &mut self,
+        format: Format,
+        name: &str,
+        record_bytes_max: usize,
+        text: &mut Text,
+    ) -> Result<Framing, SourceError> {
+        let failed = |message: String| SourceError::new(name, message);
+        let lines = |decoder: Arc<dyn Decode>| Framing { boundary: Boundary::Line, decoder, growth: 1.0 };
+        Ok(match format {
+            Format::Ndjson => lines(Arc::new(NdjsonDecode::new(record_bytes_max, self.options.validate))),
+            Format::Bulk => lines(Arc::new(BulkDecode { record_bytes_max })),
+            Format::DeadLetters => lines(Arc::new(DeadLetterDecode { record_bytes_max })),
             Format::Csv | Format::Tsv => {
                 let context = csv::Context {
                     options: &self.options.csv,
@@ -147,46 +200,27 @@ impl Reading {
                     warnings: &self.warnings,
                     pool: &self.documents,
                 };
-                let table = csv::prepare(&mut input, context, &mut self.column_types)
-                    .map_err(|message| SourceError::new(name, message))?;
-                growth = table.growth;
-                (table.boundary, table.decoder)
+                let table = csv::prepare(&mut text.input, context, &mut self.column_types).map_err(failed)?;
+                Framing { boundary: table.boundary, decoder: table.decoder, growth: table.growth }
             }
             Format::Text => {
                 let parser: Box<dyn PushLine> = match &self.options.parse {
                     None => Box::new(OneField::new(&self.options.text_field)),
-                    Some(parse) => {
-                        let parser = parse.parser(&self.options.csv.schema, &self.texts);
-                        parser.map_err(|message| SourceError::new(name, message))?
-                    }
+                    Some(parse) => parse.parser(&self.options.csv.schema, &self.texts).map_err(failed)?,
                 };
-                let documents = Arc::clone(&self.documents);
-                (Boundary::Line, Arc::new(TextDecode::new(parser, record_bytes_max, documents)))
+                lines(Arc::new(TextDecode::new(parser, record_bytes_max, Arc::clone(&self.documents))))
             }
-            Format::Json | Format::Hits => {
-                let chunks = Arc::clone(&self.chunks);
-                let hits = format == Format::Hits;
-                let rules = Rules { record_bytes_max, validate: self.options.validate, hits };
-                let path = self.options.records.as_ref();
-                let hint = if path.is_none() { self.hint(input.peeked()) } else { None };
-                let values = ValuesFile::new(id, name, input, text.bom_len, rules, consumed, chunks);
-                let values = values.with_records(path).with_hint(hint);
-                return Ok(with_fields(Box::new(values)));
-            }
-            Format::Parquet | Format::Arrow | Format::Avro | Format::Excel | Format::Smile => {
-                return Err(SourceError::new(name, format!("contents are no {}", format.name())));
-            }
-        };
-        let cutter = Cutter::new(input, boundary, text.bom_len, record_bytes_max, Arc::clone(&self.chunks));
-        let name = name.to_owned();
-        let file = CutFile { id, name, codec, cutter, decoder, consumed, reported: 0, record_bytes_max, growth };
-        if format == Format::Bulk {
-            return Ok(Box::new(BulkFile::new(file)));
-        }
-        Ok(with_fields(Box::new(file)))
+            Format::Json
+            | Format::Hits
+            | Format::Parquet
+            | Format::Arrow
+            | Format::Avro
+            | Format::Excel
+            | Format::Smile => return Err(failed(format!("contents are not {}", format.name()))),
+        })
     }
 
-    /// What to say of a source that is one JSON object with many in it.
+    /// The hint for a source that is one JSON object with many objects in it.
     fn hint(&self, head: &[u8]) -> Option<Hint> {
         let path = json_head::records_path(head)?;
         let hits = if path.ends_with("hits") { " option `format=hits`" } else { "" };
@@ -197,10 +231,11 @@ impl Reading {
     }
 }
 
-/// Fails if the beginning of a file does not tell its format, or tells one that has to be asked for.
+/// Fails if the beginning of a file does not show its format, or shows one that the user has to ask
+/// for.
 ///
 /// # Errors
-/// Says what the beginning looks like and which option to give.
+/// The error says what the beginning looks like and which option to give.
 pub fn check_format(raw: Raw, name: &str, options: &FormatOptions) -> Result<(), SourceError> {
     if options.format.is_some() || options.parse.is_some() {
         return Ok(());
@@ -212,11 +247,11 @@ pub fn check_format(raw: Raw, name: &str, options: &FormatOptions) -> Result<(),
     }
     let text = read_text(contents, options.charset, name, &Warnings::default());
     let mut text = text.map_err(|message| SourceError::new(name, message))?;
-    told(&mut text.input, options, name).map(drop)
+    text_format(&mut text.input, options, name).map(drop)
 }
 
-/// The format that the beginning of a text tells. Waits for as much of it as that takes.
-fn told(text: &mut Input, options: &FormatOptions, name: &str) -> Result<Format, SourceError> {
+/// The format that the beginning of a text shows. Waits for as much text as that takes.
+fn text_format(text: &mut Input, options: &FormatOptions, name: &str) -> Result<Format, SourceError> {
     let head = text.peek(GUESS_LEN, json_head::says_enough);
     if head.trim_ascii_start().first() == Some(&b'{') && !head.contains(&b'\n') {
         text.peek(GUESS_JSON_LEN, json_head::says_enough);
@@ -232,7 +267,7 @@ mod tests {
     use super::super::input::Bytes;
     use super::*;
 
-    /// A pipe that falls silent after each of its lines.
+    /// A pipe that pauses after each of its lines.
     struct Lines(VecDeque<&'static str>);
 
     impl Read for Lines {
@@ -253,7 +288,7 @@ mod tests {
     fn a_pipe_is_told_by_its_lines_however_slow_they_come() {
         let told = |lines: &[&'static str]| {
             let mut input = Input::new(Lines(lines.iter().copied().collect()));
-            let format = super::told(&mut input, &FormatOptions::default(), "-");
+            let format = super::text_format(&mut input, &FormatOptions::default(), "-");
             (format.map_err(|error| error.to_string()), input.peeked().len())
         };
         let bulk = told(&["{\"index\":{}}\n", "{\"a\":", "1}\n", "{\"index\":{}}\n"]).0;

@@ -1,4 +1,5 @@
-//! SMILE documents, each with its header and followed by `0xFF`, as `inrush convert` writes them: the form in which bulk bodies hold them. They become JSON.
+//! SMILE documents, each with its header and followed by `0xFF`, as in bulk bodies and as
+//! `inrush convert` writes them. They become JSON.
 
 use std::sync::Arc;
 
@@ -10,13 +11,13 @@ use memchr::memchr;
 use super::buffer::BufferPool;
 use super::{Decode, RawChunk, too_large};
 
-/// Makes JSON of SMILE.
+/// Decodes SMILE to JSON.
 pub(crate) struct SmileDecode {
     record_bytes_max: usize,
     pool: Arc<BufferPool>,
 }
 
-/// Bytes of JSON for a byte of SMILE, about.
+/// Estimated bytes of JSON for a byte of SMILE.
 pub(crate) const GROWTH: f64 = 1.3;
 
 impl SmileDecode {
@@ -56,7 +57,8 @@ struct Block {
 }
 
 impl Block {
-    /// What was appended since `start` is a record, which began at `byte` of the chunk.
+    /// Adds the bytes that were appended since `start` as a record, which began at `byte` of the
+    /// chunk.
     fn record(&mut self, start: usize, byte: usize) {
         let line = self.records.len() as u32;
         self.records.push(Record { start: start as u32, end: self.data.len() as u32, byte: byte as u32, line });
@@ -64,7 +66,7 @@ impl Block {
 }
 
 impl SmileDecode {
-    /// The documents between two separators: one, or several of somebody who writes no separators.
+    /// The documents between two separators: one, or several if the writer omits separators.
     fn part(&self, part: &[u8], byte: usize, decoder: &mut SmileDecoder, out: &mut Block) {
         let mut at = 0;
         while at < part.len() {

@@ -1,26 +1,27 @@
-//! Checks that a record is a JSON object, for those who want to know before the servers do.
+//! Checks that a record is a JSON object, for users who want to know before the servers do.
 
 use inrush_core::Reject;
 use serde::de::IgnoredAny;
 
-/// The reject of a record that is no JSON (RFC 8259), or JSON but no object.
+/// The reject of a record that is not JSON (RFC 8259), or JSON but not an object.
 ///
-/// Where the RFC leaves the choice to the reader: numbers of any size, any nesting, names that are there twice and a `\u` surrogate
-/// without its other half are taken, because they are passed on as text; bytes that are no UTF-8 and a byte order mark are refused.
+/// RFC 8259 leaves some choices to the reader. Accepted, because they are passed on as text:
+/// numbers of any size, any nesting, repeated names, a `\u` surrogate without its other half.
+/// Refused: bytes that are not UTF-8, and a byte order mark.
 pub fn reject(record: u32, text: &[u8]) -> Option<Reject> {
     let (kind, reason) = match json(text) {
-        Err(problem) => ("invalid_json", format!("the record is no JSON: {problem}")),
+        Err(problem) => ("invalid_json", format!("the record is not JSON: {problem}")),
         Ok(()) if text.trim_ascii_start().first() != Some(&b'{') => {
-            ("not_an_object", "the record is JSON but no object, and documents are objects".to_owned())
+            ("not_an_object", "the record is JSON but not an object; documents must be objects".to_owned())
         }
         Ok(()) => return None,
     };
     Some(Reject { record, kind, reason })
 }
 
-/// The reject of a line that does not end as an object does, which is told without reading it.
-/// Servers overlook a comment after a document and keep it, and are no JSON from then on whenever
-/// they return it.
+/// The reject of a line that does not end like an object, which is visible without parsing it.
+/// Servers ignore a comment after a document and store it. Every reply that returns the document is
+/// then not JSON.
 #[cold]
 pub fn no_end(record: u32, line: &[u8]) -> Option<Reject> {
     let line = line.trim_ascii_end();
@@ -34,7 +35,7 @@ pub fn no_end(record: u32, line: &[u8]) -> Option<Reject> {
 }
 
 fn json(text: &[u8]) -> Result<(), String> {
-    let text = std::str::from_utf8(text).map_err(|e| format!("byte {} is no UTF-8", e.valid_up_to()))?;
+    let text = std::str::from_utf8(text).map_err(|e| format!("byte {} is not UTF-8", e.valid_up_to()))?;
     serde_json::from_str::<IgnoredAny>(text).map(drop).map_err(|e| e.to_string())
 }
 
@@ -50,7 +51,7 @@ mod tests {
         assert_eq!(reject(7, b"[1]").map(|r| (r.record, r.kind)), Some((7, "not_an_object")));
         let invalid = reject(0, b"{\"a\":1,}").unwrap();
         assert!(invalid.kind == "invalid_json" && invalid.reason.contains("column 8"), "{}", invalid.reason);
-        assert!(reject(0, b"{\"a\":\"\xFF\"}").unwrap().reason.contains("byte 6 is no UTF-8"));
+        assert!(reject(0, b"{\"a\":\"\xFF\"}").unwrap().reason.contains("byte 6 is not UTF-8"));
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! What a user should know although nothing failed.
+//! Warnings: what a user should know although nothing failed.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Different warnings that are kept; further ones are only counted together.
+/// The most different warnings that are kept. Further ones are only counted together.
 const DISTINCT_MAX: usize = 200;
 
 /// Counts warnings by kind, source and column. Clones share their counts.
@@ -23,11 +23,11 @@ struct Key {
 struct Entry {
     count: u64,
     message: String,
-    /// Whether the message is that of [`Warnings::explain`].
+    /// Whether the message comes from [`Warnings::explain`].
     explained: bool,
 }
 
-/// One kind of surprise in one source, and in one column where it has columns.
+/// A warning of one kind about one source, and about one column if it concerns a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The path, `-` or URL.
@@ -36,7 +36,7 @@ pub struct Warning {
     pub kind: &'static str,
     /// The column, or empty.
     pub column: String,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
     /// What happened the first time, and what to do.
     pub message: String,
@@ -56,7 +56,7 @@ impl std::fmt::Display for Warning {
 }
 
 impl Warnings {
-    /// Counts `count` more. The message of the first call stays.
+    /// Adds `count` occurrences. The message of the first call stays.
     pub fn add(&self, source: &str, kind: &'static str, column: &str, count: u64, message: impl FnOnce() -> String) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let key = Key { source: source.to_owned(), kind, column: column.to_owned() };
@@ -72,7 +72,8 @@ impl Warnings {
         }
     }
 
-    /// Says more exactly what happened the first time. The first such message stays.
+    /// Replaces the message by a more exact one for the first occurrence. The first such message
+    /// stays.
     pub fn explain(&self, source: &str, kind: &'static str, column: &str, message: String) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let key = Key { source: source.to_owned(), kind, column: column.to_owned() };

@@ -1,4 +1,5 @@
-//! Documents of a text file with the fields that its folders stand for ([`super::partitions`]).
+//! Adds the fields that folder names stand for to the documents of a text file
+//! ([`super::partitions`]).
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,11 +18,11 @@ pub(crate) struct WithFields {
     fields: Arc<Fields>,
 }
 
-/// Names, and what is written for each: `"name":value`.
+/// The names, and the text for each: `"name":value`.
 struct Fields(Vec<(String, Vec<u8>)>);
 
 impl WithFields {
-    /// `fields` as names and JSON values.
+    /// `fields` are names and JSON values.
     pub(crate) fn new(file: Box<dyn ReadFile>, fields: &[(String, String)]) -> Self {
         let member = |(name, value): &(String, String)| {
             let mut text = vec![b'"'];
@@ -63,7 +64,8 @@ impl Decode for Decoder {
 }
 
 impl Fields {
-    /// Writes the members behind those that each document has; its own win. What is no JSON object stays as it is.
+    /// Adds the members after those of each document, unless the document has them. A document that
+    /// is not a JSON object stays unchanged.
     fn add(&self, mut block: DocBlock) -> DocBlock {
         let longest: usize = self.0.iter().map(|(_, member)| member.len() + 1).sum();
         let mut out = Vec::with_capacity(block.data.len() + block.records.len() * longest);
@@ -81,7 +83,7 @@ impl Fields {
         block
     }
 
-    /// Whether the document is an object; only then something was written.
+    /// Whether the document is an object. Otherwise nothing was written.
     fn add_to(&self, document: &[u8], out: &mut Vec<u8>) -> bool {
         let mut json = serde_json::Deserializer::from_slice(document);
         let mut there = vec![false; self.0.len()];
@@ -90,7 +92,7 @@ impl Fields {
             Ok(members) if json.end().is_ok() => members,
             _ => return false,
         };
-        // It is an object, so it ends with a brace, with white space behind it at most.
+        // It is an object, so it ends with a brace, followed by white space at most.
         let Some(end) = memchr::memrchr(b'}', document) else { return false };
         out.extend_from_slice(&document[..end]);
         let mut comma = members > 0;
@@ -106,7 +108,7 @@ impl Fields {
     }
 }
 
-/// Which of the fields an object has, and how many members.
+/// Marks the fields that an object has, and counts its members.
 struct Names<'a> {
     fields: &'a [(String, Vec<u8>)],
     there: &'a mut [bool],

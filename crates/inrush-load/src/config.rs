@@ -62,8 +62,6 @@ pub struct LoadConfig {
     pub allow_empty: bool,
     /// A file for what the tuner saw and decided, which `inrush-testbed replay` reads. Default: none.
     pub trace: Option<PathBuf>,
-    /// Tell what becomes of each document ([`crate::RunningLoad::settlements`]). Default off: it costs a message for each few documents.
-    pub settlements: bool,
     /// Refresh, count and compare at the end. Default on.
     pub verify: bool,
     /// Ask the cluster for one reply entry a document (default), or only for `errors` ([`Replies`]).
@@ -128,7 +126,6 @@ impl LoadConfig {
             tolerate: None,
             allow_empty: false,
             trace: None,
-            settlements: false,
             verify: true,
             replies: Replies::Items,
             encoding: None,

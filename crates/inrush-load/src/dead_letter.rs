@@ -17,26 +17,18 @@ use inrush_formats::dead_letters::SentWith;
 use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
 
 use crate::config::{DeadLetters, LoadConfig};
 use crate::error::LoadError;
+use crate::outcomes::FailureSender;
 use crate::private::private_file;
-
-/// A dead letter as a program receives it ([`crate::RunningLoad::failures`]).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Failure {
-    /// What people call the source.
-    pub source: String,
-    /// Error, position and document.
-    pub letter: DeadLetter,
-}
 
 /// Where dead letters are written.
 pub(crate) struct DeadLetterWriter {
     path: PathBuf,
     file: Option<BufWriter<File>>,
-    channel: Option<mpsc::UnboundedSender<Failure>>,
+    /// The program that asked for dead letters.
+    failures: Option<FailureSender>,
     sources: Vec<String>,
     /// What a record that never became an item was to be sent with.
     sent_with: SentWith,
@@ -81,7 +73,7 @@ impl DeadLetterWriter {
         config: &DeadLetters,
         run_id: &str,
         sources: Vec<String>,
-        channel: Option<mpsc::UnboundedSender<Failure>>,
+        failures: Option<FailureSender>,
     ) -> Result<Self, LoadError> {
         let name = format!("inrush-dead-letters-{run_id}.ndjson");
         let path = match config {
@@ -93,7 +85,7 @@ impl DeadLetterWriter {
             Ok(()) => Ok(DeadLetterWriter {
                 path,
                 file: None,
-                channel,
+                failures,
                 sources,
                 sent_with: SentWith::default(),
                 broken: false,
@@ -109,7 +101,7 @@ impl DeadLetterWriter {
         config: &DeadLetters,
         run_id: &str,
         sources: Vec<String>,
-        channel: Option<mpsc::UnboundedSender<Failure>>,
+        failures: Option<FailureSender>,
         saved: &SavedLetters,
     ) -> Result<Self, LoadError> {
         let path = saved.path.clone();
@@ -118,7 +110,7 @@ impl DeadLetterWriter {
             DeadLetters::DefaultFile | DeadLetters::Folder(_) => false,
         };
         if other {
-            return Self::new(config, run_id, sources, channel);
+            return Self::new(config, run_id, sources, failures);
         }
         let refuse = |reason: String| LoadError::DeadLetters { path: path.clone(), reason };
         let file = match File::options().append(true).open(&path) {
@@ -147,7 +139,7 @@ impl DeadLetterWriter {
         Ok(DeadLetterWriter {
             path,
             file,
-            channel,
+            failures,
             sources,
             sent_with: SentWith::default(),
             broken: false,
@@ -188,16 +180,15 @@ impl DeadLetterWriter {
     }
 
     fn append(&mut self, letter: &DeadLetter) -> io::Result<()> {
-        let source = self.sources.get(letter.position.source.0 as usize).map_or("?", String::as_str).to_owned();
-        if let Some(channel) = &self.channel {
-            // Whoever stopped listening has the file.
-            let _ = channel.send(Failure { source: source.clone(), letter: letter.clone() });
+        let source = self.sources.get(letter.position.source.0 as usize).map_or("?", String::as_str);
+        if let Some(failures) = &self.failures {
+            failures.send(source, letter);
         }
         let file = match &mut self.file {
             Some(file) => file,
             None => self.file.insert(BufWriter::new(private_file(&self.path)?)),
         };
-        serde_json::to_writer(&mut *file, &Line::new(&source, letter, &self.sent_with))?;
+        serde_json::to_writer(&mut *file, &Line::new(source, letter, &self.sent_with))?;
         file.write_all(b"\n")
     }
 

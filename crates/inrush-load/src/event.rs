@@ -31,11 +31,13 @@ pub(crate) enum Event {
     Flushed { request: u64, flushed: Flushed },
     /// What the cluster takes besides plain JSON.
     Forms(Forms),
-    /// An index of a placeholder is there, with so many documents in it before where they were counted, or cannot be made.
+    /// An index of a placeholder is there, with so many documents in it before where they were
+    /// counted, or cannot be made.
     Index { name: String, result: Result<Option<u64>, String> },
     /// A checkpoint was written, or could not be.
     Checkpoint(Written),
-    /// The source was told what is settled; or not, because dead letters could not be synced before.
+    /// The source was told what is settled; or not, because dead letters could not be synced
+    /// before.
     Told(Result<(), String>),
     /// What an index of a placeholder was like before the load.
     Size { name: String, size: IndexStats },

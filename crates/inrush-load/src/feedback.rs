@@ -1,7 +1,7 @@
 //! Tells the source what is settled, beside the load.
 //!
-//! What the source is told was settled before, dead letters of it are synced to disk, and where the load
-//! keeps checkpoints, one that says so was written: a source may forget what it was told of.
+//! What the source is told was settled before, dead letters of it are synced to disk, and where the
+//! load keeps checkpoints, one that says so was written: a source may forget what it was told of.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -77,7 +77,8 @@ impl ToSource {
     }
 
     /// Begins to tell the source what is `settled`, once `letters` are synced to disk. Afterwards
-    /// [`Event::Told`] says how it went. Where the source is still being told something, this comes next.
+    /// [`Event::Told`] says how it went. Where the source is still being told something, this comes
+    /// next.
     pub(crate) fn start(&mut self, settled: Settled, letters: Option<File>) {
         if self.telling.is_some() {
             self.next = Some(settled);

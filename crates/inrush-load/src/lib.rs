@@ -19,6 +19,7 @@ pub mod loader;
 mod notify;
 pub mod observe;
 mod option_error;
+mod outcomes;
 mod primaries;
 mod private;
 mod progress;
@@ -33,11 +34,11 @@ mod tolerance;
 mod trace;
 
 pub use checkpoint::LOADS_INDEX;
-pub use dead_letter::Failure;
 pub use error::LoadError;
 pub use event::StopSignal;
 pub use loader::{Loader, Others, PauseHandle, PushLoad, RunningLoad, StopHandle};
 pub use option_error::{OptionError, OptionErrorKind, Style, render};
+pub use outcomes::{Failure, Failures, Settlements};
 pub use progress::{Phase, Progress, ShowPhase, Step};
 pub use report::{
     FinishReport, IndexSizes, OldIndex, OldWritesReport, PlanReport, Report, SettingChange, SettingsReport,

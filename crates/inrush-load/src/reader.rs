@@ -1,6 +1,7 @@
-//! The threads that read and encode. Each takes the next chunk of the source under a lock, and decodes and encodes it outside
-//! of it, so that a chunk stays in one core's cache from the read to the woven body. Back-pressure is a closed
-//! `Gate`: nobody pushes, the loop opens it as far as memory allows.
+//! The threads that read and encode. Each takes the next chunk of the source under a lock, and
+//! decodes and encodes it outside of it, so that a chunk stays in one core's cache from the read to
+//! the woven body. Back-pressure is a closed `Gate`: nobody pushes, the loop opens it as far as
+//! memory allows.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,14 +51,15 @@ impl Gate {
         self.opened.notify_all();
     }
 
-    /// A chunk has reached the loop, which counts it from now on, and says with [`Gate::set_room`] what room is left.
+    /// A chunk has reached the loop, which counts it from now on, and says with [`Gate::set_room`]
+    /// what room is left.
     pub(crate) fn arrived(&self) {
         let mut state = self.lock();
         state.under_way = state.under_way.saturating_sub(CHUNK_BYTES as u64);
     }
 
-    /// Gives the room for a chunk back that did not come, and waits, but no longer once nothing more is
-    /// read.
+    /// Gives the room for a chunk back that did not come, and waits, but no longer once nothing
+    /// more is read.
     fn leave(&self, wait: Duration) {
         let mut state = self.lock();
         state.under_way = state.under_way.saturating_sub(CHUNK_BYTES as u64);
@@ -80,7 +82,8 @@ impl Gate {
     }
 
     fn lock(&self) -> MutexGuard<'_, GateState> {
-        // The state is a few numbers, valid at every moment, so a thread that panicked leaves nothing half done.
+        // The state is a few numbers, valid at every moment, so a thread that panicked leaves
+        // nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -93,8 +96,8 @@ pub(crate) struct Encode {
     pub(crate) smile: Arc<AtomicBool>,
 }
 
-/// Starts `workers` threads that read `source` to its end and send what they make of it. They end when the gate is
-/// closed, at the latest after the read they are in.
+/// Starts `workers` threads that read `source` to its end and send what they make of it. They end
+/// when the gate is closed, at the latest after the read they are in.
 pub(crate) fn start(
     mut source: Box<dyn Source>,
     encode: Encode,
@@ -191,7 +194,8 @@ fn work(
     let mut smile_encoder = SmileItemEncoder::default();
     while gate.enter() {
         let taken = {
-            // A reader that panicked inside the source leaves it in an unknown state; the loop has been told.
+            // A reader that panicked inside the source leaves it in an unknown state; the loop has
+            // been told.
             let Ok(mut reading) = reading.lock() else { return };
             reading.take(chunk_bytes, events)
         };

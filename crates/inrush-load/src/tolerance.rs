@@ -51,6 +51,16 @@ impl Tolerance {
 }
 
 impl ToleranceReport {
+    /// Compares the same limit with the counts of several loads together.
+    pub(crate) fn judge_again(&self, counts: &Counts) -> ToleranceReport {
+        // The text is that of `Tolerance`.
+        let limit = match self.limit.strip_suffix('%') {
+            Some(percent) => percent.parse().ok().map(Tolerance::Percent),
+            None => self.limit.parse().ok().map(Tolerance::Count),
+        };
+        limit.unwrap_or(Tolerance::Count(0)).judge(counts)
+    }
+
     /// Why the load does not count as complete, after the number of documents that are not in.
     pub fn problem(&self) -> String {
         match (self.holds, self.docs_unknown) {

@@ -1,4 +1,4 @@
-//! A node's configuration: what its maker ships, and a settings file of our own.
+//! The configuration of a node: the maker's files, and a settings file of this program.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::path::Path;
 use super::distribution::Product;
 use super::process::NodeSpec;
 
-/// Where a node keeps what, and where it listens.
+/// The folders of a node, and its ports.
 #[derive(Debug)]
 pub(super) struct Places<'a> {
     /// The unpacked distribution.
@@ -27,8 +27,9 @@ pub(super) fn write(spec: &NodeSpec, places: &Places<'_>) -> io::Result<()> {
     // The plugins of a full distribution expect their folders there.
     copy(&places.home.join("config"), places.config, &[&settings_file, &keystore])?;
     give_secrets(spec, &places.home.join("config").join(&keystore), &places.config.join(&keystore))?;
-    // The launcher changes into the distribution, which the node's user can only read. It splits options at spaces, which the
-    // data's path may have, and the logs' has not.
+    // The launcher changes into the distribution's folder, which the node's user can only read, so
+    // the paths become absolute. It splits options at spaces. The path of the logs has none, that
+    // of the data may have some.
     let options = fs::read_to_string(places.home.join("config/jvm.options"))?
         .replace("=logs/", &format!("={}/", places.logs.display()))
         .replace("-Xloggc:logs/", &format!("-Xloggc:{}/", places.logs.display()))
@@ -38,7 +39,9 @@ pub(super) fn write(spec: &NodeSpec, places: &Places<'_>) -> io::Result<()> {
     fs::write(places.config.join(settings_file), text)
 }
 
-/// The keystore of a server that was named, for its user only; other ones may hold secrets of another cluster, and what an earlier start has left here too.
+/// Copies the keystore of a server that the user named, readable for the node's user only. Other
+/// keystores may hold secrets of another cluster, so they are not copied, and one that an earlier
+/// start left here is deleted.
 fn give_secrets(spec: &NodeSpec, from: &Path, to: &Path) -> io::Result<()> {
     match fs::remove_file(to) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -62,18 +65,21 @@ fn settings(spec: &NodeSpec, places: &Places<'_>) -> Vec<(String, String)> {
     set("http.port", places.port.to_string());
     set("transport.port", places.transport_port.to_string());
     set("discovery.type", "single-node".to_owned());
-    // A developer's disk is often fuller than a server's may be; a node with little data does no harm there.
+    // A developer's disk is often fuller than a server's may be. A node with little data does no
+    // harm there.
     set("cluster.routing.allocation.disk.threshold_enabled", "false".to_owned());
     match spec.distribution.product {
         Product::Elasticsearch => {
             set("xpack.security.enabled", "false".to_owned());
             if spec.home.is_some() {
-                // Else it refuses a keystore with passwords for them, which it makes by itself at its first start.
+                // Otherwise the node refuses a keystore with passwords for them, which it creates
+                // itself at its first start.
                 set("xpack.security.http.ssl.enabled", "false".to_owned());
                 set("xpack.security.transport.ssl.enabled", "false".to_owned());
             }
         }
-        // Without certificates the plugin does not let the node start, and without the plugin the setting does not.
+        // Without certificates the plugin does not let the node start. Without the plugin the node
+        // does not accept the setting.
         Product::OpenSearch if places.home.join("plugins/opensearch-security").is_dir() => {
             set("plugins.security.disabled", "true".to_owned());
         }
@@ -81,7 +87,7 @@ fn settings(spec: &NodeSpec, places: &Places<'_>) -> Vec<(String, String)> {
     }
     for (name, value) in &spec.settings {
         settings.retain(|(other, _)| other != name);
-        // An empty value takes a setting of ours out.
+        // An empty value removes a setting of this program.
         if !value.is_empty() {
             settings.push((name.clone(), value.clone()));
         }
@@ -89,12 +95,12 @@ fn settings(spec: &NodeSpec, places: &Places<'_>) -> Vec<(String, String)> {
     settings
 }
 
-/// A path as a string of YAML, which is one of JSON: it may hold a colon or a hash.
+/// A path as a string of YAML, written as a JSON string: it may contain a colon or a hash.
 fn quoted(path: &Path) -> String {
     serde_json::Value::from(path.display().to_string()).to_string()
 }
 
-/// Copies a folder and all in it, but for these names at its top.
+/// Copies a folder and everything in it, except these names at its top.
 fn copy(from: &Path, to: &Path, without: &[&str]) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

@@ -1,4 +1,4 @@
-//! Servers as their makers publish them: where they come from, and unpacking them.
+//! Servers as their makers publish them: finding, downloading and unpacking them.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
@@ -16,33 +16,33 @@ use tokio::time::timeout;
 use super::error::NodeError;
 use super::java;
 
-/// Whose server.
+/// A product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Product {
     /// OpenSearch.
     #[default]
     OpenSearch,
-    /// Elasticsearch: for tests, and to build indices for one.
+    /// Elasticsearch: for tests, and to build indices for an Elasticsearch cluster.
     Elasticsearch,
 }
 
-/// A server of a version.
+/// A product in one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distribution {
-    /// Whose.
+    /// The product.
     pub product: Product,
-    /// Which.
+    /// The version.
     pub version: String,
 }
 
-/// Where OpenSearch's makers publish archives that bring their own Java.
+/// The address of OpenSearch's archives that include Java.
 const ARCHIVES: &str = "https://artifacts.opensearch.org/releases/bundle/opensearch";
 
-/// Temporary files as old as this belong to nobody any more.
+/// A temporary file of this age belongs to no running process.
 const LEFT_OVER_MIN: Duration = Duration::from_secs(24 * 3600);
 
-/// How long a server may be silent while something is downloaded.
+/// The longest pause of a server during a download.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
 impl Distribution {
@@ -56,7 +56,7 @@ impl Distribution {
         Distribution { product: Product::Elasticsearch, version: version.into() }
     }
 
-    /// The versions of a product that are on this machine, unpacked or as archives, in no order.
+    /// The versions of a product on this machine, unpacked or as archives, in no particular order.
     pub fn versions_here(product: Product) -> Vec<String> {
         let prefix = format!("{}-", Distribution { product, version: String::new() }.name());
         let folders = [super::process::root().join("dist"), super::process::cache()];
@@ -73,7 +73,7 @@ impl Distribution {
         versions
     }
 
-    /// As people say it.
+    /// Product and version for messages.
     pub fn title(&self) -> String {
         let product = match self.product {
             Product::OpenSearch => "OpenSearch",
@@ -89,19 +89,19 @@ impl Distribution {
         }
     }
 
-    /// The versions of Java that run it: what its own `jvm.options` and class files allow.
+    /// The versions of Java that run it, as its own `jvm.options` and class files allow.
     pub(super) fn java(&self) -> RangeInclusive<u32> {
         let major: u32 = self.version.split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
         match (self.product, major) {
             (Product::OpenSearch, 3..) => 21..=u32::MAX,
-            // Its options use a flag that Java 24 refuses.
+            // Its options have a flag that Java 24 refuses.
             (Product::OpenSearch, _) => 11..=23,
             (Product::Elasticsearch, 8..) => 17..=25,
             (Product::Elasticsearch, _) => 11..=21,
         }
     }
 
-    /// As Maven names it.
+    /// The coordinates in Maven.
     fn artifact(&self) -> String {
         let maker = match self.product {
             Product::OpenSearch => "org.opensearch",
@@ -110,8 +110,10 @@ impl Distribution {
         format!("{maker}.distribution.integ-test-zip:{}:{}:zip", self.name(), self.version)
     }
 
-    /// The unpacked distribution, fetched if it is not there: from the cache, through Maven, or (OpenSearch) from its maker's own
-    /// archive, which brings a Java along and so is the only one that helps where no Java runs it; but a Java that was named (`java_home`) is meant.
+    /// The folder of the unpacked distribution, which is fetched if it is not there: from the
+    /// cache, through Maven, or (OpenSearch) from the maker's own archive. That archive includes a
+    /// Java, so it is the only way if this machine has no suitable Java. It is not used if the
+    /// caller named a Java (`java_home`).
     pub(super) fn home(&self, root: &Path, cache: &Path, java_home: Option<&Path>) -> Result<PathBuf, NodeError> {
         let home = root.join("dist").join(format!("{}-{}", self.name(), self.version));
         let with_java = root.join("dist").join(format!("{}-{}-with-java", self.name(), self.version));
@@ -148,11 +150,11 @@ impl Distribution {
                 Err(e) => tried.push(e),
             }
         }
-        // That there is no Java is what can be helped most easily.
+        // The user can fix a missing Java most easily.
         Err(no_java.unwrap_or(NodeError::NoDistribution { what: self.title(), tried }))
     }
 
-    /// Maven copies into a folder of its own first: what is in the cache is whole.
+    /// Maven copies into a folder of its own first, so files in the cache are complete.
     fn by_maven(&self, cache: &Path, zip: &Path) -> Result<(), String> {
         let cannot = |e: io::Error| format!("cannot write to {}: {e}", cache.display());
         std::fs::create_dir_all(cache).map_err(cannot)?;
@@ -172,14 +174,14 @@ impl Distribution {
         std::fs::rename(folder.path().join(name), zip).map_err(|e| format!("Maven did not bring {name:?}: {e}"))
     }
 
-    /// Downloads `BASE/VERSION/opensearch-VERSION-linux-x64.tar.gz` and checks it against the `.sha512` beside it.
-    /// `stall`: how long the server may be silent.
+    /// Downloads `BASE/VERSION/opensearch-VERSION-linux-x64.tar.gz` and checks it against the
+    /// `.sha512` beside it. `stall`: the longest pause of the server.
     pub(super) fn by_archive(&self, base: &str, cache: &Path, stall: Duration) -> Result<PathBuf, String> {
         let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
         let name = format!("opensearch-{}-linux-{arch}.tar.gz", self.version);
         let url = format!("{base}/{}/{name}", self.version);
         let archive = cache.join(&name);
-        // It gets its name when its checksum was right.
+        // The archive gets its name after its checksum was verified.
         if archive.is_file() {
             return Ok(archive);
         }
@@ -219,10 +221,11 @@ impl Distribution {
 }
 
 fn cannot_unpack(archive: &Path) -> String {
-    format!("cannot unpack {}; delete it if it is damaged, it is fetched again then", archive.display())
+    format!("cannot unpack {}; if it is damaged, delete it, and it is fetched again", archive.display())
 }
 
-/// What a command that failed says: Maven marks errors on stdout, its launcher complains on stderr.
+/// The message of a command that failed. Maven marks errors on stdout, its launcher writes to
+/// stderr.
 fn reason(output: &Output) -> String {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let marked = stdout.lines().find(|line| line.contains("ERROR"));
@@ -238,7 +241,8 @@ fn root_cause(error: &dyn std::error::Error) -> String {
     cause.to_string()
 }
 
-/// Unpacks into a folder beside `home` and renames it, so that two processes can do it at once and half of it is never seen.
+/// Unpacks into a folder beside `home` and renames it. So two processes can do it at once, and no
+/// process sees an incomplete one.
 fn unpack(home: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let parent = home.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent)?;
@@ -259,8 +263,8 @@ fn unpack(home: &Path, fill: impl FnOnce(&Path) -> io::Result<()>) -> io::Result
     }
 }
 
-/// Deletes what downloads and unpacking left behind that were killed, hundreds of megabytes each time. What cannot be deleted does no
-/// further harm.
+/// Deletes the temporary files of downloads and unpacking that were killed, hundreds of megabytes
+/// each time. Files that cannot be deleted are ignored.
 fn sweep(folder: &Path, age_min: Duration) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
         let is_temporary = entry.file_name().to_string_lossy().starts_with(".tmp");
@@ -274,14 +278,14 @@ fn sweep(folder: &Path, age_min: Duration) {
     }
 }
 
-/// Lets the user that the node runs as read all of it, whatever the file mode mask of the one who unpacks is.
+/// Lets the node's user read all of it, regardless of the file mode mask of this process.
 fn open_to_all(path: &Path) -> io::Result<()> {
     let metadata = std::fs::symlink_metadata(path)?;
     if metadata.is_symlink() {
         return Ok(());
     }
     let mode = metadata.permissions().mode();
-    // Who may run it is for the owner's bit to say.
+    // The owner's permission to execute decides about the others'.
     let open = mode | if mode & 0o100 == 0 { 0o444 } else { 0o555 };
     std::fs::set_permissions(path, Permissions::from_mode(open))?;
     if metadata.is_dir() {
@@ -306,7 +310,7 @@ mod tests {
 
     use super::*;
 
-    /// A web server for these paths and contents; ends with the test.
+    /// A web server for these paths and contents. It ends with the test.
     fn serve(files: Vec<(String, Vec<u8>)>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -368,7 +372,7 @@ mod tests {
     #[test]
     fn a_server_that_falls_silent_is_not_waited_for() {
         let cache = tempfile::tempdir().unwrap();
-        // It takes the connection, and that is all.
+        // It accepts the connection and never answers.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let silent = Distribution::opensearch("1.0.0").by_archive(&url, cache.path(), Duration::from_millis(20));

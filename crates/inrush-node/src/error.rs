@@ -1,25 +1,25 @@
-//! Why a node does not run, and what to do.
+//! Errors of local nodes.
 
 use std::path::PathBuf;
 
 /// Why a node could not be found, started or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// No Java on this machine can run it.
+    /// This machine has no Java that can run the server.
     #[error(
-        "{what} needs Java {needed}, and there is none here (looked at {looked}); install one, as in `apt-get install openjdk-{example}-jdk-headless`, or name it with option `java_home`"
+        "{what} needs Java {needed}, but this machine has none (looked at {looked}); install one, as in `apt-get install openjdk-{example}-jdk-headless`, or name it with option `java_home`"
     )]
     NoJava {
         /// Product and version.
         what: String,
-        /// Which versions would do.
+        /// The Java versions that run it.
         needed: String,
-        /// What was found where.
+        /// The Javas that were found, or where they were searched.
         looked: String,
-        /// One that would do, and that systems package.
+        /// A suitable version that most systems package.
         example: u32,
     },
-    /// No way to the distribution worked.
+    /// The distribution could not be fetched in any way.
     #[error("cannot get {what}: {}; install Maven (`apt-get install maven`), set OPENSEARCH_HOME to an unpacked OpenSearch, or name a cluster with option `to`", .tried.join("; "))]
     NoDistribution {
         /// Product and version.
@@ -27,75 +27,75 @@ pub enum NodeError {
         /// Each way and why it failed.
         tried: Vec<String>,
     },
-    /// The port is somebody else's.
+    /// Another program uses the port.
     #[error("port {0} of 127.0.0.1 is taken by another program; choose another with option `port`, or leave it out")]
     PortTaken(u16),
-    /// Too little room.
-    #[error("{} has {available_mib} MiB free, and a node needs {needed_mib} MiB; free some, or choose another folder with option `data`", .folder.display())]
+    /// The disk has too little room.
+    #[error("{} has {available_mib} MiB free, but a node needs {needed_mib} MiB; free some space, or choose another folder with option `data`", .folder.display())]
     NoDisk {
-        /// Where.
+        /// The folder.
         folder: PathBuf,
-        /// What is needed.
+        /// The room that a node needs, MiB.
         needed_mib: u64,
-        /// What there is.
+        /// The free room, MiB.
         available_mib: u64,
     },
-    /// It ended by itself while it was starting.
+    /// The node ended by itself while it was starting.
     #[error("the node ended while it was starting; the last lines of {}:\n{tail}", .log.display())]
     Died {
-        /// Its log.
+        /// The node's log.
         log: PathBuf,
-        /// The end of it.
+        /// The last lines of the log.
         tail: String,
     },
-    /// It does not answer.
+    /// The node does not answer.
     #[error("the node did not answer within {seconds} s; see {}, and whether the machine has enough memory for its heap", .log.display())]
     TimedOut {
-        /// How long it was waited for.
+        /// How long the command waited, s.
         seconds: u64,
-        /// Its log.
+        /// The node's log.
         log: PathBuf,
     },
     /// Servers do not run as root.
     #[error(
-        "servers refuse to run as root, and there is no user {0} to run it as; create one, or start as another user"
+        "servers refuse to run as root, and the user {0}, who would run it, does not exist; create this user, or start as another user"
     )]
     NoUser(String),
-    /// A folder that is no unpacked server.
+    /// A folder that is not an unpacked server.
     #[error("the server's folder {} ({named}) has no lib/{jar}.jar; leave it out, or name an unpacked server", .home.display())]
     NotHome {
-        /// What has named it.
+        /// How the folder was given.
         named: &'static str,
         /// The folder.
         home: PathBuf,
-        /// What is looked for.
+        /// The file that was searched.
         jar: String,
     },
-    /// A folder that holds another version than was asked for.
-    #[error("the server's folder {} ({named}) holds version {found}, and {wanted} was asked for; leave one of them out", .home.display())]
+    /// A folder with another version than the requested one.
+    #[error("the server's folder {} ({named}) holds version {found}, but {wanted} was requested; leave one of them out", .home.display())]
     OtherVersion {
-        /// What has named it.
+        /// How the folder was given.
         named: &'static str,
         /// The folder.
         home: PathBuf,
-        /// What it holds.
+        /// The version in the folder.
         found: String,
-        /// What was asked for.
+        /// The version that was requested.
         wanted: String,
     },
-    /// Elasticsearch has no version that is started by default.
+    /// There is no default version of Elasticsearch.
     #[error("Elasticsearch needs a version, as in 8.19.21")]
     NoVersion,
-    /// The folder for data has other things in it.
+    /// The data folder has other files in it.
     #[error("{} is neither empty nor a node's data folder; give an empty or a new one with option `data`", .0.display())]
     NotData(PathBuf),
-    /// A path that the servers' launchers cannot take.
-    #[error("a node cannot be kept in {}: servers' launchers split paths at spaces; set XDG_DATA_HOME to a folder without", .0.display())]
+    /// A path that the servers' launchers cannot handle.
+    #[error("a node cannot be kept in {}: servers' launchers split paths at spaces; set XDG_DATA_HOME to a folder without spaces", .0.display())]
     Spaces(PathBuf),
-    /// Not a name: it becomes the name of a folder and of a cluster.
+    /// The name is not valid. It becomes the name of a folder and of a cluster.
     #[error("the node's name {0:?} must be 1 to 64 letters, digits, - and _; choose another with option `name`")]
     Name(String),
-    /// The system said no.
+    /// The operating system reported an error.
     #[error("{what}: {source}")]
     Io {
         /// What was tried.

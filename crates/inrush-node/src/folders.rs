@@ -1,4 +1,4 @@
-//! A node's folders: whose they are, what is in them, and whether there is room.
+//! The folders of a node: owners, contents, and free room.
 
 use std::fs;
 use std::io;
@@ -8,30 +8,32 @@ use std::path::{Path, PathBuf};
 use super::error::NodeError;
 use super::process::root;
 
-/// What a node needs free, MiB: the unpacked distribution, logs and some data.
+/// Free room that a node needs, MiB: for the unpacked distribution, logs and some data.
 const DISK_MIB: u64 = 1024;
 
-/// A folder with other things in it and no node's data is refused: it was hardly meant.
+/// Refuses a folder with other files and without a node's data: it was hardly meant.
 pub(super) fn check_data(folder: &Path) -> Result<(), NodeError> {
     let is_empty = match fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_none(),
         Err(e) if e.kind() == io::ErrorKind::NotFound => true,
         Err(source) => return Err(NodeError::Io { what: format!("cannot read {}", folder.display()), source }),
     };
-    // OpenSearch and Elasticsearch 7 keep all below nodes/0, Elasticsearch 8 right there; the lock's file stays.
+    // OpenSearch and Elasticsearch 7 keep everything below nodes/0, Elasticsearch 8 in the folder
+    // itself. The lock file always stays.
     if is_empty || folder.join("nodes/0/node.lock").is_file() || folder.join("node.lock").is_file() {
         return Ok(());
     }
     Err(NodeError::NotData(folder.to_owned()))
 }
 
-/// What servers make in their data folder and is there: OpenSearch and Elasticsearch 7 `nodes`, Elasticsearch 8 the others.
+/// The files and folders that servers create in their data folder, as far as they exist: `nodes` by
+/// OpenSearch and Elasticsearch 7, the others by Elasticsearch 8.
 pub(super) fn kept_in(data: &Path) -> impl Iterator<Item = PathBuf> {
     let names = ["nodes", "_state", "indices", "snapshot_cache", "node.lock"];
     names.map(|name| data.join(name)).into_iter().filter(|path| path.symlink_metadata().is_ok())
 }
 
-/// Deletes what a node keeps in its data folder, and the folder unless something else is in it.
+/// Deletes the node's files in its data folder, and the folder itself if nothing else is in it.
 pub(super) fn delete_data(data: &Path) -> io::Result<()> {
     for path in kept_in(data) {
         if path.is_dir() && !path.is_symlink() {
@@ -48,7 +50,7 @@ pub(super) fn delete_data(data: &Path) -> io::Result<()> {
 
 pub(super) fn check_disk(folder: &Path) -> Result<(), NodeError> {
     let stat = rustix::fs::statvfs(folder)
-        .map_err(|e| NodeError::Io { what: "cannot look at the disk".into(), source: e.into() })?;
+        .map_err(|e| NodeError::Io { what: "cannot read the free room of the disk".into(), source: e.into() })?;
     let available_mib = (stat.f_bavail * stat.f_frsize) >> 20;
     if available_mib < DISK_MIB {
         return Err(NodeError::NoDisk { folder: folder.to_owned(), needed_mib: DISK_MIB, available_mib });
@@ -56,7 +58,7 @@ pub(super) fn check_disk(folder: &Path) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// The numbers of a user.
+/// The numeric ids of a user and their group.
 pub(super) fn user(name: &str) -> Result<(u32, u32), NodeError> {
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let entry = users.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|fields| fields[0] == name);
@@ -64,7 +66,8 @@ pub(super) fn user(name: &str) -> Result<(u32, u32), NodeError> {
     numbers.ok_or_else(|| NodeError::NoUser(name.to_owned()))
 }
 
-/// Lets every user pass through the folders of ours above this one, whatever root's file mode mask is.
+/// Lets every user pass through this program's folders above `folder`, regardless of root's file
+/// mode mask.
 pub(super) fn open_way(folder: &Path) -> Result<(), NodeError> {
     let root = root();
     folder.ancestors().skip(1).take_while(|above| above.starts_with(&root)).try_for_each(open)
@@ -74,15 +77,15 @@ pub(super) fn open_way(folder: &Path) -> Result<(), NodeError> {
 pub(super) fn open(folder: &Path) -> Result<(), NodeError> {
     let mode = fs::metadata(folder).map(|metadata| metadata.permissions().mode());
     let open = mode.and_then(|mode| fs::set_permissions(folder, fs::Permissions::from_mode(mode | 0o111)));
-    open.map_err(NodeError::io(format!("cannot open {} to the node's user", folder.display())))
+    open.map_err(NodeError::io(format!("cannot make {} accessible to the node's user", folder.display())))
 }
 
-/// Makes a folder that nodes which we start can write to, and everybody can read.
+/// Creates a folder that local nodes can write to and every user can read.
 ///
 /// # Errors
-/// As the system says; nothing is changed on a folder that is there already but its owner.
+/// [`NodeError::Io`]. Of an existing folder only owner and mode are changed.
 pub fn make_writable(folder: &Path) -> Result<(), NodeError> {
-    let cannot = || NodeError::io(format!("cannot make {}", folder.display()));
+    let cannot = || NodeError::io(format!("cannot create {}", folder.display()));
     fs::create_dir_all(folder).map_err(cannot())?;
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).map_err(cannot())?;
     if rustix::process::geteuid().is_root() {
@@ -92,7 +95,7 @@ pub fn make_writable(folder: &Path) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// Makes a file, or a folder and all in it, a user's.
+/// Changes the owner of a file, or of a folder and everything in it.
 pub(super) fn give(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
     std::os::unix::fs::lchown(path, Some(uid), Some(gid))?;
     if path.is_dir() && !path.is_symlink() {

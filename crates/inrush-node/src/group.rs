@@ -1,4 +1,5 @@
-//! The processes of a node: what its launcher started is in one group with it, and the group is ended as a whole.
+//! The processes of a node. The launcher and the processes that it starts form one process group,
+//! which is ended as a whole.
 
 use std::fs;
 use std::io;
@@ -8,22 +9,25 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::NodeError;
 
-/// How long a node may take to end before it is killed: it writes what it holds first.
+/// How long a node may take to end before it is killed. It writes its data to disk first.
 const STOP_MAX: Duration = Duration::from_secs(60);
-/// In which `/proc` counts processor time, whatever the kernel's own clock is (proc(5), `USER_HZ`).
+/// The unit of processor time in `/proc`, independent of the kernel's own clock (proc(5),
+/// `USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
-/// How long the system may take to end what was killed.
+/// How long the system may take to end processes that were killed.
 pub(super) const KILL_MAX: Duration = Duration::from_secs(10);
 
-/// Sends a signal to the node and what its launcher started. One that is gone is fine.
+/// Sends a signal to the node and the processes that its launcher started. A process that has ended
+/// is no error.
 pub(super) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(pid, signal);
     }
 }
 
-/// Ends the group in order, or kills it where it takes too long, and returns when all of it is gone: Elasticsearch's launcher
-/// ends before the server that it started, which still writes to its folders then.
+/// Ends the group in order, or kills it if it takes too long. Returns when all its processes have
+/// ended: Elasticsearch's launcher ends before the server that it started, and that server still
+/// writes to its folders.
 pub(super) async fn end(pid: u32) -> Result<(), NodeError> {
     signal(pid, Signal::TERM);
     if gone(pid, STOP_MAX).await {
@@ -32,7 +36,7 @@ pub(super) async fn end(pid: u32) -> Result<(), NodeError> {
     kill(pid).await
 }
 
-/// Kills the group, and returns when all of it is gone.
+/// Kills the group. Returns when all its processes have ended.
 pub(super) async fn kill(pid: u32) -> Result<(), NodeError> {
     signal(pid, Signal::KILL);
     if gone(pid, KILL_MAX).await {
@@ -43,7 +47,7 @@ pub(super) async fn kill(pid: u32) -> Result<(), NodeError> {
     Err(NodeError::Io { what: format!("cannot end process {pid}"), source })
 }
 
-/// Waits until no process of the group runs; whether that was so in time.
+/// Waits until no process of the group runs. Returns whether that happened in time.
 pub(super) async fn gone(pid: u32, within: Duration) -> bool {
     let began = Instant::now();
     while is_alive(pid) {
@@ -55,14 +59,14 @@ pub(super) async fn gone(pid: u32, within: Duration) -> bool {
     true
 }
 
-/// Whether a process of the group runs. Those that only wait to be buried do not.
+/// Whether a process of the group runs. Zombies do not count.
 fn is_alive(group: u32) -> bool {
     let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.any(|pid| Stat::of(pid).is_some_and(|stat| stat.group == group))
 }
 
-/// Processor time of all processes of the group that run, s.
+/// Processor time of all running processes of the group, s.
 pub fn cpu_seconds(group: u32) -> f64 {
     let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -70,21 +74,22 @@ pub fn cpu_seconds(group: u32) -> f64 {
     ticks as f64 / TICKS_PER_SECOND
 }
 
-/// When the process began, in clock ticks since the system did; nothing for one that is gone or only waits to be buried.
+/// The start of the process, in clock ticks since the system started. `None` if it has ended or is
+/// a zombie.
 pub(super) fn process_start(pid: u32) -> Option<u64> {
     Stat::of(pid).map(|stat| stat.started)
 }
 
-/// The system's run since it was last started; nothing where it does not say.
+/// The id of the system's present boot. `None` if the system does not report it.
 pub(super) fn boot() -> Option<String> {
     Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned())
 }
 
-/// What `/proc/PID/stat` says of a process (proc(5)).
+/// The fields of `/proc/PID/stat` (proc(5)).
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     group: u32,
-    /// Processor time, in clock ticks.
+    /// Processor time, clock ticks.
     ticks: u64,
     started: u64,
 }
@@ -95,12 +100,12 @@ impl Stat {
     }
 
     fn parse(text: &str) -> Option<Stat> {
-        // The name before it is in parentheses and may hold anything, parentheses too.
+        // The name before it is in parentheses and may contain any character, also parentheses.
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-        // Fields 5, 14, 15, 20 and 22, where the first one here is field 3.
+        // Fields 5, 14, 15, 20 and 22. The first one here is field 3.
         let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        // One whose first thread has ended runs while it has others: a server that gives back its
-        // memory.
+        // A process whose first thread has ended still runs while it has others: a server that
+        // returns its memory.
         let buried = match *fields.first()? {
             "X" => true,
             "Z" => number(17)? <= 1,
@@ -126,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_read_whatever_its_name_is() {
+    fn a_process_of_any_name_is_read() {
         let text = "7 (a) S (b) S 1 42 42 0 -1 0 0 0 0 0 30 4 0 0 20 0 1 0 999 0 0";
         assert_eq!(Stat::parse(text), Some(Stat { group: 42, ticks: 34, started: 999 }));
         let ended = text.replace("(b) S", "(b) Z");
@@ -137,7 +142,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_group_has_ended_when_its_last_process_has() {
-        // The first process ends at once, the one that it started does not, as with Elasticsearch's launcher.
+        // The first process ends at once. The one that it started does not, like the server of
+        // Elasticsearch's launcher.
         let mut child = start("sleep 600 & exit 0");
         child.wait().unwrap();
         assert!(is_alive(child.id()));

@@ -1,4 +1,4 @@
-//! One question to a node on this machine, before there is a transport.
+//! One request to a node on this machine, before there is a transport.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The status and body of `GET path`, or nothing where there is no answer within two seconds.
+/// Status and body of `GET path`. `None` if no reply comes within two seconds.
 pub(super) async fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     let ask = async {
         let mut stream = TcpStream::connect(address).await.ok()?;

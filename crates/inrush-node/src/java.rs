@@ -1,4 +1,4 @@
-//! Which Java runs a server.
+//! Finds a Java that can run a server.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -13,8 +13,8 @@ pub(super) struct Java {
     pub(super) major: u32,
 }
 
-/// What can be found, in this order: the one that a distribution brings along, `JAVA_HOME`, the one in `PATH`, and those in
-/// `/usr/lib/jvm`. Where one is named it is the only one: a user who names one does not want another.
+/// The Javas of this machine, in this order: the one in a distribution, `JAVA_HOME`, the one in
+/// `PATH`, and those in `/usr/lib/jvm`. If the user named one, it is the only one.
 pub(super) fn find(named: Option<&Path>, distribution: Option<&Path>) -> Vec<Java> {
     if let Some(named) = named {
         return homes([named.to_owned()]);
@@ -40,14 +40,14 @@ fn homes(candidates: impl IntoIterator<Item = PathBuf>) -> Vec<Java> {
         .collect()
 }
 
-/// The first one that will do.
+/// The first one of a suitable version.
 pub(super) fn choose(all: &[Java], what: &str, versions: &RangeInclusive<u32>) -> Result<Java, NodeError> {
     if let Some(java) = all.iter().find(|java| versions.contains(&java.major)) {
         return Ok(java.clone());
     }
     let looked: Vec<String> = all.iter().map(|java| format!("{} in {}", java.major, java.home.display())).collect();
     let looked = if looked.is_empty() {
-        "what was named, else JAVA_HOME, PATH and /usr/lib/jvm, and none is a Java".to_owned()
+        "the named one, or else JAVA_HOME, PATH and /usr/lib/jvm; none is a Java".to_owned()
     } else {
         looked.join(", ")
     };
@@ -55,7 +55,8 @@ pub(super) fn choose(all: &[Java], what: &str, versions: &RangeInclusive<u32>) -
         u32::MAX => format!("{} or newer", versions.start()),
         end => format!("{} to {end}", versions.start()),
     };
-    // The long-term version that most systems package; a full JDK, for OpenSearch needs its vector module.
+    // The long-term version that most systems package. A full JDK, because OpenSearch needs its
+    // vector module.
     let example = if versions.contains(&17) { 17 } else { 21 };
     Err(NodeError::NoJava { what: what.to_owned(), needed, looked, example })
 }
@@ -63,11 +64,11 @@ pub(super) fn choose(all: &[Java], what: &str, versions: &RangeInclusive<u32>) -
 fn in_path() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let java = std::env::split_paths(&path).map(|folder| folder.join("java")).find(|java| java.is_file())?;
-    // HOME/bin/java, behind however many links.
+    // The path is HOME/bin/java, behind any number of links.
     Some(java.canonicalize().ok()?.parent()?.parent()?.to_owned())
 }
 
-/// The version by the file `release`, which every JDK and JRE has since 9.
+/// The version in the file `release`, which every JDK and JRE has since version 9.
 fn major(home: &Path) -> Option<u32> {
     if !home.join("bin/java").is_file() {
         return None;

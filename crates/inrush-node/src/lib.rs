@@ -1,7 +1,7 @@
-//! Local servers: the OpenSearch node that loads without an address go to, and the real servers that tests run against.
+//! Local servers: the OpenSearch node for loads without an address, and the real servers for tests.
 //!
-//! A node is what its maker built, unpacked and started on the loopback interface with a configuration, data and logs of
-//! its own. Servers refuse to run as root; root starts them as another user.
+//! A node is the maker's distribution, unpacked and started on the loopback interface with its own
+//! configuration, data and logs. Servers refuse to run as root: root starts them as another user.
 
 mod configuration;
 mod distribution;

@@ -1,4 +1,4 @@
-//! The node that outlives the command that started it.
+//! A node that keeps running after the command that started it.
 
 use std::fmt;
 use std::fs;
@@ -16,14 +16,14 @@ use super::process::{self, NodeSpec, START_MAX, is_ready, last_words, tail};
 use super::{folders, group, java};
 use crate::lock_file;
 
-/// What is started where nothing else is asked for, the first one that the Java of this machine can run.
+/// The default versions. The first one that the Java of this machine can run is started.
 const VERSIONS: [&str; 2] = ["3.6.0", "2.19.6"];
 const PORT: u16 = 9200;
 
-/// How a node is to be started.
+/// How to start a node.
 #[derive(Clone, Debug)]
 pub struct StartOptions {
-    /// Its name. Default `default`.
+    /// The name of the node. Default `default`.
     pub name: String,
     /// HTTP port. Default: 9200 if it is free, else a free one.
     pub port: Option<u16>,
@@ -33,16 +33,17 @@ pub struct StartOptions {
     pub heap_mib: Option<u32>,
     /// Data folder. Default: beside the node's logs.
     pub data: Option<PathBuf>,
-    /// Java to run it with.
+    /// The Java to run it with. Default: one that is found.
     pub java_home: Option<PathBuf>,
-    /// Whose server. Default: OpenSearch.
+    /// The product. Default: OpenSearch.
     pub product: Product,
-    /// Its version. Default: OpenSearch 3.6.0, or 2.19.6 where no Java is new enough; Elasticsearch has none.
+    /// The version. Default: OpenSearch 3.6.0, or 2.19.6 if no Java is new enough. There is no
+    /// default for Elasticsearch.
     pub version: Option<String>,
-    /// An unpacked server to run, with the secrets in its keystore. Default: for OpenSearch `OPENSEARCH_HOME` without its secrets, else one that is
-    /// fetched.
+    /// An unpacked server to run, with the secrets in its keystore. Default: for OpenSearch
+    /// `OPENSEARCH_HOME` without its secrets, else a distribution that is fetched.
     pub home: Option<PathBuf>,
-    /// Further settings of the node, which win over ours.
+    /// Further settings of the node. They take precedence over those of this program.
     pub settings: Vec<(String, String)>,
 }
 
@@ -63,14 +64,14 @@ impl Default for StartOptions {
     }
 }
 
-/// A node that runs.
+/// A running node.
 #[derive(Clone, Debug, Serialize)]
 pub struct Started {
-    /// Where it answers.
+    /// The address of the node.
     pub url: String,
     /// The server's version.
     pub version: String,
-    /// It ran before.
+    /// Whether it ran before.
     pub already_running: bool,
 }
 
@@ -86,41 +87,42 @@ pub enum State {
     Crashed,
 }
 
-/// What is known of a node.
+/// The status of a node.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// Whether it runs.
     pub state: State,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What was started; absent where nothing was.
+    /// The started node. `None` if none was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeState>,
 }
 
-/// What is written down of a node that was started.
+/// The record of a node that was started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeState {
-    /// The process.
+    /// The process id.
     pub pid: u32,
-    /// When the process began, in the system's own unit: a number that was used again by another process differs here.
+    /// When the process began, in the unit of the system. It tells the process from a later one
+    /// with the same id.
     pub started: u64,
-    /// Which run of the system that was, where it says: a container that starts with it gives the same numbers at nearly the same
-    /// times.
+    /// The id of the system's boot, if the system reports it. In a container that starts with the
+    /// node, process ids and start times are nearly the same at each boot.
     #[serde(default)]
     pub boot: Option<String>,
-    /// Where it answers.
+    /// The address of the node.
     pub url: String,
-    /// Whose server.
+    /// The product.
     #[serde(default)]
     pub product: Product,
-    /// The server's version.
+    /// The version of the server.
     pub version: String,
     /// Java heap, MiB.
     pub heap_mib: u32,
-    /// Configuration, logs, and data unless it has a folder of its own.
+    /// The folder with configuration, logs, and data unless `data` is another folder.
     pub folder: PathBuf,
-    /// Data.
+    /// The data folder.
     pub data: PathBuf,
 }
 
@@ -134,12 +136,12 @@ impl NodeState {
     }
 }
 
-/// A node whose process runs; it may not answer yet.
+/// A node whose process runs. It may not answer yet.
 #[derive(Debug)]
 pub struct Starting {
     /// The node.
     pub node: NodeState,
-    /// Another command has started it.
+    /// Whether another command has started it.
     pub already_running: bool,
 }
 
@@ -176,8 +178,9 @@ fn state_file(name: &str) -> PathBuf {
     folder(name).join("node.json")
 }
 
-/// One start or stop of a node at a time: a second start finds the first one's node, and a stop never forgets a node that was
-/// started while it waited for the one before to end. The lock goes with its process, whatever ends that.
+/// Locks the start and stop of a node. A second start then finds the node of the first one. A stop
+/// does not forget a node that was started while it waited for the previous node to end. The lock
+/// ends with its process, in every case.
 async fn lock(name: &str) -> Result<fs::File, NodeError> {
     let path = folder(name).with_extension("lock");
     let lock = tokio::task::spawn_blocking(move || -> io::Result<fs::File> {
@@ -189,7 +192,7 @@ async fn lock(name: &str) -> Result<fs::File, NodeError> {
     locked.map_err(NodeError::io("cannot wait for another start or stop"))
 }
 
-/// Starts a node, or finds the one that runs.
+/// Starts a node, or finds the running one.
 ///
 /// # Errors
 /// [`NodeError`].
@@ -200,15 +203,16 @@ pub async fn start(options: StartOptions) -> Result<Started, NodeError> {
     Ok(Started { url: node.url, version: node.version, already_running })
 }
 
-/// Starts a node's process, or finds the one that runs. Whether it answers is another question: [`ready`].
+/// Starts the process of a node, or finds the running one. [`ready`] waits until it answers.
 ///
 /// # Errors
 /// [`NodeError`].
 pub async fn launch(options: StartOptions) -> Result<Starting, NodeError> {
     check_name(&options.name)?;
     let folder = std::path::absolute(folder(&options.name)).map_err(NodeError::io("cannot use the node's folder"))?;
-    fs::create_dir_all(&folder).map_err(NodeError::io(format!("cannot make {}", folder.display())))?;
-    // A stop does not have to wait until the node answers, and another start finds it.
+    fs::create_dir_all(&folder).map_err(NodeError::io(format!("cannot create {}", folder.display())))?;
+    // The lock is released early, so that a stop does not have to wait until the node answers, and
+    // another start finds the node.
     let _lock = lock(&options.name).await?;
     let earlier = read(&options.name);
     if let Some(node) = earlier.clone().filter(is_alive) {
@@ -220,7 +224,7 @@ pub async fn launch(options: StartOptions) -> Result<Starting, NodeError> {
     })
     .await
     .map_err(io::Error::other)
-    .map_err(NodeError::io("the search stopped"))??;
+    .map_err(NodeError::io("the search for a server was cancelled"))??;
     let free = |port: u16| std::net::TcpListener::bind(("127.0.0.1", port)).is_ok();
     let data =
         options.data.map(std::path::absolute).transpose().map_err(NodeError::io("cannot use the data folder"))?;
@@ -250,18 +254,19 @@ pub async fn launch(options: StartOptions) -> Result<Starting, NodeError> {
         folder,
     };
     if let Err(e) = write(&options.name, &node) {
-        // Nobody would find it again.
+        // Without the record no command would find the process again.
         group::kill(node.pid).await?;
-        return Err(NodeError::io("cannot write down what was started")(e));
+        return Err(NodeError::io("cannot record the started node")(e));
     }
     Ok(Starting { node, already_running: false })
 }
 
-/// What to run: the home that was named, or the first version that the Java of this machine can run, from the cache, Maven or its maker.
+/// The server to run: the folder that the user named, or the first version that the Java of this
+/// machine can run, from the cache, Maven or its maker.
 fn find(options: StartOptions) -> Result<(Distribution, PathBuf), NodeError> {
     let StartOptions { product, version, java_home, .. } = options;
     if let Some(home) = options.home {
-        return in_home(product, &home, version, "that was named");
+        return in_home(product, &home, version, "given");
     }
     let distribution = match (product, version) {
         (Product::OpenSearch, version) => {
@@ -285,7 +290,7 @@ fn newest(java_home: Option<&Path>) -> Distribution {
     distributions.clone().find(runs).unwrap_or_else(|| Distribution::opensearch(VERSIONS[0]))
 }
 
-/// The server in a folder. `named`: what has named it.
+/// The server in a folder. `named`: how the folder was given.
 fn in_home(
     product: Product,
     home: &Path,
@@ -306,7 +311,7 @@ fn in_home(
     if let Some(wanted) = wanted.filter(|wanted| *wanted != found) {
         return Err(NodeError::OtherVersion { named, home: home.to_owned(), found, wanted });
     }
-    // The node's working folder is not ours.
+    // The node's working folder differs from that of this program.
     let home = std::path::absolute(home).map_err(NodeError::io("cannot use the server's folder"))?;
     Ok((Distribution { product, version: found }, home))
 }
@@ -316,10 +321,10 @@ fn in_home(
 /// # Errors
 /// [`NodeError::NotHome`].
 pub fn version_in(product: Product, home: &Path) -> Result<String, NodeError> {
-    Ok(in_home(product, home, None, "that was named")?.0.version)
+    Ok(in_home(product, home, None, "given")?.0.version)
 }
 
-/// Stops a node. `clean`: its data are deleted as well. Whether one was running.
+/// Stops a node. `clean` also deletes its data. Returns whether it was running.
 ///
 /// # Errors
 /// [`NodeError`].
@@ -335,7 +340,7 @@ pub async fn stop(name: &str, clean: bool) -> Result<bool, NodeError> {
         group::end(node.pid).await?;
     }
     if node.is_some() {
-        fs::remove_file(state_file(name)).map_err(NodeError::io("cannot forget the node"))?;
+        fs::remove_file(state_file(name)).map_err(NodeError::io("cannot delete the record of the node"))?;
     }
     if clean {
         let data = node.map_or_else(|| folder(name).join("data"), |node| node.data);
@@ -362,7 +367,7 @@ pub async fn remove(name: &str) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// What is known of a node. A state that cannot be read counts as stopped.
+/// The status of a node. A record that cannot be read counts as stopped.
 ///
 /// # Errors
 /// [`NodeError::Name`].
@@ -377,7 +382,7 @@ pub async fn status(name: &str) -> Result<Status, NodeError> {
     Ok(Status { state, name: name.to_owned(), node })
 }
 
-/// A node's log.
+/// The log of a node.
 #[derive(Debug)]
 pub struct Log {
     path: PathBuf,
@@ -385,10 +390,10 @@ pub struct Log {
 }
 
 impl Log {
-    /// The log of a node that was started once.
+    /// The log of a node that was started at least once.
     ///
     /// # Errors
-    /// [`NodeError`] where there is none.
+    /// [`NodeError`] if there is none.
     pub fn open(name: &str) -> Result<Self, NodeError> {
         check_name(name)?;
         let path = folder(name).join("logs/console.log");
@@ -400,19 +405,19 @@ impl Log {
     /// The last lines.
     ///
     /// # Errors
-    /// [`NodeError`] where it cannot be read.
+    /// [`NodeError`] if it cannot be read.
     pub fn last(&mut self, lines: usize) -> Result<Vec<String>, NodeError> {
         Ok(tail(&self.path, lines).lines().map(str::to_owned).collect())
     }
 
-    /// What was added since the last call.
+    /// The lines that were added since the last call.
     ///
     /// # Errors
-    /// [`NodeError`] where it cannot be read.
+    /// [`NodeError`] if it cannot be read.
     pub fn added(&mut self) -> Result<Vec<String>, NodeError> {
         let read = || -> io::Result<String> {
             let mut file = fs::File::open(&self.path)?;
-            // A node that was started again begins its log anew.
+            // A node that was started again begins a new log.
             let from = if file.metadata()?.len() < self.at { 0 } else { self.at };
             file.seek(SeekFrom::Start(from))?;
             let mut bytes = Vec::new();
@@ -426,18 +431,19 @@ impl Log {
     }
 }
 
-/// Waits until the nodes answer; several as one cluster of all of them.
+/// Waits until the nodes answer. Several nodes must form one cluster of all of them.
 ///
 /// # Errors
-/// One of them has died, or it takes too long: then those that were launched for it are killed.
+/// [`NodeError::Died`] if one of them has ended, [`NodeError::TimedOut`] if it takes too long. Then
+/// the nodes that were launched for the cluster are killed.
 pub async fn ready(nodes: &[Starting]) -> Result<(), NodeError> {
     let began = Instant::now();
-    // They start beside each other, on the same processors.
+    // The nodes start in parallel, on the same processors.
     let most = START_MAX * nodes.len() as u32;
     for Starting { node, .. } in nodes {
         let log = node.log();
         let Ok(address) = node.url.trim_start_matches("http://").parse::<SocketAddr>() else {
-            let source = io::Error::new(io::ErrorKind::InvalidData, format!("{:?} is no address", node.url));
+            let source = io::Error::new(io::ErrorKind::InvalidData, format!("{:?} is not an address", node.url));
             return Err(NodeError::Io { what: format!("cannot use {}/node.json", node.folder.display()), source });
         };
         while !is_ready(address, &log, nodes.len()).await {
@@ -457,7 +463,7 @@ pub async fn ready(nodes: &[Starting]) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// It becomes a folder's name.
+/// Checks a name, which becomes the name of a folder.
 fn check_name(name: &str) -> Result<(), NodeError> {
     let letters = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     if letters && (1..=64).contains(&name.len()) {
@@ -478,7 +484,7 @@ fn write(name: &str, node: &NodeState) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the very process that was started is still there.
+/// Whether the recorded process still runs, and not a later one with the same id.
 fn is_alive(node: &NodeState) -> bool {
     (node.boot.is_none() || node.boot == boot()) && process_start(node.pid) == Some(node.started)
 }
@@ -487,7 +493,7 @@ fn is_alive(node: &NodeState) -> bool {
 mod tests {
     use super::*;
 
-    /// A node whose process is this one, if it began then.
+    /// A node whose process is this one, if it began at that time.
     fn node(started: u64, boot: Option<String>) -> NodeState {
         NodeState {
             pid: std::process::id(),
@@ -540,7 +546,7 @@ mod tests {
         assert_eq!(in_home(Product::OpenSearch, home, Some("3.6.0".into()), "x").unwrap(), found);
         let error = in_home(Product::OpenSearch, home, Some("2.19.6".into()), "x").unwrap_err().to_string();
         assert!(error.contains("holds version 3.6.0") && error.contains("2.19.6"), "{error}");
-        // The node runs in another folder than we do.
+        // The node runs in another folder than this program.
         let up: PathBuf = std::env::current_dir().unwrap().ancestors().skip(1).map(|_| "..").collect();
         let (_, absolute) = in_home(Product::OpenSearch, &up.join(home.strip_prefix("/").unwrap()), None, "x").unwrap();
         assert!(absolute.is_absolute(), "{}", absolute.display());

@@ -1,4 +1,4 @@
-//! The node that ends with its owner: for tests and benchmarks.
+//! A node that ends with its owner, for tests and benchmarks.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,18 +9,18 @@ use super::error::NodeError;
 use super::group;
 use super::process::{Launched, NodeSpec, cache, launch, launch_again, ready, root};
 
-/// A node that ends with its owner: for tests and benchmarks.
+/// A node that ends with its owner, for tests and benchmarks.
 #[derive(Debug)]
 pub struct OwnedNode {
     spec: NodeSpec,
     home: PathBuf,
     launched: Launched,
-    /// Its processes were ended by us; their numbers may be others' by now.
+    /// Whether its processes were ended here. Their ids may belong to other processes since.
     ended: bool,
 }
 
 impl OwnedNode {
-    /// Starts a node and waits until it answers. Dropping the future ends what it has started.
+    /// Starts a node and waits until it answers. Dropping the future ends the started process.
     ///
     /// # Errors
     /// [`NodeError`].
@@ -40,20 +40,21 @@ impl OwnedNode {
         Ok(node)
     }
 
-    /// Where it answers.
+    /// The address of the node.
     pub fn url(&self) -> String {
         format!("http://{}", self.launched.address)
     }
 
-    /// The process that was started, which is also the number of its group: Elasticsearch 8 runs its server in a second one.
+    /// The process that was started. Its id is also that of its process group: Elasticsearch 8 runs
+    /// its server in a second process.
     pub fn pid(&self) -> u32 {
         self.launched.child.id()
     }
 
-    /// Ends it at once, as a crash does.
+    /// Ends it at once, like a crash.
     ///
     /// # Errors
-    /// Where the process cannot be waited for.
+    /// An error if the process cannot be waited for.
     pub fn kill(&mut self) -> io::Result<()> {
         if !self.ended {
             group::signal(self.pid(), Signal::KILL);
@@ -63,27 +64,27 @@ impl OwnedNode {
         Ok(())
     }
 
-    /// Starts it again on the same ports with the same data; one that still runs is killed first.
+    /// Starts it again on the same ports with the same data. If it still runs, it is killed first.
     ///
     /// # Errors
     /// [`NodeError`].
     pub async fn restart(&mut self) -> Result<(), NodeError> {
-        self.kill().map_err(NodeError::io("cannot watch the node"))?;
-        // Its ports and the lock on its data are free when the last of its processes is gone.
+        self.kill().map_err(NodeError::io("cannot wait for the process of the node"))?;
+        // Its ports and the lock on its data are free when its last process has ended.
         group::gone(self.pid(), group::KILL_MAX).await;
         self.launched = launch_again(&self.spec, &self.home).await?;
         self.ended = false;
         ready(&mut self.launched).await
     }
 
-    /// Ends it in order, or kills it where it takes longer than a minute.
+    /// Ends it in order, or kills it if it takes longer than a minute.
     ///
     /// # Errors
-    /// Where its processes cannot be ended.
+    /// [`NodeError`] if its processes cannot be ended.
     pub async fn stop(mut self) -> Result<(), NodeError> {
         if !self.ended {
             group::end(self.pid()).await?;
-            self.launched.child.wait().map_err(NodeError::io("cannot watch the node"))?;
+            self.launched.child.wait().map_err(NodeError::io("cannot wait for the process of the node"))?;
             self.ended = true;
         }
         Ok(())
@@ -92,7 +93,7 @@ impl OwnedNode {
 
 impl Drop for OwnedNode {
     fn drop(&mut self) {
-        // Nobody is left to hear of a failure.
+        // A failure cannot be reported any more.
         let _ = self.kill();
     }
 }

@@ -1,4 +1,4 @@
-//! A server's process: its folders, its configuration, its start and its end.
+//! The process of a server: its folders, its configuration, its start and its end.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,19 +18,21 @@ use super::{group, http, java};
 const PORT_MAX: Duration = Duration::from_secs(30);
 const PORT_EVERY: Duration = Duration::from_millis(500);
 
-/// How long a node may take to answer: a cold disk and two busy cores need most of it.
+/// How long a node may take to answer. A cold disk and two busy cores need most of it.
 pub(super) const START_MAX: Duration = Duration::from_secs(240);
 
-/// What a node is to be like.
+/// The specification of a node.
 #[derive(Clone, Debug)]
 pub struct NodeSpec {
     /// The server.
     pub distribution: Distribution,
-    /// The node's name.
+    /// The name of the node.
     pub name: String,
-    /// Configuration, logs, temporary files, and data unless `data` says otherwise.
+    /// The folder with configuration, logs, temporary files, and data unless `data` is another
+    /// folder.
     pub folder: PathBuf,
-    /// Data: a folder that is not there, is empty, or holds a node's data. It is handed to the node's user.
+    /// The data folder. It must not exist, be empty, or hold a node's data. The node's user becomes
+    /// its owner.
     pub data: Option<PathBuf>,
     /// HTTP port. Default: a free one.
     pub port: Option<u16>,
@@ -38,12 +40,14 @@ pub struct NodeSpec {
     pub transport_port: Option<u16>,
     /// Java heap, MiB. Default 1,024.
     pub heap_mib: u32,
-    /// Java to run it with; no other one is tried. Default: the distribution's own, `JAVA_HOME`, the one in `PATH`, those in
-    /// `/usr/lib/jvm`, whichever comes first and is of a version that runs this server.
+    /// The Java to run it with. No other one is tried. Default: the first of these that can run the
+    /// server: the distribution's own, `JAVA_HOME`, the one in `PATH`, those in `/usr/lib/jvm`.
     pub java_home: Option<PathBuf>,
-    /// Further settings, which win over ours. An empty value takes one of ours out.
+    /// Further settings. They take precedence over those of this program. An empty value removes a
+    /// setting of this program.
     pub settings: Vec<(String, String)>,
-    /// An unpacked server of this product and version to run, with the secrets in its keystore. Default: one that is fetched.
+    /// An unpacked server of this product and version to run, with the secrets in its keystore.
+    /// Default: a distribution that is fetched.
     pub home: Option<PathBuf>,
 }
 
@@ -74,7 +78,8 @@ pub(super) struct Launched {
     pub(super) log: PathBuf,
 }
 
-/// Where distributions and nodes are kept: root's home can often not be read by the user that a node runs as.
+/// The folder of distributions and nodes. It is not in root's home, which the node's user often
+/// cannot read.
 pub(super) fn root() -> PathBuf {
     if let Some(root) = std::env::var_os("INRUSH_NODE_ROOT") {
         return root.into();
@@ -85,7 +90,7 @@ pub(super) fn root() -> PathBuf {
     xdg("XDG_DATA_HOME", ".local/share").join("inrush")
 }
 
-/// Where downloads are kept.
+/// The folder of downloads.
 pub(super) fn cache() -> PathBuf {
     xdg("XDG_CACHE_HOME", ".cache").join("inrush/dist")
 }
@@ -97,16 +102,17 @@ fn xdg(variable: &str, in_home: &str) -> PathBuf {
     }
 }
 
-/// Starts the process. It is not ready yet. `home`: the unpacked distribution.
+/// Starts the process, which does not answer yet. `home`: the unpacked distribution.
 pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError> {
     let found = java::find(spec.java_home.as_deref(), Some(home));
     let java = java::choose(&found, &spec.distribution.title(), &spec.distribution.java())?;
     let [port, transport_port] = ports([spec.port, spec.transport_port])?;
-    // The node's working folder is not ours.
+    // The node's working folder differs from that of this program.
     let absolute =
         |path: &Path| std::path::absolute(path).map_err(NodeError::io(format!("cannot use {}", path.display())));
     let folder = absolute(&spec.folder)?;
-    // The launchers put the paths of logs and temporary files on a command line, and the shell splits it.
+    // The launchers put the paths of logs and temporary files on a command line, and the shell
+    // splits it.
     if folder.to_string_lossy().contains(char::is_whitespace) {
         return Err(NodeError::Spaces(folder));
     }
@@ -116,7 +122,7 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
         check_data(&data)?;
     }
     for folder in [&folder, &data, &config, &logs, &temporary] {
-        fs::create_dir_all(folder).map_err(NodeError::io(format!("cannot make {}", folder.display())))?;
+        fs::create_dir_all(folder).map_err(NodeError::io(format!("cannot create {}", folder.display())))?;
     }
     check_disk(&data)?;
     let places = Places { home, config: &config, data: &data, logs: &logs, port, transport_port };
@@ -124,61 +130,81 @@ pub(super) fn launch(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError
         .map_err(NodeError::io(format!("cannot write the configuration in {}", config.display())))?;
     let log = logs.join("console.log");
     let console = fs::File::create(&log).map_err(NodeError::io(format!("cannot write {}", log.display())))?;
-    let errors = console.try_clone().map_err(NodeError::io("cannot share the log"))?;
-    let mut command = Command::new(home.join("bin").join(spec.distribution.name()));
+    let errors = console.try_clone().map_err(NodeError::io("cannot duplicate the handle of the log"))?;
+    let mut command = launcher(spec, &places, &java.home, &temporary);
+    command.current_dir(&folder).stdin(Stdio::null()).stdout(console).stderr(errors);
+    let as_root = rustix::process::geteuid().is_root();
+    if as_root {
+        run_as_nobody(&mut command, spec, home, &folder, [config, logs, temporary], data)?;
+    }
+    let who = if as_root { " as the user nobody, who must be able to read it" } else { "" };
+    let what = format!("cannot start {} in {}{who}", spec.distribution.title(), home.display());
+    let child = command.spawn().map_err(NodeError::io(what))?;
+    Ok(Launched { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), transport_port, log })
+}
+
+/// The command of the launcher, with the environment that it needs.
+fn launcher(spec: &NodeSpec, places: &Places<'_>, java_home: &Path, temporary: &Path) -> Command {
+    let mut command = Command::new(places.home.join("bin").join(spec.distribution.name()));
     let prefix = match spec.distribution.product {
         Product::OpenSearch => "OPENSEARCH",
         Product::Elasticsearch => "ES",
     };
     let heap = spec.heap_mib;
     command
-        .env("JAVA_HOME", &java.home)
-        // OpenSearch's launcher takes what it finds there, of whatever version, relative to whatever folder.
-        .env(format!("{prefix}_HOME"), home)
-        .env(format!("{prefix}_JAVA_HOME"), &java.home)
-        .env(format!("{prefix}_PATH_CONF"), &config)
-        .env(format!("{prefix}_TMPDIR"), &temporary)
+        .env("JAVA_HOME", java_home)
+        // OpenSearch's launcher uses these variables if they are set, for any version and relative
+        // to any folder.
+        .env(format!("{prefix}_HOME"), places.home)
+        .env(format!("{prefix}_JAVA_HOME"), java_home)
+        .env(format!("{prefix}_PATH_CONF"), places.config)
+        .env(format!("{prefix}_TMPDIR"), temporary)
         .env(format!("{prefix}_JAVA_OPTS"), format!("-Xms{heap}m -Xmx{heap}m"))
-        .current_dir(&folder)
-        .stdin(Stdio::null())
-        .stdout(console)
-        .stderr(errors)
-        // Its own group: it does not get the terminal's signals, and children of its launcher end with it.
+        // The node has its own process group: it does not get the terminal's signals, and the
+        // children of its launcher end with it.
         .process_group(0);
-    // Our own, among them secrets of the cluster that is loaded into.
+    // The variables of this program are removed. They include secrets of the cluster that is loaded
+    // into.
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"INRUSH_")) {
         command.env_remove(name);
     }
-    let as_root = rustix::process::geteuid().is_root();
-    if as_root {
-        let (uid, gid) = user("nobody")?;
-        open(&folder)?;
-        open_way(&folder)?;
-        open_way(home)?;
-        // The node's folder itself stays root's: what it is stopped and cleaned by lies there.
-        let mut given = vec![config, logs, temporary];
-        match spec.data {
-            None => given.push(data),
-            // What else may lie there is not ours to hand over.
-            Some(_) => {
-                let alone = std::os::unix::fs::lchown(&data, Some(uid), Some(gid));
-                alone.map_err(NodeError::io(format!("cannot hand {} to nobody", data.display())))?;
-                given.extend(kept_in(&data));
-            }
-        }
-        for path in given {
-            give(&path, uid, gid).map_err(NodeError::io(format!("cannot hand {} to nobody", path.display())))?;
-        }
-        command.uid(uid).gid(gid);
-    }
-    let who = if as_root { " as the user nobody, who has to be able to read it" } else { "" };
-    let what = format!("cannot start {} in {}{who}", spec.distribution.title(), home.display());
-    let child = command.spawn().map_err(NodeError::io(what))?;
-    Ok(Launched { child, address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), transport_port, log })
+    command
 }
 
-/// The same for a node that has died, on its ports: a process that was killed a moment ago may hold them still, and the system may have given one to
-/// somebody's outgoing connection.
+/// Makes the command run as an unprivileged user, who becomes the owner of the node's folders.
+fn run_as_nobody(
+    command: &mut Command,
+    spec: &NodeSpec,
+    home: &Path,
+    folder: &Path,
+    [config, logs, temporary]: [PathBuf; 3],
+    data: PathBuf,
+) -> Result<(), NodeError> {
+    let (uid, gid) = user("nobody")?;
+    open(folder)?;
+    open_way(folder)?;
+    open_way(home)?;
+    // The node's folder itself stays root's: it has the files for stopping and cleaning up the
+    // node.
+    let mut given = vec![config, logs, temporary];
+    match spec.data {
+        None => given.push(data),
+        // Other files in that folder do not belong to the node, so their owner stays.
+        Some(_) => {
+            let alone = std::os::unix::fs::lchown(&data, Some(uid), Some(gid));
+            alone.map_err(NodeError::io(format!("cannot give {} to the user nobody", data.display())))?;
+            given.extend(kept_in(&data));
+        }
+    }
+    for path in given {
+        give(&path, uid, gid).map_err(NodeError::io(format!("cannot give {} to the user nobody", path.display())))?;
+    }
+    command.uid(uid).gid(gid);
+    Ok(())
+}
+
+/// The same for a node that has died, on its ports. A process that was just killed may still hold
+/// them, and the system may have given one to another program's outgoing connection.
 pub(super) async fn launch_again(spec: &NodeSpec, home: &Path) -> Result<Launched, NodeError> {
     let since = Instant::now();
     loop {
@@ -196,7 +222,7 @@ pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
         if is_ready(launched.address, &launched.log, 1).await {
             return Ok(());
         }
-        if launched.child.try_wait().map_err(NodeError::io("cannot watch the node"))?.is_some() {
+        if launched.child.try_wait().map_err(NodeError::io("cannot wait for the process of the node"))?.is_some() {
             return Err(NodeError::Died { log: launched.log.clone(), tail: last_words(&launched.log) });
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -205,8 +231,9 @@ pub(super) async fn ready(launched: &mut Launched) -> Result<(), NodeError> {
     Err(NodeError::TimedOut { seconds: START_MAX.as_secs(), log: launched.log.clone() })
 }
 
-/// Whether the node with this log answers at the address, in a cluster of so many nodes with a status that is not red. The port can have
-/// been taken between our look and the node's start, even by another node, which answers as well: they are told apart by their folders.
+/// Whether the node with this log answers at the address, in a cluster of `nodes` nodes with a
+/// status that is not red. Another program may have taken the port before the node bound it, even
+/// another node, which answers as well. The folders tell the nodes apart.
 pub(super) async fn is_ready(address: SocketAddr, log: &Path, nodes: usize) -> bool {
     let Some((200, health)) = http::get(address, "/_cluster/health").await else { return false };
     if !is_formed(&health, nodes) {
@@ -220,7 +247,7 @@ pub(super) async fn is_ready(address: SocketAddr, log: &Path, nodes: usize) -> b
     logs.map(Path::new) == log.parent()
 }
 
-/// Whether a cluster has so many nodes, and a status that is not red, by what it says of its health.
+/// Whether a cluster has at least `nodes` nodes, and a status that is not red, by its health.
 fn is_formed(health: &str, nodes: usize) -> bool {
     let health: serde_json::Value = serde_json::from_str(health).unwrap_or_default();
     let there = health.get("number_of_nodes").and_then(serde_json::Value::as_u64);
@@ -228,7 +255,7 @@ fn is_formed(health: &str, nodes: usize) -> bool {
     there.is_some_and(|there| there >= nodes as u64) && matches!(status, Some("green" | "yellow"))
 }
 
-/// The last lines of a log without the frames of stack traces, which hide what was said before them.
+/// The last lines of a log without the frames of stack traces, which hide the messages before them.
 pub(super) fn last_words(log: &Path) -> String {
     let text = tail(log, 400);
     let words: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("at ")).collect();
@@ -250,7 +277,8 @@ pub(super) fn tail(path: &Path, lines: usize) -> String {
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
-/// The ports that were asked for, or free ones. What is free now can be taken until the node binds it; then its log says so.
+/// The requested ports, or free ones. A port that is free now may be taken before the node binds
+/// it. Then the node's log says so.
 fn ports(wanted: [Option<u16>; 2]) -> Result<[u16; 2], NodeError> {
     let bind = |wanted: Option<u16>| {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted.unwrap_or(0)));
@@ -260,7 +288,7 @@ fn ports(wanted: [Option<u16>; 2]) -> Result<[u16; 2], NodeError> {
             (None, _) => NodeError::Io { what: "cannot find a free port".into(), source },
         })
     };
-    // Both are held at once, so that they are not the same one.
+    // Both are held at once, so that they differ.
     let [http, transport] = [bind(wanted[0])?, bind(wanted[1])?];
     let port = |listener: &TcpListener| {
         listener.local_addr().map(|address| address.port()).map_err(NodeError::io("cannot find a free port"))

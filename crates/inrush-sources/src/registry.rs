@@ -1,7 +1,8 @@
 //! How a source is found: each kind looks at the arguments, and the first one that knows them opens
 //! the source.
 //!
-//! A kind is a folder with its options, its [`SourceKind`] and what it reads, and a line in [`KINDS`].
+//! A kind is a folder with its options, its [`SourceKind`] and what it reads, and a line in
+//! [`KINDS`].
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -46,7 +47,8 @@ pub type Reopen = Arc<dyn Fn() -> Result<Box<dyn Source>, SourceError> + Send + 
 /// use inrush_sources::{Registry, Request};
 ///
 /// let url = "https://old:9200/logs";
-/// let options = IndexOptions { keep_versions: true, ..IndexOptions::new(IndexAddress::parse(url)?) };
+/// let address = IndexAddress::parse(url)?;
+/// let options = IndexOptions { keep_versions: true, ..IndexOptions::new(address) };
 /// let request = Request::new([url]).with(options);
 /// let found = Registry::default().find(&request).map(|(kind, argument)| (kind.name(), argument));
 /// assert_eq!(found, Some(("index", "https://old:9200/logs".to_owned())));
@@ -189,8 +191,8 @@ impl Registry {
         kinds.into_iter().find_map(|kind| kind.find(request).map(|argument| (kind, argument)))
     }
 
-    /// Opens the sources. Has to be called in a tokio runtime; a database is waited for in the calling
-    /// thread.
+    /// Opens the sources. Has to be called in a tokio runtime; a database is waited for in the
+    /// calling thread.
     ///
     /// # Errors
     /// [`OpenError`].

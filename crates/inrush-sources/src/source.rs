@@ -35,7 +35,8 @@ const SETTLED_EVERY: Duration = Duration::from_secs(1);
 /// use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 ///
 /// use inrush_sources::{
-///     Chunk, DocBlock, Feedback, IDLE_AFTER, Origin, Partition, Record, Source, SourceError, SourceInfo, Step,
+///     Chunk, DocBlock, Feedback, IDLE_AFTER, Origin, Partition, Record, Source, SourceError,
+///     SourceInfo, Step,
 /// };
 ///
 /// #[derive(Default)]
@@ -132,8 +133,8 @@ pub trait Source: Send {
     fn resume(&mut self, _settled: &BTreeMap<Partition, u64>) {}
 
     /// Fields that ids, routing values and the like are made of. From now on their text as the
-    /// source has it stands in [`inrush_core::DocMeta::texts`], where the document may write another
-    /// one. Called before the first chunk. Default: nothing.
+    /// source has it stands in [`inrush_core::DocMeta::texts`], where the document may write
+    /// another one. Called before the first chunk. Default: nothing.
     fn keep_texts(&mut self, _fields: &[String]) {}
 
     /// A fingerprint of each part of the source, one for each of [`SourceInfo::names`]. Only of
@@ -249,8 +250,8 @@ pub struct SourceInfo {
     pub has_ids: bool,
     /// Whether they bring versions, too, to be written as external ones. Default: no.
     pub has_versions: bool,
-    /// Whether the source numbers its documents itself ([`inrush_core::block::Origin::own_numbers`])
-    /// and can start in the middle. Default: no.
+    /// Whether the source numbers its documents itself
+    /// ([`inrush_core::block::Origin::own_numbers`]) and can start in the middle. Default: no.
     pub own_numbers: bool,
     /// Whether a program hands the documents over while the load runs, so that none can be read
     /// before it begins. Default: no.
@@ -288,7 +289,8 @@ impl SourceInfo {
     }
 }
 
-/// How many rows a source has read, where they are not its documents: those of the tables of a query.
+/// How many rows a source has read, where they are not its documents: those of the tables of a
+/// query.
 #[derive(Clone, Debug)]
 pub struct RowsRead {
     /// So far; it goes on.

@@ -1,8 +1,8 @@
-//! Numbers that a query has in its text keep their digits.
+//! Numbers in the text of a query keep their digits.
 //!
-//! DataFusion reads `1234567890123456.79` as the double next to it, and computes decimals beside a
-//! double as doubles. A number with more digits than doubles have becomes a decimal before that
-//! ([`keep_digits`]), and a number beside a decimal later ([`Beside`]).
+//! DataFusion reads `1234567890123456.79` as the nearest double, and computes decimals beside a
+//! double as doubles. Here a number with more digits than doubles have becomes a decimal before
+//! that ([`keep_digits`]), and a number beside a decimal later ([`Beside`]).
 
 use std::ops::ControlFlow;
 
@@ -17,10 +17,10 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, CastKind, ExactNumberInfo, Value, ValueWithSpan, visit_expressions_mut};
 use inrush_formats::numbers::{Holder, Numbers, plain};
 
-/// The most digits of a decimal of 128 bits, which is what a double becomes.
+/// The most digits of a 128-bit decimal. Doubles become such decimals.
 const DIGITS_MAX: usize = 38;
 
-/// Makes decimals of the numbers in a query that doubles do not hold.
+/// Makes decimals of the numbers in a query that doubles cannot hold.
 pub(super) fn keep_digits(statement: &mut Statement) {
     let Statement::Statement(statement) = statement else { return };
     let _: ControlFlow<()> = visit_expressions_mut(&mut **statement, |expression| {
@@ -41,8 +41,8 @@ pub(super) fn keep_digits(statement: &mut Statement) {
     });
 }
 
-/// Gives a constant the type of what it is compared with, added to or multiplied by: a decimal, or
-/// a double.
+/// Gives a constant the type of the value that it is compared with, added to or multiplied by: a
+/// decimal or a double.
 #[derive(Debug)]
 pub(super) struct Beside;
 
@@ -51,7 +51,7 @@ impl FunctionRewrite for Beside {
         "constants_beside_decimals"
     }
 
-    /// Is called before DataFusion gives both sides of an operator the same type.
+    /// Called before DataFusion gives both sides of an operator the same type.
     fn rewrite(&self, expression: Expr, schema: &DFSchema, _: &ConfigOptions) -> Result<Transformed<Expr>> {
         let fitted = |constant: Box<Expr>, beside: &Expr| fitted(*constant, beside, schema).map(Box::new);
         Ok(match expression {
@@ -74,9 +74,10 @@ impl FunctionRewrite for Beside {
     }
 }
 
-/// `constant` for what stands beside it, or as it is where it is no constant.
+/// `constant` in the type of the expression beside it. An expression that is not constant stays
+/// unchanged.
 fn fitted(constant: Expr, beside: &Expr, schema: &DFSchema) -> Result<Expr> {
-    // What has no type is told later, with a place.
+    // An expression without a type is reported later, with its position.
     let Ok(data_type) = beside.get_type(schema) else { return Ok(constant) };
     if !is_constant(&constant) || !(data_type.is_decimal() || data_type.is_floating()) {
         return Ok(constant);
@@ -104,7 +105,7 @@ fn is_constant(expression: &Expr) -> bool {
     }
 }
 
-/// The decimal of a double's shortest text, which is what the query has.
+/// The decimal of a double's shortest text, which is the text in the query.
 fn decimal(number: f64) -> Option<Expr> {
     let text = format!("{number}");
     let (before, behind) = text.split_once('.').unwrap_or((&text, ""));
@@ -114,7 +115,7 @@ fn decimal(number: f64) -> Option<Expr> {
     Some(lit(ScalarValue::Decimal128(Some(number), length as u8, behind.len() as i8)))
 }
 
-/// The double next to a decimal that is written as text.
+/// The nearest double of a decimal that is written as text.
 fn double(cast: &Cast) -> Option<Expr> {
     match (&*cast.expr, cast.field.data_type()) {
         (Expr::Literal(ScalarValue::Utf8(Some(text)), _), DataType::Decimal128(..) | DataType::Decimal256(..)) => {

@@ -17,12 +17,13 @@ use super::shape::{Object, Shape};
 #[derive(Debug)]
 pub(super) struct Decoder {
     schema: SchemaRef,
-    /// The shapes of the documents, where some of their values have to be marked as JSON or written out first.
+    /// The shapes of the documents, if some of their values have to be marked as JSON or written
+    /// out first.
     marked: Option<Object>,
 }
 
 impl Decoder {
-    /// For the columns of `schema`, out of documents of the given shape.
+    /// A decoder for the columns of `schema` from documents of the given shape.
     pub(super) fn new(schema: SchemaRef, shape: &Object) -> Self {
         let names: HashSet<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         let wanted = |name: &str| names.contains(name);
@@ -31,7 +32,8 @@ impl Decoder {
         Decoder { schema, marked }
     }
 
-    /// The documents of `block` as rows, and those that are none: its rejects, and what does not fit the columns.
+    /// The documents of `block` as rows, and the rejects: those of the block, and documents that do
+    /// not match the columns.
     pub(super) fn rows(&self, block: &DocBlock) -> Result<(RecordBatch, Vec<Reject>), String> {
         let mut rejects = block.rejects.clone();
         let mut documents: Vec<(u32, Document<'_>)> = Vec::with_capacity(block.records.len());
@@ -43,7 +45,7 @@ impl Decoder {
         }
         let batch = match self.batch(&documents) {
             Ok(batch) => batch,
-            // One by one, to find those that spoil it.
+            // Decodes one by one, to find the documents that cause the error.
             Err(_) => {
                 documents.retain(|document| match self.batch(std::slice::from_ref(document)) {
                     Ok(_) => true,
@@ -77,15 +79,15 @@ impl Decoder {
         for (at, (_, document)) in documents.iter().enumerate() {
             let bytes = document.bytes();
             if bytes.trim_ascii_start().first() != Some(&b'{') {
-                return Err("a row has to be a JSON object".to_owned());
+                return Err("a row must be a JSON object".to_owned());
             }
             decoder.decode(bytes).map_err(text)?;
             if decoder.has_partial_record() || decoder.len() != at + 1 {
-                return Err("it is not one whole JSON object".to_owned());
+                return Err("it is not one complete JSON object".to_owned());
             }
         }
         if self.schema.fields().is_empty() {
-            // Only their number is wanted.
+            // Only the number of rows is wanted.
             let count = RecordBatchOptions::new().with_row_count(Some(documents.len()));
             return RecordBatch::try_new_with_options(Arc::clone(&self.schema), Vec::new(), &count).map_err(text);
         }
@@ -94,10 +96,10 @@ impl Decoder {
 }
 
 fn reject(record: u32, reason: String) -> Reject {
-    Reject { record, kind: "bad_value", reason: format!("this is no row of the table: {reason}") }
+    Reject { record, kind: "bad_value", reason: format!("this is not a row of the table: {reason}") }
 }
 
-/// A document as arrow-json reads it.
+/// A document in the form that arrow-json reads.
 enum Document<'a> {
     AsItIs(&'a [u8]),
     Marked(Vec<u8>),
@@ -112,7 +114,8 @@ impl Document<'_> {
     }
 }
 
-/// Whether values of this shape hold such that are kept as JSON, or numbers that are written out.
+/// Whether values of this shape contain values that are kept as JSON, or numbers that are written
+/// out.
 fn is_rewritten(shape: &Shape) -> bool {
     match shape {
         _ if shape.is_json() || shape.scale_of_powers().is_some() => true,
@@ -122,7 +125,8 @@ fn is_rewritten(shape: &Shape) -> bool {
     }
 }
 
-/// Appends `raw` with what has [`Shape::Json`] as text in a field of its own, which is how its type is written ([`json`]).
+/// Appends `raw`. A value of [`Shape::Json`] becomes text in a field of its own, which is the form
+/// of its type ([`json`]).
 fn mark(raw: &RawValue, shape: &Shape, out: &mut Vec<u8>) -> Result<(), String> {
     match shape {
         _ if !is_rewritten(shape) || raw.get() == "null" => out.extend_from_slice(raw.get().as_bytes()),
@@ -179,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// Documents to rows and back.
+    /// Converts documents to rows and back.
     fn check(documents: &[&str], expected: &[&str], refused: &[u32]) -> Vec<Reject> {
         let mut shape = Object::default();
         documents.iter().for_each(|document| shape.observe(document.as_bytes()));
@@ -261,7 +265,7 @@ mod tests {
         assert_eq!(rows(&documents, &shape, none, &refused), ["{}", "{}"]);
     }
 
-    /// A number as its sign, the digits that count, and the power of ten of the last of them.
+    /// A number as its sign, its significant digits, and the power of ten of the last one.
     fn normal(text: &str) -> (bool, String, i64) {
         let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));

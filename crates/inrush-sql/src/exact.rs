@@ -1,8 +1,8 @@
-//! Whole numbers and decimals are computed exactly, or not at all.
+//! Computes whole numbers and decimals exactly, or fails.
 //!
-//! DataFusion's `+`, `-`, `*` and `sum` begin again at the other end of a type that their result
-//! does not fit. [`Arithmetic`] puts functions in the place of these operators that fail instead,
-//! and [`sum`] adds in a wider type. The types of results stay the same.
+//! DataFusion's `+`, `-`, `*` and `sum` wrap around if the result does not fit its type.
+//! [`Arithmetic`] replaces these operators by functions that fail instead, and [`sum`] adds in a
+//! wider type. The types of results stay the same.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
-/// Puts [`Checked`] in the place of `+`, `-` and `*` between whole numbers. DataFusion's own fail
-/// for decimals.
+/// Replaces `+`, `-` and `*` between whole numbers by [`Checked`]. For decimals DataFusion's own
+/// operators fail.
 #[derive(Debug)]
 pub(super) struct Arithmetic;
 
@@ -35,7 +35,7 @@ impl AnalyzerRule for Arithmetic {
         "checked_arithmetic"
     }
 
-    /// Stands behind DataFusion's own rules, which give both sides of an operator the same type.
+    /// Runs after DataFusion's own rules, which give both sides of an operator the same type.
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let checked = plan.transform_up_with_subqueries(|plan| {
             let schema = merge_schema(&plan.inputs());
@@ -89,7 +89,7 @@ impl ScalarUDFImpl for Checked {
         }
     }
 
-    /// As DataFusion names the operator: columns of a result have these names.
+    /// The name that DataFusion gives the operator. Columns of a result have these names.
     fn schema_name(&self, arguments: &[Expr]) -> Result<String> {
         Ok(match arguments {
             [left, right] => format!("{} {} {}", left.schema_name(), self.operator, right.schema_name()),
@@ -123,7 +123,7 @@ impl ScalarUDFImpl for Checked {
         };
         computed.or_else(|error| match &error {
             DataFusionError::ArrowError(inner, _) => match &**inner {
-                // `wrong::running` makes words of it.
+                // `wrong::running` explains this error.
                 ArrowError::ArithmeticOverflow(text) => exec_err!("{text} of {data_type}"),
                 _ => Err(error),
             },
@@ -132,7 +132,7 @@ impl ScalarUDFImpl for Checked {
     }
 }
 
-/// `sum` whose totals fit their type, or are an error.
+/// `sum` that fails if its total does not fit the type.
 pub(super) fn sum() -> AggregateUDF {
     AggregateUDF::new_from_impl(Sum(sum_udaf()))
 }
@@ -141,10 +141,10 @@ pub(super) fn sum() -> AggregateUDF {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Sum(Arc<AggregateUDF>);
 
-/// More rows than any table has are ten to the power of this.
+/// The exponent of ten of a number of rows that no table reaches.
 const ROWS_DIGITS: u8 = 10;
 
-/// The type in which values are added; `None` where their own is wide enough.
+/// The type in which values are added. `None` if their own type is wide enough.
 fn wider(data_type: &DataType) -> Option<DataType> {
     match *data_type {
         DataType::Int64 | DataType::UInt64 => Some(DataType::Decimal128(20, 0)),
@@ -156,8 +156,8 @@ fn wider(data_type: &DataType) -> Option<DataType> {
 }
 
 impl Sum {
-    /// What `make` makes for wider values, and how these become results; `None` where they are not
-    /// wider.
+    /// The result of `make` for wider values, and the conversion to results. `None` if the values
+    /// need no wider type.
     fn wide<T>(
         &self,
         arguments: AccumulatorArgs<'_>,
@@ -238,10 +238,10 @@ impl AggregateUDFImpl for Sum {
     }
 }
 
-/// How values become wider, and their totals results.
+/// How values are widened, and their totals converted to results.
 #[derive(Debug)]
 struct Total {
-    /// Of the column of the result.
+    /// The name of the result's column.
     name: String,
     wide: DataType,
     result: DataType,
@@ -253,10 +253,10 @@ impl Total {
     }
 
     fn result(&self, totals: &ArrayRef) -> Result<ArrayRef> {
-        // What does not fit is null.
+        // A total that does not fit becomes null.
         let results = cast(totals, &self.result)?;
         match (0..totals.len()).find(|row| totals.is_valid(*row) && results.is_null(*row)) {
-            // `wrong::running` makes words of it.
+            // `wrong::running` explains this error.
             Some(row) => {
                 let total = ScalarValue::try_from_array(totals, row)?;
                 exec_err!("sum overflow: {total} of {} in {}", self.result, self.name)

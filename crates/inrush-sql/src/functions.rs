@@ -1,4 +1,4 @@
-//! Functions that documents need besides those of SQL.
+//! Functions for documents, in addition to those of SQL.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use inrush_formats::columns::json::json_type;
 use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 
-/// All of them.
+/// All functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
     let text = || Signature::exact(vec![DataType::Utf8], Volatility::Immutable);
     let coordinates = Signature::exact(vec![DataType::Float64, DataType::Float64], Volatility::Immutable);
@@ -68,7 +68,7 @@ impl ScalarUDFImpl for Function {
         Ok((self.returns)())
     }
 
-    /// For those of any number of arguments, which are taken as text.
+    /// For functions of any number of arguments, which are taken as text.
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
         if arguments.is_empty() {
             return plan_err!("{} needs at least one argument", self.name);
@@ -96,7 +96,8 @@ fn point_type() -> DataType {
     DataType::Struct(point_fields())
 }
 
-/// `geo_point(lat, lon)`: an object that both servers take for a point. Null where one is null, no number, or not on the globe.
+/// `geo_point(lat, lon)`: an object that both servers accept as a point. Null if one of the two is
+/// null, not a number, or outside the globe.
 fn geo_point(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let (lat, lon) = (arguments[0].as_primitive::<Float64Type>(), arguments[1].as_primitive::<Float64Type>());
     let inside = |array: &Float64Array, row, most: f64| array.is_valid(row) && array.value(row).abs() <= most;
@@ -105,33 +106,35 @@ fn geo_point(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new(StructArray::try_new(point_fields(), columns, Some(NullBuffer::from(valid)))?))
 }
 
-/// Text of [`json_type`], with nulls where there is no text.
+/// Text as [`json_type`], with nulls where there is no text.
 fn json(texts: StringArray) -> Result<ArrayRef> {
     let DataType::Struct(fields) = json_type() else { return exec_err!("JSON is a struct") };
     let nulls = texts.nulls().cloned();
     Ok(Arc::new(StructArray::try_new(fields, vec![Arc::new(texts)], nulls)?))
 }
 
-/// `parse_json(text)`: the text becomes part of the document as it is. Whether it is JSON is looked at when the document is
-/// written, which is refused where it is not.
+/// `parse_json(text)`: the text becomes part of the document unchanged. Whether it is JSON is
+/// checked when the document is written. If it is not, the document is refused.
 fn parse_json(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     json(arguments[0].as_string::<i32>().clone())
 }
 
-/// `try_parse_json(text)`: the same, and null where it is no JSON.
+/// `try_parse_json(text)`: the same, but null if the text is not JSON.
 fn try_parse_json(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();
     json(arguments[0].as_string::<i32>().iter().map(|text| text.filter(is_json)).collect())
 }
 
-/// `slug(text)`: small ASCII letters and digits with dashes between: `Bourg-en-Bresse (Ain)` is `bourg-en-bresse-ain`.
+/// `slug(text)`: lower-case ASCII letters and digits with dashes between: `Bourg-en-Bresse (Ain)`
+/// is `bourg-en-bresse-ain`.
 fn slug(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let slugs: StringArray = arguments[0].as_string::<i32>().iter().map(|text| text.map(slug::slugify)).collect();
     Ok(Arc::new(slugs))
 }
 
-/// `short_hash(value, …)`: 16 hexadecimal digits, the first 64 bits of the SHA-256 of all values as text, each with its length
-/// before it. The same values have the same hash in every version of this program.
+/// `short_hash(value, …)`: 16 hexadecimal digits, the first 64 bits of the SHA-256 of all values as
+/// text, each preceded by its length. The same values have the same hash in every version of this
+/// program.
 fn short_hash(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let columns: Vec<&StringArray> = arguments.iter().map(|column| column.as_string::<i32>()).collect();
     let rows = columns.first().map_or(0, |column| column.len());
@@ -139,7 +142,7 @@ fn short_hash(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     for row in 0..rows {
         let mut sha = Sha256::new();
         for column in &columns {
-            // A null is none of the lengths.
+            // No text has the length that stands for null.
             let text = column.is_valid(row).then(|| column.value(row));
             sha.update(text.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
             sha.update(text.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Text that several queries read is read once, and kept as columns in a temporary file.
+//! Text tables that several queries use are read once, and kept as columns in a temporary file.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -13,7 +13,8 @@ use super::reading::Reading;
 use super::scan::Work;
 use super::table::Table;
 
-/// Reads a table with `threads` threads into a file. What is no row is handed over to `reading`.
+/// Reads a table with `threads` threads into a file. Records that are not rows are passed to
+/// `reading`.
 pub(super) fn keep(table: &Arc<Table>, reading: &Arc<Reading>, threads: usize) -> Result<Table, SourceError> {
     let work = Work::new(Arc::clone(table), Arc::clone(reading), Arc::clone(&table.schema), true);
     copy(table, &work, threads).map(|path| table.in_file(path)).map_err(|problem| {
@@ -34,13 +35,13 @@ fn copy(table: &Table, work: &Work, threads: usize) -> Result<TempPath, String> 
     let writer = Mutex::new(writer);
     let run = || -> Result<(), String> {
         while let Some(batch) = work.next().map_err(text)? {
-            // A thread that panicked takes the others along at the end of the scope.
+            // A thread that panicked makes the others panic at the end of the scope.
             writer.lock().unwrap_or_else(PoisonError::into_inner).write(&batch).map_err(text)?;
         }
         Ok(())
     };
     std::thread::scope(|scope| {
-        // Where the system starts no more threads, those that there are do the work.
+        // If the system starts no more threads, the existing ones do the work.
         let more = |_| std::thread::Builder::new().spawn_scoped(scope, run).ok();
         let threads: Vec<_> = (1..threads.max(1)).map_while(more).collect();
         let mut result = run();

@@ -1,7 +1,8 @@
 //! SQL between the sources and the documents: each row of a query's result is a document.
 //!
-//! [`Database`] holds tables, [`Database::query`] makes a [`inrush_sources::Source`] of a query. DataFusion plans and runs it, in threads of its own;
-//! tables are read by the same code as without SQL (`scan`), and rows become documents by that of columnar files.
+//! [`Database`] holds tables, [`Database::query`] makes a [`inrush_sources::Source`] of a query.
+//! DataFusion plans and runs the query, in threads of its own. Tables are read by the same code as
+//! without SQL (`scan`), and rows become documents by the code of columnar files.
 //!
 //! ```no_run
 //! use inrush_sources::{FormatOptions, SourceSpec};
@@ -66,24 +67,27 @@ use self::scan::Provider;
 use self::table::Table;
 use self::wrong::Scene;
 
-/// Rows of a batch between the steps of a query. DataFusion takes each value of a nested aggregate that it merges to be as large as its
-/// whole batch, so that what it counts grows with the square of this (seen with 55.2: 94 MB for 2,400 sales in batches of 4096 rows).
+/// Rows of a batch between the operators of a query. DataFusion counts each value of a nested
+/// aggregate that it merges as if it had the size of its whole batch, so the counted memory grows
+/// with the square of this (seen with 55.2: 94 MB for 2,400 sales in batches of 4096 rows).
 const BATCH_ROWS: usize = 256;
 
-/// In how many parts DataFusion divides its work. With more than one, every group is computed in parts that are merged, with the
-/// consequence above; reading tables and writing documents, which is most of the work, have threads of their own.
+/// The number of partitions of DataFusion's work. With more than one, every group is computed in
+/// parts that are merged, with the consequence above. Reading tables and writing documents, which
+/// is most of the work, have threads of their own.
 const PARTS: usize = 1;
 
 /// How queries are run.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
-    /// Memory for sorting, grouping and joining, bytes; what needs more goes to temporary files (`TMPDIR`), but one side of a join has to
-    /// fit. All queries of a database share it. Batches under way are not counted: a few MiB for each thread. Default 1 GiB.
+    /// Memory for sorting, grouping and joining, bytes. Work beyond it uses temporary files
+    /// (`TMPDIR`), but one side of a join has to fit. All queries of a database share it. Batches
+    /// in flight are not counted: a few MiB for each thread. Default 1 GiB.
     pub memory: usize,
-    /// Several queries will be asked: tables of text are read once, and kept in temporary files (`TMPDIR`). Default: no, each query
-    /// reads them.
+    /// Whether several queries will run: then tables of text are read once, and kept in temporary
+    /// files (`TMPDIR`). Default: no, each query reads them.
     pub keep_text: bool,
-    /// Threads that read each table. Default: as many as the machine can run.
+    /// Threads that read each table. Default: as many as the machine can run in parallel.
     pub threads: usize,
 }
 
@@ -97,12 +101,12 @@ impl Default for DatabaseOptions {
     }
 }
 
-/// What a query's documents are for.
+/// How the rows of a query become documents.
 #[derive(Clone, Debug)]
 pub struct QueryOptions {
-    /// The field that holds the id. Only where the result is ordered by it can a load be resumed.
+    /// The field that holds the id. A load can be resumed only if the result is ordered by it.
     pub id: Option<FieldPath>,
-    /// The largest document, bytes; a larger one is a reject of kind `too_large`. Default 100 MiB.
+    /// The largest document, bytes. A larger one is a reject of kind `too_large`. Default 100 MiB.
     pub document_bytes_max: usize,
     /// How timestamps are written. Default: ISO 8601.
     pub timestamps: Timestamps,
@@ -114,18 +118,19 @@ impl Default for QueryOptions {
     }
 }
 
-/// Why there is no result.
+/// Why a query has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
     /// A table cannot be read.
     #[error("table {table}: {error}")]
     Table {
-        /// Which one.
+        /// The name of the table.
         table: String,
-        /// Why. Its text is part of the message.
+        /// The reason. Its text is part of the message.
         error: SourceError,
     },
-    /// The query is wrong, names what is not there, or needs what there is not.
+    /// The query is not valid SQL, names an unknown table, column or function, or cannot be run
+    /// here.
     #[error("{0}")]
     Query(QueryError),
 }
@@ -136,7 +141,7 @@ impl SqlError {
     }
 }
 
-/// Tables to ask.
+/// The tables for queries.
 #[derive(Debug)]
 pub struct Database {
     tables: Vec<Arc<Table>>,
@@ -144,16 +149,18 @@ pub struct Database {
     workers: Arc<Workers>,
     threads: usize,
     memory: usize,
-    /// What was found when tables were kept, for the first query.
+    /// Rejects found while tables were kept. The first query gets them.
     found: Mutex<Arc<Reading>>,
 }
 
 impl Database {
-    /// Finds the columns of the tables. Sources that are text are read from beginning to end for that, and once more where they are
-    /// kept ([`DatabaseOptions::keep_text`]); rows that cannot be read are then among the documents of the first query.
+    /// Finds the columns of the tables. Text sources are read from beginning to end for that, and
+    /// once more if they are kept ([`DatabaseOptions::keep_text`]). Rows that cannot be read are
+    /// then among the documents of the first query.
     ///
     /// # Errors
-    /// [`SqlError::Table`] where a source cannot be read, has no documents, or its files have columns of different types.
+    /// [`SqlError::Table`] if a source cannot be read, has no documents, or has files with
+    /// different types for a column.
     pub async fn open(specs: Vec<TableSpec>, options: DatabaseOptions) -> Result<Self, SqlError> {
         let threads = options.threads.max(1);
         let workers =
@@ -168,7 +175,7 @@ impl Database {
         let disk = DiskManagerBuilder::default()
             .with_mode(DiskManagerMode::OsTmpDirectory)
             .with_max_temp_directory_size(u64::MAX);
-        // It names the operators that took the memory, where there is not enough.
+        // The pool names the operators that use the memory, if there is not enough.
         let named = std::num::NonZeroUsize::MIN.saturating_add(2);
         let memory = Arc::new(TrackConsumersPool::new(FairSpillPool::new(options.memory), named));
         let environment = RuntimeEnvBuilder::new().with_memory_pool(memory).with_disk_manager_builder(disk).build_arc();
@@ -177,10 +184,10 @@ impl Database {
         Ok(Database { tables, environment, workers, threads, memory: options.memory, found: Mutex::new(found) })
     }
 
-    /// The rows of a query as documents. It runs when they are read.
+    /// The rows of a query as documents. The query runs when they are read.
     ///
     /// # Errors
-    /// [`SqlError::Query`] for what is no query, or cannot be answered with these tables.
+    /// [`SqlError::Query`] if the text is not a query, or the tables cannot answer it.
     pub async fn query(&self, sql: &str, options: QueryOptions) -> Result<SqlSource, SqlError> {
         let found = std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner));
         let reading = Arc::new(found.for_next_query());
@@ -192,7 +199,7 @@ impl Database {
         Ok(SqlSource::new(query, self.tables.clone(), reading, repeats, &options))
     }
 
-    /// The tables with their columns, and how the query is going to be run, for people.
+    /// The tables with their columns, and the plan of the query, as text.
     ///
     /// # Errors
     /// As [`Database::query`].
@@ -220,7 +227,7 @@ impl Database {
         match plan(&session, sql).await {
             Ok((logical, physical)) => Ok(Planned { session, scene, logical, physical }),
             Err(error) => {
-                // It may read tables.
+                // Explaining the error may read tables.
                 let explained = tokio::task::spawn_blocking(move || scene.explain(&error)).await;
                 Err(explained
                     .map_or_else(|e| SqlError::new(format!("planning the query failed: {e}")), SqlError::Query))
@@ -230,14 +237,15 @@ impl Database {
 
     fn session(&self, reading: &Arc<Reading>) -> Result<SessionContext, DataFusionError> {
         let mut config = SessionConfig::new().with_target_partitions(PARTS).with_batch_size(BATCH_ROWS);
-        // What a sort keeps back for merging what it has spilled; DataFusion's 10 MiB would be more than all of a small memory.
+        // The memory that a sort reserves for merging its spilled data. DataFusion's 10 MiB would
+        // be more than all of a small memory.
         let execution = &mut config.options_mut().execution;
         execution.sort_spill_reservation_bytes = execution.sort_spill_reservation_bytes.min(self.memory / 8);
         let parser = &mut config.options_mut().sql_parser;
-        // Fields keep their names as they are written, without quotes.
+        // Fields keep their names as written, without quotes.
         parser.enable_ident_normalization = false;
         parser.map_string_types_to_utf8view = false;
-        // So that an error has a place.
+        // Makes errors have a position.
         parser.collect_spans = true;
         let mut session = SessionContext::new_with_config_rt(config, Arc::clone(&self.environment));
         functions::functions().into_iter().for_each(|function| session.register_udf(function));
@@ -271,8 +279,9 @@ async fn plan(session: &SessionContext, sql: &str) -> Result<(LogicalPlan, Arc<d
     Ok((logical, physical))
 }
 
-/// Functions say what they cannot do when they are made or called, which is when the query runs. Here that is tried before anything
-/// is read: aggregate and window functions are made, and those of columns and constants are called without rows.
+/// Tries the functions of a plan before anything is read. Functions report unsupported arguments
+/// only when they are created or called, which is when the query runs. Here aggregate and window
+/// functions are created, and functions of columns and constants are called without rows.
 fn try_functions(plan: &Arc<dyn ExecutionPlan>) -> Result<(), DataFusionError> {
     let of_windows = |functions: &[Arc<dyn WindowExpr>]| {
         functions.iter().try_for_each(|function| function.create_window_fn().map(drop))
@@ -304,7 +313,8 @@ fn try_functions(plan: &Arc<dyn ExecutionPlan>) -> Result<(), DataFusionError> {
     tried.map(drop)
 }
 
-/// Whether something is made by functions, of nothing but columns and constants: no queries in brackets, which have no result yet.
+/// Whether an expression is made by functions of columns and constants only. Subqueries do not
+/// count, because they have no result yet.
 fn is_plain_call(expression: &Arc<dyn PhysicalExpr>) -> Result<bool, DataFusionError> {
     let mut plain = true;
     expression.apply(|part| {
@@ -317,7 +327,7 @@ fn is_plain_call(expression: &Arc<dyn PhysicalExpr>) -> Result<bool, DataFusionE
     Ok(plain && root.is::<ScalarFunctionExpr>())
 }
 
-/// Text is kept where there is somebody to tell of what is no row.
+/// Opens the tables. Text is kept if `kept` is given, which receives the records that are not rows.
 fn open_tables(
     specs: Vec<TableSpec>,
     threads: usize,
@@ -327,7 +337,7 @@ fn open_tables(
     for spec in specs {
         let name = spec.name.clone();
         if tables.iter().any(|table| table.name == name) {
-            return Err(SqlError::new(format!("there are two tables of the name {name}")));
+            return Err(SqlError::new(format!("there are two tables named {name}")));
         }
         let first_source = tables.iter().map(|table| table.names.len() as u32).sum();
         let open = || {

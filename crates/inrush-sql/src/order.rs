@@ -1,4 +1,4 @@
-//! Whether a second run of a query gives the same documents at the same places.
+//! Whether a second run of a query gives the same documents at the same positions.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use inrush_core::FieldPath;
 use inrush_sources::Repeats;
 
-/// What is known of the order of a result.
+/// The repeatability of a result.
 ///
-/// With `ORDER BY` over the field that holds the id, a document's place is told by its id, as long as ids are different and the
-/// query finds the same ids again. With another `ORDER BY`, rows that are equal by it may change places. Without, all may.
+/// With `ORDER BY` over the field that holds the id, the id determines a document's position, as
+/// long as ids are different and the query finds the same ids again. With another `ORDER BY`, rows
+/// that it treats as equal may change places. Without `ORDER BY`, all rows may.
 pub(super) fn repeats(
     logical: &LogicalPlan,
     physical: &Arc<dyn ExecutionPlan>,
@@ -33,7 +34,8 @@ pub(super) fn repeats(
     Ok(if by_id && is_determined(logical)? { Repeats::Always } else { Repeats::Once })
 }
 
-/// Whether the rows are told by the tables alone: no random numbers, no numbers of rows, no first rows of what has no order.
+/// Whether the tables alone determine the rows: no random numbers, no row numbers, no first rows of
+/// an unordered result.
 fn is_determined(plan: &LogicalPlan) -> Result<bool> {
     let mut determined = true;
     plan.apply_with_subqueries(|node| {

@@ -1,4 +1,4 @@
-//! What the scans of a query have in common: how far they are, and what they found on the way.
+//! The shared state of a query's scans: their progress and the rejects that they found.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use inrush_core::block::{Origin, Record};
 use inrush_core::{DocBlock, Reject, SourceId};
 use inrush_sources::{SourceError, Warnings};
 
-/// How far the scans of a query are.
+/// The progress of a query's scans.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     bytes: AtomicU64,
@@ -19,7 +19,7 @@ pub(super) struct Reading {
     pub(super) warnings: Warnings,
 }
 
-/// What the scans will read in all, where that is known.
+/// The bytes and rows that the scans will read in all, if known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Totals {
     pub(super) bytes: Option<u64>,
@@ -39,13 +39,14 @@ struct Found {
 }
 
 impl Reading {
-    /// What was found when tables were kept, at the beginning of the next query.
+    /// The state for the next query, with the rejects found while tables were kept.
     pub(super) fn for_next_query(&self) -> Self {
         let found = std::mem::take(&mut *self.found());
         Reading { found: Mutex::new(found), warnings: self.warnings.clone(), ..Reading::default() }
     }
 
-    /// A table of so many bytes and rows will be read, once more if it was planned before.
+    /// Announces that a table of this many bytes and rows will be read. A table that is planned
+    /// twice is read twice.
     pub(super) fn plan(&self, bytes: Option<u64>, rows: Option<u64>) {
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = |a: Option<u64>, b| a.zip(b).map(|(a, b)| a + b);
@@ -56,7 +57,7 @@ impl Reading {
         *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts what was read.
+    /// Counts bytes and rows that were read.
     pub(super) fn add(&self, bytes: u64, rows: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.rows.fetch_add(rows, Ordering::Relaxed);
@@ -66,22 +67,22 @@ impl Reading {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// A count of rows that goes on.
+    /// The running count of rows.
     pub(super) fn rows(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.rows)
     }
 
-    /// Hands over records that are no rows.
+    /// Adds records that are not rows.
     pub(super) fn push_rejects(&self, block: DocBlock) {
         self.found().rejects.push_back(block);
     }
 
-    /// The next records that are no rows.
+    /// The next records that are not rows.
     pub(super) fn pop_rejects(&self) -> Option<DocBlock> {
         self.found().rejects.pop_front()
     }
 
-    /// Keeps why a scan could not go on, as the query's own error says less.
+    /// Keeps the error that ended a scan, because the query's own error says less.
     pub(super) fn fail(&self, error: SourceError) {
         self.found().failed.get_or_insert(error);
     }
@@ -91,12 +92,13 @@ impl Reading {
     }
 
     fn found(&self) -> MutexGuard<'_, Found> {
-        // A queue and an error are whole at every moment.
+        // A queue and an error are consistent at every moment.
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Finds the lines of records that are no rows: a block knows only its own lines, and blocks are decoded side by side.
+/// Finds the lines of records that are not rows. A block knows only its own lines, and blocks are
+/// decoded in parallel.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     next: u64,
@@ -105,7 +107,7 @@ pub(super) struct Lines {
     passed: HashMap<SourceId, u64>,
 }
 
-/// What is kept of a block.
+/// The part of a block that is kept.
 #[derive(Debug, Default)]
 struct Part {
     origin: Origin,
@@ -114,8 +116,8 @@ struct Part {
 }
 
 impl Lines {
-    /// Takes block `number` of the scan, whose rejects are given. Returns blocks of nothing but rejects, in the order of the source;
-    /// their lines are those since the block before.
+    /// Takes block `number` of the scan with its rejects. Returns blocks that contain only rejects,
+    /// in the order of the source. Their lines count from the block before.
     pub(super) fn push(&mut self, number: u64, block: &DocBlock, rejects: Vec<Reject>) -> Vec<DocBlock> {
         let keep = |reject: Reject| {
             let at = reject.record as usize;

@@ -21,7 +21,7 @@ use super::reading::Reading;
 use super::table::Table;
 use super::wrong::Scene;
 
-/// What reports and dead letters call the result.
+/// The name of the result in reports and dead letters.
 const NAME: &str = "query";
 
 /// Batches of the result that wait to become documents.
@@ -49,13 +49,13 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
-            // Without waiting, which is not allowed in the threads of another runtime.
+            // Does not wait, because waiting is not allowed in the threads of another runtime.
             runtime.shutdown_background();
         }
     }
 }
 
-/// A query that is planned.
+/// A planned query.
 pub(super) struct Query {
     pub(super) sql: String,
     pub(super) scene: Arc<Scene>,
@@ -64,7 +64,8 @@ pub(super) struct Query {
     pub(super) workers: Arc<Workers>,
 }
 
-/// The rows of a query. It runs from the first call of [`Source::next`] on, and ends when this is dropped.
+/// The rows of a query. The query runs from the first call of [`Source::next`], and ends when this
+/// is dropped.
 pub struct SqlSource {
     query: Query,
     tables: Vec<Arc<Table>>,
@@ -78,10 +79,10 @@ pub struct SqlSource {
     ended: bool,
 }
 
-/// A query that runs.
+/// A running query.
 struct Running {
     batches: Receiver<Result<RecordBatch, String>>,
-    /// The query stops when it is dropped.
+    /// The query stops when this is dropped.
     _stop: oneshot::Sender<()>,
 }
 
@@ -114,7 +115,7 @@ impl SqlSource {
         }
     }
 
-    /// Its place in [`SourceInfo::names`].
+    /// The index of the result in [`SourceInfo::names`].
     fn id(&self) -> SourceId {
         SourceId(self.tables.iter().map(|table| table.names.len() as u32).sum())
     }
@@ -122,7 +123,7 @@ impl SqlSource {
     fn run(&self) -> Result<Running, SourceError> {
         let failed = |error: &dyn std::fmt::Display| SourceError::new(NAME, format!("cannot be run: {error}"));
         let stream = {
-            // Operators begin to work in the runtime that they are called in.
+            // Operators start their work in the runtime in which they are called.
             let handle = self.query.workers.handle().ok_or_else(|| failed(&"its threads have ended"))?;
             let _entered = handle.enter();
             execute_stream(Arc::clone(&self.query.physical), Arc::clone(&self.query.context))
@@ -141,7 +142,7 @@ impl SqlSource {
                     };
                     let Some(batch) = batch else { return };
                     let failed = batch.is_err();
-                    // In a thread of its own, which may wait, and read tables.
+                    // A thread of its own, which may block and read tables.
                     if sender.send(batch.map_err(|error| scene.explain_in_line(&error))).is_err() || failed {
                         return;
                     }
@@ -152,7 +153,7 @@ impl SqlSource {
         Ok(Running { batches, _stop: stop })
     }
 
-    /// Bytes of the tables that were read since this was asked last.
+    /// Bytes of the tables that were read since the last call.
     fn bytes_read(&mut self) -> u64 {
         let bytes = self.reading.bytes();
         bytes - std::mem::replace(&mut self.reported, bytes)
@@ -164,7 +165,7 @@ impl SqlSource {
         Some(Chunk::Docs(block))
     }
 
-    /// What only says how far the tables are read.
+    /// A chunk that only reports how much of the tables was read.
     fn progress(&mut self) -> Option<Chunk> {
         let bytes_read = self.bytes_read();
         let origin = Origin { source: self.id(), ..Origin::default() };
@@ -230,7 +231,7 @@ impl Source for SqlSource {
         }
     }
 
-    /// Those of the files of all tables.
+    /// The fingerprints of the files of all tables.
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
         let files = self.tables.iter().map(|table| table.fingerprints());
         Ok(files.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())

@@ -1,4 +1,4 @@
-//! Reads a table for a query: several threads take turns at its source, as those of a load do.
+//! Reads a table for a query. Several threads take turns at its source, as those of a load do.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,13 +27,13 @@ use super::decode::Decoder;
 use super::reading::{Lines, Reading};
 use super::table::Table;
 
-/// How long the documents of one batch are, about; bytes.
+/// Estimated size of the documents of one batch, bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// Batches that wait for the query, for each thread.
 const AHEAD: usize = 2;
 
-/// A table as a query sees it.
+/// A table in the form that a query uses.
 #[derive(Debug)]
 pub(super) struct Provider {
     table: Arc<Table>,
@@ -70,7 +70,7 @@ impl TableProvider for Provider {
             None => self.schema(),
         };
         self.reading.plan(self.table.bytes, self.table.rows);
-        // A query may read a table several times; what is no row is told once.
+        // A query may read a table several times. Records that are not rows are reported once.
         let first = self.scans.fetch_add(1, Ordering::Relaxed) == 0;
         let work = Work::new(Arc::clone(&self.table), Arc::clone(&self.reading), Arc::clone(&schema), first);
         let properties = PlanProperties::new(
@@ -83,7 +83,7 @@ impl TableProvider for Provider {
     }
 }
 
-/// One reading of a table.
+/// One scan of a table.
 #[derive(Debug)]
 struct Scan {
     work: Arc<Work>,
@@ -123,7 +123,7 @@ impl ExecutionPlan for Scan {
         Ok(self)
     }
 
-    /// About how large the table is, by which a join knows which side to keep in memory.
+    /// The estimated size of the table. A join decides by it which side to keep in memory.
     fn statistics_from_inputs(&self, _: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.work.schema);
         let about = |total: u64| Precision::Inexact(usize::try_from(total).unwrap_or(usize::MAX));
@@ -141,7 +141,7 @@ impl ExecutionPlan for Scan {
         for _ in 0..self.threads {
             let (sender, work) = (stream.tx(), Arc::clone(&self.work));
             stream.spawn_blocking(move || {
-                // The receiver hangs up when the query needs no more.
+                // The receiver is closed when the query needs no more rows.
                 while let Some(batch) = work.next()? {
                     if sender.blocking_send(Ok(batch)).is_err() {
                         break;
@@ -154,14 +154,14 @@ impl ExecutionPlan for Scan {
     }
 }
 
-/// What the threads of a scan share.
+/// The state that the threads of a scan share.
 #[derive(Debug)]
 pub(super) struct Work {
     table: Arc<Table>,
     reading: Arc<Reading>,
     schema: SchemaRef,
     decoder: Decoder,
-    /// Where what is no row is told; not in a second reading.
+    /// The lines of reported rejects. `None` in a second scan, which reports none.
     told: Option<Mutex<Lines>>,
     turn: Mutex<Turn>,
 }
@@ -180,13 +180,14 @@ impl fmt::Debug for Turn {
 }
 
 impl Work {
-    /// Reads the columns of `schema`; `told`: what is no row is handed over to `reading`.
+    /// Reads the columns of `schema`. With `told`, records that are not rows are passed to
+    /// `reading`.
     pub(super) fn new(table: Arc<Table>, reading: Arc<Reading>, schema: SchemaRef, told: bool) -> Self {
         let decoder = Decoder::new(Arc::clone(&schema), &table.shape);
         Work { table, reading, schema, decoder, told: told.then(Mutex::default), turn: Mutex::default() }
     }
 
-    /// The next rows; `None` at the end.
+    /// The next rows. `None` at the end.
     pub(super) fn next(&self) -> Result<Option<RecordBatch>> {
         let Some((number, chunk)) = self.take().map_err(|error| self.failed(error))? else { return Ok(None) };
         let (batch, bytes_read) = match chunk {
@@ -207,7 +208,7 @@ impl Work {
     }
 
     fn take(&self) -> std::result::Result<Option<(u64, Chunk)>, SourceError> {
-        // Whoever panicked has ended the query.
+        // A thread that panicked has ended the query.
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if turn.ended {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Which columns documents have.
+//! Determines the columns of documents.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,16 +11,18 @@ use inrush_formats::numbers::{Holder, Numbers};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// An object below the document with more different fields than this is no struct, but a map from ids or the like.
+/// The most different fields of an object below the document. An object with more is treated as a
+/// map with ids or similar keys, not as a struct.
 const FIELDS_MAX: usize = 1000;
 
-/// Deeper values are kept as JSON: each level is read once more for those above it.
+/// The greatest depth. Deeper values are kept as JSON, because each level is read once more for
+/// every level above it.
 const DEPTH_MAX: usize = 64;
 
-/// What all values of a place have in common.
+/// The common properties of all values of a field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Shape {
-    /// Nothing but nulls.
+    /// Only nulls.
     #[default]
     Null,
     Bool,
@@ -29,7 +31,7 @@ pub(super) enum Shape {
     Text,
     List(Box<Shape>),
     Object(Object),
-    /// Values that have nothing in common: objects here and numbers there.
+    /// Values of different kinds: objects here and numbers there.
     Json,
 }
 
@@ -53,7 +55,7 @@ impl Object {
         &mut self.fields[at].1
     }
 
-    /// Columns that are there even if no document has a value in them.
+    /// Adds columns that exist even if no document has a value in them.
     pub(super) fn add(&mut self, columns: &[String]) {
         for name in columns {
             self.field(name);
@@ -69,10 +71,10 @@ impl Object {
         Schema::new(self.arrow())
     }
 
-    /// Looks at one document. What is no JSON object, or no JSON, is not looked at to its end.
+    /// Adds one document. Reading stops where it is not a JSON object, or not JSON.
     pub(super) fn observe(&mut self, document: &[u8]) {
         let mut json = serde_json::Deserializer::from_slice(document);
-        // The scan finds it again, and knows where it stands.
+        // The scan finds the error again, and knows its position.
         let _ = json.deserialize_any(Members { object: self, depth: 0 });
     }
 
@@ -89,7 +91,7 @@ impl Object {
 }
 
 impl Shape {
-    /// The column's type.
+    /// The type of the column.
     pub(super) fn data_type(&self) -> DataType {
         match self {
             Shape::Null | Shape::Text => DataType::Utf8,
@@ -111,7 +113,7 @@ impl Shape {
         }
     }
 
-    /// Whether values are kept as the JSON that they are.
+    /// Whether values are kept as their JSON.
     pub(super) fn is_json(&self) -> bool {
         match self {
             Shape::Json => true,
@@ -121,7 +123,8 @@ impl Shape {
         }
     }
 
-    /// How its numbers are to be written out, where some have powers of ten and all become decimals.
+    /// The digits after the point with which the numbers are written out, if some have powers of
+    /// ten and all become decimals.
     pub(super) fn scale_of_powers(&self) -> Option<u8> {
         match self {
             Shape::Number(numbers) => numbers.scale_of_powers(),
@@ -139,7 +142,7 @@ impl Shape {
         }
     }
 
-    /// What is in common to this and `other`.
+    /// The common shape of this and `other`.
     fn join(self, other: Shape) -> Shape {
         use Shape::{Bool, Json, List, Null, Number, Object, Text};
         match (self, other) {
@@ -164,7 +167,7 @@ impl Shape {
 }
 
 impl Shape {
-    /// Looks at one value, below `depth` others. What is no JSON is not looked at to its end.
+    /// Adds one value, nested in `depth` others. Reading stops where it is not JSON.
     fn observe(&mut self, value: &str, depth: usize) {
         let mut json = serde_json::Deserializer::from_str(value);
         match value.as_bytes().first() {
@@ -175,7 +178,7 @@ impl Shape {
             Some(b'[') => {
                 self.become_if_null(Shape::List(Box::default()));
                 match self {
-                    // Why it ends early, the scan says.
+                    // The scan reports why the value ends early.
                     Shape::List(item) => drop(json.deserialize_seq(Items { item, depth: depth + 1 })),
                     _ => *self = Shape::Json,
                 }
@@ -204,7 +207,7 @@ impl Shape {
     }
 }
 
-/// An object into its fields.
+/// Reads the members of an object into fields.
 struct Members<'a> {
     object: &'a mut Object,
     depth: usize,
@@ -219,7 +222,7 @@ impl<'de> Visitor<'de> for Members<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(Name(name)) = map.next_key_seed(NameSeed)? {
-            // As text, because a number as such has lost digits.
+            // Values are read as text, because a parsed number has lost digits.
             let value: &RawValue = map.next_value()?;
             self.object.field(&name).observe(value.get(), self.depth);
         }
@@ -227,7 +230,7 @@ impl<'de> Visitor<'de> for Members<'_> {
     }
 }
 
-/// The values of an array.
+/// Reads the values of an array.
 struct Items<'a> {
     item: &'a mut Shape,
     depth: usize,
@@ -248,7 +251,7 @@ impl<'de> Visitor<'de> for Items<'_> {
     }
 }
 
-/// The name of a field, without a copy where it has no escapes.
+/// The name of a field, without a copy if it has no escapes.
 struct Name<'de>(Cow<'de, str>);
 
 struct NameSeed;

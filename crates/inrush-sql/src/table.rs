@@ -1,4 +1,4 @@
-//! Sources as tables: which columns they have.
+//! Sources as tables: determines their columns.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,49 +17,50 @@ use tempfile::TempPath;
 
 use super::shape::Object;
 
-/// A table of a query.
+/// A table for queries.
 #[derive(Clone, Debug)]
 pub struct TableSpec {
-    /// What the query calls it.
+    /// The name of the table in queries.
     pub name: String,
-    /// What is in it. Stdin, and what else can be read only once, is copied to a temporary file first.
+    /// The sources of the table. Stdin, and other sources that can be read only once, are copied to
+    /// a temporary file first.
     pub sources: Vec<SourceSpec>,
-    /// How that is read.
+    /// How the sources are read.
     pub format: FormatOptions,
 }
 
-/// A table whose columns are known.
+/// A table with known columns.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) name: String,
     pub(super) schema: SchemaRef,
-    /// What its documents look like; without fields where its files have columns of their own.
+    /// The shape of its documents. Without fields if its files have columns of their own.
     pub(super) shape: Object,
-    /// The fields that each file's folders stand for.
+    /// The fields from each file's folders.
     pub(super) folders: Vec<Vec<(String, ScalarValue)>>,
-    /// What people call its files.
+    /// The display names of its files.
     pub(super) names: Vec<String>,
-    /// The place of its first file among those of all tables.
+    /// The index of its first file among those of all tables.
     pub(super) first_source: u32,
-    /// Size of its files, where it is known.
+    /// Size of its files, bytes, if known.
     pub(super) bytes: Option<u64>,
-    /// Rows of its files, where they say so.
+    /// Rows of its files, if the files state them.
     pub(super) rows: Option<u64>,
     /// Whether a second run finds the same rows in it.
     pub(super) repeats: bool,
     specs: Vec<SourceSpec>,
     format: FormatOptions,
-    /// Kept until the table goes.
+    /// Kept until the table is dropped.
     _copies: Vec<Copy>,
 }
 
 impl Table {
-    /// Finds the columns of a table: for files with columns of their own from each file's beginning, for others from all their
-    /// documents, with `workers` threads.
+    /// Determines the columns of a table. For files with columns of their own it reads the
+    /// beginning of each file, for others all documents, with `workers` threads.
     pub(super) fn open(spec: TableSpec, first_source: u32, workers: usize) -> Result<Self, SourceError> {
         let TableSpec { name, sources, mut format } = spec;
         let (specs, copies) = copied(sources)?;
-        // What there is to warn of is said when the rows are read.
+        // Warnings are reported when the rows are read.
         let mut files = open(&specs, format.clone(), &Warnings::default())?;
         let SourceInfo { bytes_total: bytes, mut names, repeats, .. } = files.describe();
         let repeats = copies.is_empty() && repeats == Repeats::Always;
@@ -88,12 +89,12 @@ impl Table {
             let schemas: Vec<SchemaRef> = columnar.into_iter().map(|file| file.schema).collect();
             table.schema = Arc::new(merge(&schemas, &table.names, &table.folders)?);
         } else {
-            // All cells are looked at, so that none is taken for what the first ones were.
+            // All cells are read, so that no type is guessed from the first cells.
             format.csv.each_cell = true;
             let files = open(&table.specs, format.clone(), &Warnings::default())?;
             table.shape = look(files, workers)?;
             let schema = table.shape.schema();
-            // So that the cells of a column with a text somewhere are all read as the text they are.
+            // So that all cells of a column with a text somewhere are read as their text.
             let text = schema.fields().iter().filter(|field| *field.data_type() == DataType::Utf8);
             format.csv.text_columns = text.map(|field| field.name().clone()).collect();
             (table.schema, table.format) = (Arc::new(schema), format);
@@ -107,7 +108,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Says which columns lose digits.
+    /// Warns of columns that lose digits.
     pub(super) fn warn(&self, warnings: &Warnings) {
         for (name, _) in self.shape.fields().iter().filter(|(_, shape)| shape.rounds()) {
             warnings.add(&self.names.join(", "), "digits_rounded", name, 1, || {
@@ -118,17 +119,17 @@ impl Table {
         }
     }
 
-    /// Its files from the beginning. Of Parquet only the columns `only` are read.
+    /// The files of the table from the beginning. Of Parquet only the columns `only` are read.
     pub(super) fn files(&self, only: Vec<String>, warnings: &Warnings) -> Result<Files, SourceError> {
         open(&self.specs, FormatOptions { only_columns: Some(only), ..self.format.clone() }, warnings)
     }
 
-    /// Whether its files are text, whose rows cost more to read than those of columns.
+    /// Whether its files are text. Text rows take more time to read than columnar ones.
     pub(super) fn is_text(&self) -> bool {
         !self.shape.fields().is_empty()
     }
 
-    /// Whether its types are those of the cells of CSV, which `--schema` changes.
+    /// Whether its types are those of CSV cells, which `--schema` changes.
     pub(super) fn is_delimited(&self) -> bool {
         match self.format.format {
             Some(format) => matches!(format, Format::Csv | Format::Tsv),
@@ -136,7 +137,7 @@ impl Table {
         }
     }
 
-    /// The same table with all its rows in one Arrow file, which is removed with it.
+    /// The same table with all its rows in one Arrow file, which is deleted with it.
     pub(super) fn in_file(&self, path: TempPath) -> Self {
         Table {
             name: self.name.clone(),
@@ -154,7 +155,7 @@ impl Table {
         }
     }
 
-    /// What tells its files from others.
+    /// The fingerprints of its files.
     pub(super) fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
         open(&self.specs, self.format.clone(), &Warnings::default())?.fingerprints()
     }
@@ -165,11 +166,12 @@ impl Table {
     }
 }
 
-/// A copy of what can be read only once, because it is read a first time for its columns.
+/// A copy of a source that can be read only once. It is needed because the source is first read for
+/// its columns.
 #[derive(Debug)]
 struct Copy {
     path: TempPath,
-    /// What people call the original.
+    /// The display name of the original.
     of: String,
 }
 
@@ -201,11 +203,11 @@ fn copied(specs: Vec<SourceSpec>) -> Result<(Vec<SourceSpec>, Vec<Copy>), Source
     Ok((read, copies))
 }
 
-/// A field that a folder stands for.
+/// The value of a field from a folder name.
 fn folder((name, json): &(String, String)) -> (String, ScalarValue) {
     let value = match json.parse() {
         Ok(number) => ScalarValue::Int64(Some(number)),
-        // It was written by ourselves, as a number or as a string.
+        // This program has written the value, as a number or as a string.
         Err(_) => ScalarValue::Utf8(serde_json::from_str(json).ok()),
     };
     (name.clone(), value)
@@ -250,14 +252,14 @@ fn merge(
     Ok(Schema::new(fields.into_iter().map(|(field, _)| field).collect::<Vec<_>>()))
 }
 
-/// Looks at all documents, with `workers` threads.
+/// Reads all documents with `workers` threads.
 fn look(files: Files, workers: usize) -> Result<Object, SourceError> {
     let reading = Mutex::new((files, Vec::<SourceId>::new(), None));
     let work = || {
         let mut shape = Object::default();
         loop {
             let (chunk, columns) = {
-                // A thread that panicked takes the others along at the end of the scope.
+                // A thread that panicked makes the others panic at the end of the scope.
                 let mut reading = reading.lock().unwrap_or_else(PoisonError::into_inner);
                 let (files, seen, failed) = &mut *reading;
                 let chunk = match files.next_chunk(CHUNK_BYTES) {
@@ -289,7 +291,7 @@ fn look(files: Files, workers: usize) -> Result<Object, SourceError> {
     };
     let mut shape = Object::default();
     std::thread::scope(|scope| {
-        // Where the system starts no more threads, those that there are do the work.
+        // If the system starts no more threads, the existing ones do the work.
         let more = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
         let threads: Vec<_> = (1..workers.max(1)).map_while(more).collect();
         shape = work();

@@ -11,10 +11,7 @@
 
 pub mod client;
 pub mod conformance;
-mod fake;
 pub mod proxy;
 pub mod sim;
 
-pub use self::fake::{FakeCluster, FakeConfig};
 pub use self::proxy::{Proxy, ProxyConfig, ProxyStats};
-pub use inrush_fake::{Auth, Document as StoredDocument, Fault, Faults, Flavor, Product, RequestLog, Rule};

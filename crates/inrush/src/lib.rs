@@ -22,8 +22,10 @@
 //! use inrush::source::push::Document;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut load = Loader::builder().to("http://localhost:9200").index("logs").build()?.sender().await?;
-//! let mut failures = load.failures().ok_or("they are taken once")?;
+//! let mut loader = Loader::builder().to("http://localhost:9200").index("logs").build()?;
+//! // At most 16 MiB of them wait; the dead-letter file has all.
+//! let mut failures = loader.failures(16 << 20);
+//! let load = loader.sender().await?;
 //! let sender = load.sender();
 //! let task = tokio::spawn(async move {
 //!     // Waits while memory is full.
@@ -67,10 +69,10 @@ pub use inrush_core::{
     Settlement,
 };
 pub use inrush_load::{
-    Failure, FinishReport, GUARD_INDEX, IndexSizes, LOADS_INDEX, LoadError, OldIndex, OldWritesReport, Others,
-    PauseHandle, Phase, PlanReport, Progress, PushLoad, RecoverOptions, Recovered, RecoveredState, Report, RunningLoad,
-    SettingChange, SettingsReport, SettingsRestored, SourceReport, Status, Step, StepReport, StopHandle, SwapReport,
-    ThisRun, ToleranceReport, Verified, VerifiedState, recover,
+    Failure, Failures, FinishReport, GUARD_INDEX, IndexSizes, LOADS_INDEX, LoadError, OldIndex, OldWritesReport,
+    Others, PauseHandle, Phase, PlanReport, Progress, PushLoad, RecoverOptions, Recovered, RecoveredState, Report,
+    RunningLoad, SettingChange, SettingsReport, SettingsRestored, Settlements, SourceReport, Status, Step, StepReport,
+    StopHandle, SwapReport, ThisRun, ToleranceReport, Verified, VerifiedState, recover,
 };
 pub use inrush_load::{config, dry_run, observe};
 pub use inrush_node as node;

@@ -2,21 +2,17 @@
 
 mod push;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use inrush::source::push::Sender;
-use inrush::{
-    Counts, ErrorCount, Failure, IndexCounts, Others, PauseHandle, Phase, Progress, RunningLoad, Settlement, StopHandle,
-};
-use inrush_cli::embed::{self, ProgressLine, Secret};
+use inrush::{Others, PauseHandle, Phase, Progress, Report, RunningLoad, StopHandle};
+use inrush_cli::embed::{self, Outcomes, ProgressLine, Secret};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde::Deserialize;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use crate::error::{InrushError, exception};
 use crate::runtime::{LOOK_EVERY, runtime, wait_for};
@@ -30,8 +26,8 @@ pub(crate) struct Load {
     line: Mutex<ProgressLine>,
     stop: StopHandle,
     pause: PauseHandle,
-    failures: Mutex<Option<mpsc::UnboundedReceiver<Failure>>>,
-    settlements: Mutex<Option<mpsc::UnboundedReceiver<Settlement>>>,
+    /// The end of each document, where the program asked for it.
+    outcomes: Mutex<Option<Outcomes>>,
     others: Others,
     ending: Arc<Ending>,
     process: u32,
@@ -72,17 +68,22 @@ impl Load {
         given.source.sources = sources.unwrap_or_default();
         let secrets = secrets.map(|secret| secret.map(Secret::new));
         [given.login.password, given.login.api_key, given.login.bearer] = secrets;
-        load.tell_settlements(keep_outcomes);
+        load.keep_outcomes(keep_outcomes);
         let name = name.to_owned();
         let begun = wait_for(py, async move {
-            let (feed, load) = match fed {
-                true => load.start_fed(&name, bytes).await.map(|(feed, load)| (Some(feed), load))?,
-                false => (None, load.start().await?),
-            };
-            Ok((feed, load))
+            Ok(match fed {
+                true => {
+                    let (feed, load, outcomes) = load.start_fed(&name, bytes).await?;
+                    (Some(feed), load, outcomes)
+                }
+                false => {
+                    let (load, outcomes) = load.start().await?;
+                    (None, load, outcomes)
+                }
+            })
         })?;
-        let (feed, load) = begun.map_err(exception)?;
-        Load::watch(feed, load, keep_outcomes)
+        let (feed, load, outcomes) = begun.map_err(exception)?;
+        Load::watch(feed, load, outcomes)
     }
 
     /// Waits until the report is there, at most so many seconds; the report as JSON.
@@ -170,9 +171,9 @@ impl Load {
 
     /// The dead letters since the last call: position, status, type, reason, action line and document.
     fn failures(&self) -> Vec<Letter> {
-        let mut failures = lock(&self.failures);
+        let mut outcomes = lock(&self.outcomes);
         let mut all = Vec::new();
-        while let Some(Ok(failure)) = failures.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
+        while let Some(failure) = outcomes.as_mut().and_then(|outcomes| outcomes.failures.try_recv()) {
             let letter = failure.letter;
             let action = letter.action.map(|action| action.to_vec());
             all.push((
@@ -189,18 +190,22 @@ impl Load {
 
     /// What became of documents that are no dead letters since the last call: the first one's number, how many, and how they ended.
     fn settlements(&self) -> Vec<(u64, u32, &'static str)> {
-        let mut settlements = lock(&self.settlements);
+        let mut outcomes = lock(&self.outcomes);
         let mut all = Vec::new();
-        while let Some(Ok(settlement)) = settlements.as_mut().map(mpsc::UnboundedReceiver::try_recv) {
+        while let Some(settlement) = outcomes.as_mut().and_then(|outcomes| outcomes.settlements.try_recv()) {
             all.push((settlement.first_doc, settlement.docs, settlement.settled.name()));
         }
         all
     }
 
+    /// Documents whose end was dropped, because the program did not take what waited.
+    fn outcomes_dropped(&self) -> u64 {
+        lock(&self.outcomes).as_ref().map_or(0, Outcomes::dropped)
+    }
+
     /// Takes in the report of another load of the same job, as JSON.
     fn absorb(&self, report: &str) -> PyResult<()> {
-        let other: Other =
-            serde_json::from_str(report).map_err(|e| PyValueError::new_err(format!("that is no report: {e}")))?;
+        let other: Report = crate::report::parse(report)?;
         self.others.absorb(&other.counts, &other.indices, &other.errors);
         Ok(())
     }
@@ -242,10 +247,8 @@ impl Load {
 type Letter = (u64, u16, String, String, Option<Vec<u8>>, Vec<u8>);
 
 impl Load {
-    fn watch(feed: Option<Sender>, mut load: RunningLoad, keep_outcomes: bool) -> PyResult<Self> {
+    fn watch(feed: Option<Sender>, load: RunningLoad, outcomes: Option<Outcomes>) -> PyResult<Self> {
         let ending = Arc::new(Ending::default());
-        let failures = load.failures().filter(|_| keep_outcomes);
-        let settlements = load.settlements().filter(|_| keep_outcomes);
         let others = load.others();
         let (progress, stop, pause) = (load.progress(), load.stop_handle(), load.pause_handle());
         let told = Arc::clone(&ending);
@@ -267,8 +270,7 @@ impl Load {
             line: Mutex::default(),
             stop,
             pause,
-            failures: Mutex::new(failures),
-            settlements: Mutex::new(settlements),
+            outcomes: Mutex::new(outcomes),
             others,
             ending,
             process: std::process::id(),
@@ -314,15 +316,6 @@ impl Drop for Load {
             self.stop();
         }
     }
-}
-
-/// What counts of another load's report.
-#[derive(Deserialize)]
-struct Other {
-    #[serde(flatten)]
-    counts: Counts,
-    indices: BTreeMap<String, IndexCounts>,
-    errors: Vec<ErrorCount>,
 }
 
 /// The options as a table; null is the default.

@@ -23,6 +23,7 @@ pub(crate) async fn run(args: DoctorArgs) -> Result<u8> {
     let options = HttpOptions { tls: args.login.tls().map_err(load::refused)?, ..HttpOptions::default() };
     let nodes: Vec<String> = nodes.iter().map(ToString::to_string).collect();
     let transport = Transport::new(&nodes, credentials, &options).map_err(load::usage)?;
+    transport.ready().await.map_err(load::usage)?;
     let diagnosis = examine(&transport, index.as_deref()).await?;
     let text = match args.json {
         true => serde_json::to_string(&diagnosis).context("cannot write the findings as JSON")? + "\n",

@@ -159,10 +159,8 @@ impl Bench {
         // Left over from a sweep that was killed.
         index::delete(&self.transport, &name).await?;
         server::settle(&self.transport).await;
-        let mut load = Loader::new(config)?.start(source).await?;
+        let load = Loader::new(config)?.start(source).await?;
         let stop = load.stop_handle();
-        // Nobody reads the dead letters here.
-        drop(load.failures());
         let finish = load.finish();
         tokio::pin!(finish);
         let mut broken_off = false;

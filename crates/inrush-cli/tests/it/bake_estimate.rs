@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use inrush_testbed::{FakeCluster, FakeConfig};
+use inrush_fake::{FakeCluster, FakeConfig};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -131,12 +131,12 @@ async fn a_dry_run_writes_nothing_and_starts_no_builder() {
         assert!(text.contains("nothing was written") && text.contains("built with OpenSearch 3.6.0"), "{text}");
     }
     // What would stop the bake is a problem.
-    scene.target.cluster().create_index("docs", &serde_json::json!({})).unwrap();
+    scene.target.call("PUT", "/docs", serde_json::json!({})).unwrap();
     let output = scene.bake(&["--dry-run", "--json"]).wait_with_output().await.unwrap();
     check(&output, 4);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(found["problems"].to_string().contains("docs exists on the target"), "{found}");
-    let writes = |request: &&inrush_testbed::RequestLog| {
+    let writes = |request: &&inrush_fake::RequestLog| {
         let reads = ["_simulate_index", "_refresh", "_has_privileges"];
         request.method != "GET" && !reads.iter().any(|read| request.path.contains(read))
     };

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use inrush_testbed::{FakeCluster, FakeConfig, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Faults, Rule};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-/// A program in this folder, which also holds the state of loads and nodes; without the secrets that the environment
-/// of the tests may hold.
+/// A program in this folder, which also holds the state of loads and nodes; without the secrets
+/// that the environment of the tests may hold.
 pub fn command(program: &str, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder).stdin(Stdio::null()).kill_on_drop(true);
@@ -49,7 +49,7 @@ pub fn check(output: &Output, code: i32) -> (String, String) {
 
 /// A cluster that fails in these ways.
 pub async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
-    FakeCluster::start(FakeConfig { faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
+    FakeCluster::start(FakeConfig::default().faults(Faults::new(faults))).await.unwrap()
 }
 
 /// A folder with one file, and the file's path.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use inrush_fake::{FakeCluster, FakeConfig};
 use inrush_testbed::client::Client;
-use inrush_testbed::{FakeCluster, FakeConfig};
 use serde_json::{Value, json};
 use tokio::process::Command;
 

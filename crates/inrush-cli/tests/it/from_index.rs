@@ -1,7 +1,7 @@
 //! The binary with an index of another cluster as its source, and what a dry run and `--shards auto` say; against fake clusters.
 
+use inrush_fake::{Auth, FakeCluster, FakeConfig, Flavor};
 use inrush_testbed::client::Client;
-use inrush_testbed::{Auth, FakeCluster, FakeConfig, Flavor};
 use serde_json::{Value, json};
 
 use crate::common::{check, inrush, run};
@@ -14,7 +14,7 @@ async fn send(client: &Client, method: &str, path: &str, body: Value) {
 /// An Elasticsearch with an index, and an OpenSearch.
 async fn clusters(auth: Option<Auth>) -> (FakeCluster, FakeCluster) {
     let flavor = Flavor::elasticsearch_8();
-    let from = FakeCluster::start(FakeConfig { flavor, auth: auth.clone(), ..FakeConfig::default() }).await.unwrap();
+    let from = FakeCluster::start(FakeConfig::default().flavor(flavor).auth(auth.clone())).await.unwrap();
     let to = FakeCluster::start(FakeConfig::default()).await.unwrap();
     let client = Client::new(&from.url()).unwrap().with_authorization(auth.as_ref().map(Auth::header));
     let mapping = json!({"properties": {"n": {"type": "long"}, "any": {"type": "flattened"}}});
@@ -108,7 +108,7 @@ async fn what_does_not_fit_together_is_usage() {
         let (stdout, stderr) = check(&run(folder.path(), &all).await, code);
         assert!(stderr.contains(expected) && stdout.is_empty(), "{arguments:?}: {stderr}");
     }
-    assert!(to.cluster().indices.is_empty());
+    assert!(to.indices().is_empty());
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn a_dry_run_shows_what_would_be_and_writes_nothing() {
     assert!(stdout.contains("flat_object") && stdout.contains("500 documents looked at (all there are)"), "{stdout}");
     let (_, stderr) = check(&run(folder, &[&dry[..], &["--resume"]].concat()).await, 2);
     assert!(stderr.contains("--dry-run looks at the beginning"), "{stderr}");
-    assert!(to.cluster().indices.keys().eq(["new"]));
+    assert_eq!(to.indices(), ["new"]);
 }
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn an_index_is_not_copied_onto_itself() {
     let (from, _to) = clusters(None).await;
     let client = Client::new(&from.url()).unwrap();
     send(&client, "PUT", "/old/_alias/other-name", json!({})).await;
-    let uuid = || from.cluster().indices["old"].uuid.clone();
+    let uuid = || from.index_uuid("old").unwrap();
     let before = uuid();
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

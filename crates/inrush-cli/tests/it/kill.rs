@@ -1,6 +1,6 @@
 //! Loads into the fake cluster are killed at random moments; `INRUSH_KILLS` sets how often (10).
 
-use inrush_testbed::{Fault, Rule};
+use inrush_fake::{Fault, Rule};
 
 use crate::common::fake;
 use crate::killing::{Contents, Ids, chaos, documents, hash, number};

@@ -1,12 +1,15 @@
-//! The binary as its users call it, against the fake cluster. `cargo test -p inrush-cli --test it verify::` runs the
-//! tests of a module. The binary's environment, folder, terminal and signals are those of its own process: the
-//! tests share theirs.
+//! The binary as its users call it, against the fake cluster. `cargo test -p inrush-cli --test it
+//! verify::` runs the tests of a module. The binary's environment, folder, terminal and signals are
+//! those of its own process: the tests share theirs.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
 mod common;
 #[path = "../killing/mod.rs"]
 mod killing;
 
+// The server that plays the places uses `date` and `sha1sum`.
+#[cfg(target_os = "linux")]
+mod aws;
 // Its builder is watched in /proc.
 #[cfg(target_os = "linux")]
 mod bake_estimate;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use inrush::bake::BakeReport;
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -123,7 +123,7 @@ async fn report(folder: &Path, arguments: &[&str], code: i32) -> Value {
 }
 
 async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
-    FakeCluster::start(FakeConfig { faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
+    FakeCluster::start(FakeConfig::default().faults(Faults::new(faults))).await.unwrap()
 }
 
 fn folder() -> TempDir {

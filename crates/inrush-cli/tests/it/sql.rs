@@ -37,7 +37,7 @@ async fn a_build_without_sql_says_so() {
 
 #[cfg(feature = "sql")]
 mod built {
-    use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+    use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
     use serde_json::{Value, json};
     use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
     use tokio::process::Child;
@@ -121,7 +121,7 @@ mod built {
                 ("SELECT count(DISTINCT title, artist) FROM input", 2, "count(DISTINCT …) takes one argument"),
                 ("SELECT ntile(0) OVER (ORDER BY work) AS n FROM input", 2, "NTILE requires a positive integer"),
                 ("SELECT encode(title, 'base99') AS x FROM input", 2, "no built-in encoding named 'base99'"),
-                ("SELECT (9223372036854775800 + length(title)) * 2 AS n FROM input", 1, "has no room in BIGINT"),
+                ("SELECT (9223372036854775800 + length(title)) * 2 AS n FROM input", 1, "does not fit BIGINT"),
                 (
                     "SELECT CAST(artist AS INT) AS n FROM input",
                     1,
@@ -190,7 +190,7 @@ mod built {
         check(&run(folder.path(), &load).await, 0);
         check(&run(folder.path(), &load).await, 0);
         std::fs::write(folder.path().join("settings.json"), r#"{"no_such_setting": 1}"#).unwrap();
-        let uuid = || fake.cluster().indices["works"].uuid.clone();
+        let uuid = || fake.index_uuid("works").unwrap();
         let before = uuid();
         let (_, stderr) = check(&run(folder.path(), &load).await, 2);
         assert!(stderr.contains("artists: it was not deleted"), "{stderr}");
@@ -241,7 +241,7 @@ mod built {
     async fn half_begun(folder: &Path) -> (FakeCluster, Child) {
         let held = |path: &str| Rule::new(Fault::HoldBeforeApplying).path(path).first(1);
         let faults = Faults::new([held("/works/_bulk"), held("/artists")]);
-        let fake = FakeCluster::start(FakeConfig { faults, ..FakeConfig::default() }).await.unwrap();
+        let fake = FakeCluster::start(FakeConfig::default().faults(faults)).await.unwrap();
         write_job(folder, &fake.url(), "replicas_off = true");
         let mut load = inrush(folder, &["load", "--job", "job.toml", "--json"]);
         let child = load.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
@@ -286,7 +286,7 @@ mod built {
     async fn an_output_that_cannot_begin_ends_those_before_it_in_order() {
         let folder = folder();
         let (fake, child) = half_begun(folder.path()).await;
-        fake.cluster().canned.insert("/artists".to_owned(), (400, json!({"error": "no", "status": 400})));
+        fake.set_reply("/artists", 400, json!({"error": "no", "status": 400}));
         fake.release_held();
         let (stdout, stderr) = check(&child.wait_with_output().await.unwrap(), 1);
         assert!(stderr.contains("error: looking up artists: refused with 400"), "{stderr}");

@@ -1,6 +1,6 @@
 //! `inrush sweep` as its users see it, against the fake cluster.
 
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use serde_json::Value;
 
 use crate::common::{check, inrush};
@@ -54,7 +54,7 @@ async fn every_cell_is_run_shown_and_gone_on_with() {
     assert_eq!(read("runs.csv").lines().count(), 37);
     let page = read("index.html");
     assert!(page.contains("<svg") && page.contains("slow, smile: 10 docs x 2") && page.contains("auto"), "{page}");
-    assert!(fake.cluster().indices.keys().all(|name| !name.starts_with("inrush-sweep")));
+    assert!(fake.indices().iter().all(|name| !name.starts_with("inrush-sweep")));
 
     // More rounds of the same go on; something else is refused.
     let (_, stderr) = check(&inrush(folder, &[&sweep[..], &["--repeat", "2"]].concat()).output().await.unwrap(), 0);
@@ -72,7 +72,7 @@ async fn a_run_that_takes_too_long_is_cut_off_and_a_failure_is_told() {
     let folder = folder.path();
     // 400 requests, one at a time, that each take a while.
     let slow = Rule::new(Fault::Slow).delay_ms(20);
-    let late = FakeCluster::start(FakeConfig { faults: Faults::new([slow]), ..FakeConfig::default() }).await.unwrap();
+    let late = FakeCluster::start(FakeConfig::default().faults(Faults::new([slow]))).await.unwrap();
     let late_url = late.url();
     let sweep = [
         "sweep",

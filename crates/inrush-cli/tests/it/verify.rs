@@ -1,7 +1,7 @@
 //! `inrush verify` as its users see it, against the fake cluster.
 
+use inrush_fake::{FakeCluster, FakeConfig};
 use inrush_testbed::client::Client;
-use inrush_testbed::{FakeCluster, FakeConfig};
 use serde_json::{Value, json};
 
 use crate::common::{check, run};

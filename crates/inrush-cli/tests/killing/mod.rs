@@ -1,9 +1,10 @@
-//! The binary is killed (SIGKILL) at random moments of a load, and goes on with `--resume`: with ids the index holds exactly what a
-//! load without a crash puts there, without ids nothing is missing and what is there twice is counted. The settings of the index, which
-//! every load changes, are as before.
+//! The binary is killed (SIGKILL) at random moments of a load, and goes on with `--resume`: with
+//! ids the index holds exactly what a load without a crash puts there, without ids nothing is
+//! missing and what is there twice is counted. The settings of the index, which every load changes,
+//! are as before.
 //!
-//! `INRUSH_KILLS` sets how often, `INRUSH_KILL_DURABILITY=async` what the killed loads run with, `INRUSH_SEED` repeats the moments as
-//! far as they can be repeated.
+//! `INRUSH_KILLS` sets how often, `INRUSH_KILL_DURABILITY=async` what the killed loads run with,
+//! `INRUSH_SEED` repeats the moments as far as they can be repeated.
 // Each executable uses a part of it.
 #![allow(dead_code)]
 
@@ -196,8 +197,9 @@ pub async fn chaos<F: AsyncFn(&str) -> Contents>(
             }
             done += 1;
             resumed += u64::from(load.has_checkpoint());
-            // Killed between its last document, which ends the checkpoint, and its exit: there is nothing to go on with,
-            // and without ids a further load would rightly add all documents once more.
+            // Killed between its last document, which ends the checkpoint, and its exit: there is
+            // nothing to go on with, and without ids a further load would rightly add all documents
+            // once more.
             if !load.has_checkpoint() && !contents(&load.index).await.is_empty() {
                 break;
             }

@@ -110,7 +110,7 @@ impl Scene {
 impl Drop for Scene {
     fn drop(&mut self) {
         // What cannot be deleted does no harm in a folder for temporary files.
-        let _ = self.server.node().kill();
+        self.server.kill();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,7 +1,8 @@
-//! Loads into a real OpenSearch are killed at random moments; and the other way round: the only node is killed, and the load goes on by
-//! itself.
+//! Loads into a real OpenSearch are killed at random moments; and the other way round: the only
+//! node is killed, and the load goes on by itself.
 //!
-//! `INRUSH_KILLS` sets how often (4), `INRUSH_NODE_KILLS` how often the node (2), `INRUSH_KILL_CSV` and `INRUSH_KILL_DOCS` name real data.
+//! `INRUSH_KILLS` sets how often (4), `INRUSH_NODE_KILLS` how often the node (2), `INRUSH_KILL_CSV`
+//! and `INRUSH_KILL_DOCS` name real data.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -63,7 +64,8 @@ async fn killed_at_random_moments_of_a_load_into_opensearch() {
     server.stop().await;
 }
 
-/// The only node is killed while a load is under way, and started again on the same port and data. The load goes on by itself.
+/// The only node is killed while a load is under way, and started again on the same port and data.
+/// The load goes on by itself.
 async fn node_chaos(durability: &str) {
     let mut random = Random::new();
     let mut server = start().await;
@@ -106,8 +108,8 @@ async fn node_chaos(durability: &str) {
             if done >= kills || tokio::time::timeout(delay, child.wait()).await.is_ok() {
                 break;
             }
-            server.node().kill().unwrap();
-            server.node().restart().await.unwrap();
+            server.kill();
+            server.restart().await;
             done += 1;
         }
         let output = child.wait_with_output().await.unwrap();
@@ -118,7 +120,8 @@ async fn node_chaos(durability: &str) {
         assert!(there == expected, "{}: {} there, {missing} missing: {text}{errors}", load.index, there.len());
         assert_eq!(report["docs_read"], docs, "{text}{errors}");
         sent_again += report["retried_items"].as_u64().unwrap_or_default();
-        // 4: a node that was killed at the very end kept it from checking, or from putting settings back.
+        // 4: a node that was killed at the very end kept it from checking, or from putting settings
+        // back.
         assert!(matches!(output.status.code(), Some(0 | 4)), "{text}{errors}");
         recovered += u64::from(!load.settings_are(&settings).await);
         server.client.json("DELETE", &format!("/{}", load.index), Value::Null).await.unwrap();

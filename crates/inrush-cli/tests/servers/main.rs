@@ -1,6 +1,7 @@
-//! The binary with real servers: OpenSearch, Elasticsearch and S3, which the tests start themselves. `make servers`
-//! installs what they need and runs those that take no half hour; `scripts/chaos.sh` runs the others. They run only
-//! when they are named (`test = false` in Cargo.toml).
+//! The binary with real servers: OpenSearch, Elasticsearch and S3, which the tests start
+//! themselves. `make servers` installs what they need and runs those that take no half hour;
+//! `scripts/chaos.sh` runs the others. They run only when they are named (`test = false` in
+//! Cargo.toml).
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "../killing/mod.rs"]

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch};
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
@@ -87,7 +87,7 @@ fn gzip(data: &[u8]) -> Vec<u8> {
 }
 
 async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
-    FakeCluster::start(FakeConfig { faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
+    FakeCluster::start(FakeConfig::default().faults(Faults::new(faults))).await.unwrap()
 }
 
 fn numbers(cluster: &FakeCluster, index: &str) -> BTreeSet<u64> {

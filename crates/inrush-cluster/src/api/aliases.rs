@@ -24,7 +24,7 @@ pub struct Carrier {
 /// a data stream. Empty if nothing has this name.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn behind(transport: &Transport, name: &str) -> Result<BTreeMap<String, Carrier>, ClusterError> {
     let what = format!("looking up {name}");
     let path = format!("/{}?filter_path=*.aliases,*.data_stream,*.settings.index.uuid", path_segment(name));

@@ -68,7 +68,7 @@ pub struct Changed {
 /// The active shard copies of the indices behind `name`.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn copies(transport: &Transport, name: &str) -> Result<Copies, ClusterError> {
     let what = format!("asking how far the shards of {name} are");
     let path = format!(

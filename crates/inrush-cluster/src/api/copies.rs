@@ -60,7 +60,7 @@ impl Health {
 /// The health of the indices behind `name`.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn health(transport: &Transport, name: &str) -> Result<Health, ClusterError> {
     let what = format!("asking for the health of {name}");
     let path = format!("/_cluster/health/{}?level=indices", path_segment(name));

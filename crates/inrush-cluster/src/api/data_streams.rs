@@ -19,7 +19,7 @@ pub fn can_attach(info: &ClusterInfo) -> bool {
 /// The indices of a data stream. `None` if there is no such stream.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn indices(transport: &Transport, stream: &str) -> Result<Option<Vec<String>>, ClusterError> {
     let what = format!("looking up the data stream {stream}");
     let answer = transport.ask(Method::GET, &format!("/_data_stream/{}", path_segment(stream)), None).await?;

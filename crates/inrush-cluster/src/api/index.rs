@@ -155,7 +155,7 @@ pub async fn resolve(transport: &Transport, name: &str) -> Result<Target, Cluste
 /// Whether an index, alias or data stream of this name exists.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn exists(transport: &Transport, name: &str) -> Result<bool, ClusterError> {
     let path = format!("/{}?filter_path=*.settings.index.uuid", path_segment(name));
     let answer = transport.ask(Method::GET, &path, None).await?;
@@ -170,7 +170,7 @@ pub async fn exists(transport: &Transport, name: &str) -> Result<bool, ClusterEr
 /// another UUID. Empty if nothing has this name.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn uuids(transport: &Transport, name: &str) -> Result<BTreeMap<String, String>, ClusterError> {
     let what = format!("looking up {name}");
     let path = format!("/{}?filter_path=*.settings.index.uuid", path_segment(name));
@@ -251,7 +251,7 @@ pub(super) async fn create_with(
 /// delete an alias or a data stream.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn delete(transport: &Transport, name: &str) -> Result<bool, ClusterError> {
     check_index_name(name).map_err(|problem| ClusterError::Target { name: name.to_owned(), problem })?;
     let what = format!("deleting the index {name}");

@@ -86,7 +86,7 @@ pub async fn is_done(transport: &Transport, index: &str, merge: &Merge) -> Resul
 /// The segments of `index`, and how many bytes are being merged.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn segments(transport: &Transport, index: &str) -> Result<Segments, ClusterError> {
     let what = format!("counting the segments of {index}");
     let path = format!(

@@ -39,7 +39,7 @@ pub enum ConnectError {
 /// as a node of the same cluster.
 ///
 /// # Errors
-/// [`ConnectError::Setup`] as [`Transport::new`]. [`ConnectError::SeveralClusters`] if the nodes
+/// [`ConnectError::Setup`] as [`Transport::new`] and [`Transport::ready`]. [`ConnectError::SeveralClusters`] if the nodes
 /// belong to several clusters; it says which node belongs to which.
 pub async fn connect(
     urls: &[impl AsRef<str>],
@@ -47,6 +47,7 @@ pub async fn connect(
     options: &HttpOptions,
 ) -> Result<Arc<Transport>, ConnectError> {
     let transport = Transport::new(urls, credentials, options)?;
+    transport.ready().await?;
     one_cluster_within(&transport, ANSWER_MAX).await.map_err(ConnectError::SeveralClusters)?;
     Ok(Arc::new(transport))
 }

@@ -54,7 +54,7 @@ fn parse(index: &str, body: &Value) -> Option<Shards> {
 /// The transport's nodes by their node ids, as far as their addresses tell.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn nodes(transport: &Transport) -> Result<BTreeMap<String, NodeIndex>, ClusterError> {
     let path = "/_nodes/http?filter_path=nodes.*.http.publish_address";
     let body = transport.demand("asking for the nodes' addresses", Method::GET, path, None).await?;

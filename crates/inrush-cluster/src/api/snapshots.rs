@@ -57,7 +57,7 @@ pub struct Primaries {
 /// The repository of this name, if the cluster has one.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn repository(transport: &Transport, name: &str) -> Result<Option<Repository>, ClusterError> {
     let what = format!("looking up the repository {name}");
     let answer = transport.ask(Method::GET, &format!("/_snapshot/{}", path_segment(name)), None).await?;
@@ -96,7 +96,7 @@ pub async fn unregister(transport: &Transport, name: &str) -> Result<bool, Clust
 /// snapshot is complete.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn begin(transport: &Transport, repository: &str, name: &str, index: &str) -> Result<(), ClusterError> {
     let body = json!({"indices": index, "ignore_unavailable": true, "include_global_state": false});
     let what = format!("taking the snapshot {name} of {index}");
@@ -106,7 +106,7 @@ pub async fn begin(transport: &Transport, repository: &str, name: &str, index: &
 /// The state of a snapshot.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn state(transport: &Transport, repository: &str, name: &str) -> Result<SnapshotState, ClusterError> {
     let what = format!("looking up the snapshot {name}");
     let answer = transport.ask(Method::GET, &path(repository, name), None).await?;
@@ -135,7 +135,7 @@ fn state_of(body: &Value) -> SnapshotState {
 /// (`indices.store.stats_refresh_interval`).
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn bytes(transport: &Transport, repository: &str, name: &str) -> Result<u64, ClusterError> {
     let what = format!("looking up the size of the snapshot {name}");
     let path = format!("{}/_status", path(repository, name));
@@ -146,7 +146,7 @@ pub async fn bytes(transport: &Transport, repository: &str, name: &str) -> Resul
 /// Deletes a snapshot. One that is being written is aborted. Returns whether there was one.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn delete(transport: &Transport, repository: &str, name: &str) -> Result<bool, ClusterError> {
     gone(transport, &format!("deleting the snapshot {name}"), &path(repository, name)).await
 }
@@ -176,7 +176,7 @@ pub async fn restore(
 /// The identity of the index `name`. `None` if there is none.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn identity(transport: &Transport, name: &str) -> Result<Option<Identity>, ClusterError> {
     let what = format!("looking up {name}");
     let filter = "filter_path=*.settings.index.uuid,*.settings.index.creation_date";
@@ -197,7 +197,7 @@ pub async fn identity(transport: &Transport, name: &str) -> Result<Option<Identi
 /// The progress of the primary shards of a restored index.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn primaries(transport: &Transport, index: &str) -> Result<Primaries, ClusterError> {
     let what = format!("looking up the shards of {index}");
     let columns = "format=json&h=shard,prirep,state,unassigned.reason,unassigned.details";

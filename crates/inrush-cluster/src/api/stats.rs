@@ -87,7 +87,7 @@ pub async fn flush(transport: &Transport, index: &str) -> Result<Shards, Cluster
 /// Number of documents, deletions and size of `index`.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn stats(transport: &Transport, index: &str) -> Result<IndexStats, ClusterError> {
     let what = format!("asking for the size of {index}");
     let path = format!("/{}/_stats/docs,store?filter_path=_all", path_segment(index));
@@ -99,7 +99,7 @@ pub async fn stats(transport: &Transport, index: &str) -> Result<IndexStats, Clu
 /// that do not exist are left out.
 ///
 /// # Errors
-/// As every question.
+/// [`ClusterError`] if the request fails.
 pub async fn stats_of(transport: &Transport, indices: &[&str]) -> Result<BTreeMap<String, IndexStats>, ClusterError> {
     let mut found = BTreeMap::new();
     for names in indices.chunks(NAMES_AT_ONCE) {

@@ -8,8 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 
+use super::aws::Signer;
 use super::error::SetupError;
-use super::sigv4::Signer;
 
 /// A password, key or token. `Debug` prints `***` and there is no `Display`, so a secret cannot
 /// reach a log or a report by accident.

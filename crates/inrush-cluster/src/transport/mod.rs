@@ -17,7 +17,6 @@ pub mod gzip;
 mod http;
 pub mod pool;
 mod retries;
-pub mod sigv4;
 mod tls;
 mod url;
 
@@ -96,6 +95,18 @@ impl Transport {
     /// The nodes, in the order in which they were given.
     pub fn nodes(&self) -> &[NodeUrl] {
         &self.nodes
+    }
+
+    /// Finds the credentials that are looked for outside of the program, so that an error in them is
+    /// known before the first request. Has to be called in a tokio runtime.
+    ///
+    /// # Errors
+    /// [`SetupError::Credentials`] where there are none.
+    pub async fn ready(&self) -> Result<(), SetupError> {
+        match &self.credentials {
+            Credentials::SigV4(signer) => signer.ready().await,
+            Credentials::None | Credentials::Basic { .. } | Credentials::ApiKey(_) | Credentials::Bearer(_) => Ok(()),
+        }
     }
 
     /// Number of nodes that are not set aside at the moment.

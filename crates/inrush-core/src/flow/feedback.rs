@@ -22,8 +22,8 @@ impl Flow {
         self.buffered + self.buffered_smile
     }
 
-    /// The source had nothing until now, and everything before was settled: what would be measured across
-    /// that time says nothing of the cluster.
+    /// The source had nothing until now, and everything before was settled: what would be measured
+    /// across that time says nothing of the cluster.
     pub fn handle_idle_end(&mut self, now: Time) {
         self.tuner_break(now);
         self.body_format_tuner.handle_break(now);

@@ -21,16 +21,16 @@ static CLUSTERS: AtomicU64 = AtomicU64::new(0);
 
 /// A data stream.
 #[derive(Clone, Debug)]
-pub struct DataStream {
+pub(crate) struct DataStream {
     /// Backing indices; the last one takes the writes.
-    pub indices: Vec<String>,
+    pub(crate) indices: Vec<String>,
     /// The template that the stream was made from.
     pub(crate) template: String,
 }
 
 /// A snapshot of indices that searches go on reading.
 #[derive(Clone, Debug)]
-pub struct PointInTime {
+pub(crate) struct PointInTime {
     /// The documents, each with the name of its index.
     pub(crate) documents: Vec<(String, Document)>,
     /// Number of searched shards.
@@ -39,13 +39,13 @@ pub struct PointInTime {
 
 /// The whole cluster.
 #[derive(Debug)]
-pub struct Cluster {
+pub(crate) struct Cluster {
     /// The imitated server.
-    pub flavor: Flavor,
+    pub(crate) flavor: Flavor,
     /// The UUID of the cluster.
-    pub uuid: String,
+    pub(crate) uuid: String,
     /// Data nodes; they bound the copies of a shard that a write reaches.
-    pub nodes: usize,
+    pub(crate) nodes: usize,
     /// `action.auto_create_index`.
     pub(crate) auto_create_index: bool,
     /// `cluster.blocks.read_only`: every write is refused as a whole request.
@@ -55,24 +55,24 @@ pub struct Cluster {
     /// Elasticsearch's failure store, for every data stream.
     pub(crate) failure_store: bool,
     /// Patterns of index names; writes to them are refused with 403 `security_exception`.
-    pub denied_indices: Vec<String>,
+    pub(crate) denied_indices: Vec<String>,
     /// Settings that `PUT _settings` refuses with 400, as forced awareness refuses some numbers of
     /// replicas.
-    pub refused_settings: BTreeSet<String>,
+    pub(crate) refused_settings: BTreeSet<String>,
     /// Indices by name.
-    pub indices: BTreeMap<String, Index>,
+    pub(crate) indices: BTreeMap<String, Index>,
     /// Data streams by name.
-    pub data_streams: BTreeMap<String, DataStream>,
+    pub(crate) data_streams: BTreeMap<String, DataStream>,
     /// Bodies of index templates by name.
-    pub templates: BTreeMap<String, Value>,
+    pub(crate) templates: BTreeMap<String, Value>,
     /// Ingest pipelines by name.
     pub(crate) pipelines: BTreeMap<String, Pipeline>,
     /// Fixed replies, status and body, by path without query. They replace the fake's own replies.
-    pub canned: BTreeMap<String, (u16, Value)>,
+    pub(crate) canned: BTreeMap<String, (u16, Value)>,
     /// Results of finished tasks by task id.
     pub(crate) task_results: BTreeMap<String, Value>,
     /// Points in time by id.
-    pub points_in_time: BTreeMap<String, PointInTime>,
+    pub(crate) points_in_time: BTreeMap<String, PointInTime>,
     counter: u64,
 }
 

@@ -24,7 +24,7 @@ impl Index {
     }
 
     /// Acknowledged writes that a crash would undo now.
-    pub fn unsynced(&self) -> usize {
+    pub(crate) fn unsynced(&self) -> usize {
         self.unsynced.len()
     }
 
@@ -49,7 +49,7 @@ impl Index {
 impl Cluster {
     /// Crashes all nodes at once and starts them again: unsynced writes are lost, primary terms
     /// rise. Returns the number of lost writes.
-    pub fn crash(&mut self) -> usize {
+    pub(crate) fn crash(&mut self) -> usize {
         self.indices.values_mut().map(Index::crash).sum()
     }
 }

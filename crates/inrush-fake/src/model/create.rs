@@ -18,7 +18,7 @@ impl Cluster {
     /// # Errors
     ///
     /// 400 for an invalid or existing name, an unknown setting, or a malformed mapping.
-    pub fn create_index(&mut self, name: &str, body: &Value) -> Result<(), ServerError> {
+    pub(crate) fn create_index(&mut self, name: &str, body: &Value) -> Result<(), ServerError> {
         check_index_name(name)?;
         self.check_name_is_free(name)?;
         let template = self.template_for(name);
@@ -92,7 +92,7 @@ impl Cluster {
     /// # Errors
     ///
     /// 400 for an existing data stream, or without a matching template that has `data_stream`.
-    pub fn create_data_stream(&mut self, name: &str) -> Result<(), ServerError> {
+    pub(crate) fn create_data_stream(&mut self, name: &str) -> Result<(), ServerError> {
         if self.data_streams.contains_key(name) {
             return Err(ServerError::new(
                 400,
@@ -117,7 +117,7 @@ impl Cluster {
     /// # Errors
     ///
     /// 400 for a missing data stream.
-    pub fn roll_over(&mut self, name: &str) -> Result<(String, String), ServerError> {
+    pub(crate) fn roll_over(&mut self, name: &str) -> Result<(String, String), ServerError> {
         let missing = || ServerError::illegal_argument(format!("rollover target [{name}] does not exist"));
         let stream = self.data_streams.get(name).ok_or_else(missing)?;
         let (template, generation) = (stream.template.clone(), stream.indices.len() + 1);

@@ -17,15 +17,15 @@ pub(super) type Key = (u32, String);
 
 /// One index.
 #[derive(Clone, Debug)]
-pub struct Index {
+pub(crate) struct Index {
     /// Unique for each creation: a recreated index has another.
-    pub uuid: String,
+    pub(crate) uuid: String,
     /// Settings, flat.
-    pub settings: Settings,
+    pub(crate) settings: Settings,
     /// Mapping.
     pub(crate) mapping: Mapping,
     /// Aliases, each with its options (`is_write_index`, `filter` …).
-    pub aliases: BTreeMap<String, Map<String, Value>>,
+    pub(crate) aliases: BTreeMap<String, Map<String, Value>>,
     /// False after `_close`.
     pub(crate) open: bool,
     /// Operations applied, for `_stats`.
@@ -90,7 +90,7 @@ impl Index {
     }
 
     /// Live documents at the last refresh, the answer of `_count`.
-    pub fn searchable_count(&self) -> usize {
+    pub(crate) fn searchable_count(&self) -> usize {
         self.searchable_count
     }
 

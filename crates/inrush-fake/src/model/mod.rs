@@ -13,12 +13,11 @@ mod resolve;
 mod settings;
 mod write;
 
-pub use self::cluster::{Cluster, DataStream, PointInTime};
+pub(crate) use self::cluster::{Cluster, PointInTime};
 pub use self::document::Document;
-pub use self::index::Index;
+pub(crate) use self::index::Index;
 pub(crate) use self::mapping::Mapping;
 pub(crate) use self::op::{Action, Op, VersionType};
 pub(crate) use self::pipeline::Pipeline;
-pub use self::settings::Settings;
-pub(crate) use self::settings::{flatten, nest};
+pub(crate) use self::settings::{Settings, flatten, nest};
 pub(crate) use self::write::Reached;

@@ -10,7 +10,7 @@ use crate::product::Flavor;
 
 /// Flat settings. Every name has the prefix `index.`; every value is a text or a list of texts.
 #[derive(Clone, Debug, Default)]
-pub struct Settings(BTreeMap<String, Value>);
+pub(crate) struct Settings(BTreeMap<String, Value>);
 
 /// Settings that can only be set on a new index.
 const STATIC: [&str; 14] = [
@@ -94,12 +94,12 @@ impl Settings {
     }
 
     /// Sets a value without any check, as the server does for settings that it fills in.
-    pub fn set(&mut self, name: &str, value: impl Into<String>) {
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<String>) {
         self.0.insert(name.to_owned(), Value::String(value.into()));
     }
 
     /// Removes a value without any check.
-    pub fn unset(&mut self, name: &str) {
+    pub(crate) fn unset(&mut self, name: &str) {
         self.0.remove(name);
     }
 

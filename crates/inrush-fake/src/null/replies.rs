@@ -13,7 +13,7 @@ pub enum ReplyKind {
     /// One item for each document, within `filter_path` of the request.
     #[default]
     Items,
-    /// `took` and `errors` alone, whatever the request asks for.
+    /// `took` and `errors` alone, for every request.
     Summary,
 }
 

@@ -94,7 +94,7 @@ impl FakeCluster {
             .collect()
     }
 
-    /// One live document, whatever its routing; `None` for a missing one.
+    /// One live document, of any routing; `None` for a missing one.
     pub fn document(&self, name: &str, id: &str) -> Option<Document> {
         self.documents(name).into_iter().find(|document| document.id == id)
     }
@@ -176,7 +176,7 @@ impl FakeCluster {
     }
 
     /// The state. Requests wait while it is locked.
-    pub(crate) fn cluster(&self) -> MutexGuard<'_, Cluster> {
+    fn cluster(&self) -> MutexGuard<'_, Cluster> {
         lock(&self.shared.cluster)
     }
 }

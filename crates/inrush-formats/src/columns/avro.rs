@@ -13,16 +13,17 @@ use crate::SourceError;
 use crate::catch_panic::{guarded, text};
 use crate::input::Input;
 
-/// Rows of a batch. Those that stand in a batch with one that cannot be read are lost with it, so it is small.
+/// Rows of a batch. A row that cannot be read loses the whole batch, so the batch is small.
 const BATCH_ROWS: usize = 256;
 
-/// The mark that ends a file's header and each of its blocks, bytes.
+/// Length of the mark that ends a file's header and each of its blocks, bytes.
 const SYNC_LEN: usize = 16;
 
-/// The header is looked at before it is read, as long as it is not longer than this; bytes.
+/// Sizes of the look-ahead for the header, bytes: the first try, and the limit beyond which the
+/// header is not looked at beforehand.
 const HEADER_BYTES: std::ops::Range<usize> = 16 << 10..16 << 20;
 
-/// An Avro file, which may come compressed or through a pipe. A block is in memory as a whole.
+/// An Avro file. It may be compressed or come through a pipe. A block is in memory as a whole.
 pub(crate) struct AvroFile {
     name: String,
     reader: Reader<Tail>,
@@ -32,7 +33,7 @@ pub(crate) struct AvroFile {
 }
 
 impl AvroFile {
-    /// Reads the header. `consumed` counts the bytes that are used of the file.
+    /// Reads the header. `consumed` counts the bytes of the file that are used.
     pub(crate) fn open(mut input: Input, name: &str, consumed: Arc<AtomicU64>) -> Result<Self, SourceError> {
         if let Some(header) = Header::peek(&mut input) {
             if let Some(problem) = avro_schema::problem(&header.schema) {
@@ -54,7 +55,7 @@ impl AvroFile {
     fn read(&mut self) -> Result<Option<RecordBatch>, String> {
         let reader = &mut self.reader;
         let batch = guarded(|| reader.next().transpose().map_err(text))?;
-        // The reader passes over a block that is not there to its end.
+        // At a missing block the reader reads to the end without an error.
         if batch.is_none() && !self.last.is(&self.reader.avro_header().sync()) {
             return Err("the file is cut off".to_owned());
         }
@@ -86,14 +87,14 @@ impl Batches for AvroFile {
     }
 }
 
-/// A file's header, before it is read.
+/// The header of a file, before the reader reads it.
 struct Header {
     schema: String,
     len: usize,
 }
 
 impl Header {
-    /// Nothing where the header is damaged or very long.
+    /// `None` if the header is damaged or very long.
     fn peek(input: &mut Input) -> Option<Header> {
         let mut len = HEADER_BYTES.start;
         loop {
@@ -109,8 +110,8 @@ impl Header {
         }
     }
 
-    /// Takes the header out of the input, and gives one whose types have the names that the reader understands; nothing where they have
-    /// them already.
+    /// Takes the header out of the input and returns one whose types have names that the reader
+    /// understands. `None` if they have such names already.
     fn with_short_names(&self, input: &mut Input) -> Option<Vec<u8>> {
         let schema = avro_schema::with_short_names(&self.schema)?;
         let head = input.peeked().get(..self.len)?;
@@ -122,7 +123,7 @@ impl Header {
     }
 }
 
-/// A length as Avro writes it.
+/// A length in Avro's encoding.
 fn long(number: usize) -> Vec<u8> {
     let mut rest = number << 1;
     let mut bytes = Vec::new();
@@ -134,7 +135,7 @@ fn long(number: usize) -> Vec<u8> {
     bytes
 }
 
-/// The last bytes that were used of an input.
+/// The last bytes of an input that were used.
 #[derive(Clone, Default)]
 struct Last(Arc<Mutex<Vec<u8>>>);
 
@@ -151,7 +152,7 @@ impl Last {
     }
 }
 
-/// An input that remembers its [`Last`] bytes.
+/// An input that records its [`Last`] bytes.
 struct Tail {
     inner: BufReader<Input>,
     last: Last,

@@ -1,8 +1,10 @@
-//! Schemas of Avro that the reader of columns does not take: told in words, or put in others that it takes.
+//! Avro schemas that the reader of columns does not accept: either explained in a message or
+//! rewritten to ones that it accepts.
 
 use serde_json::Value;
 
-/// Why rows cannot be made of the schema `text`; nothing where they can, or where it is no schema at all.
+/// Why no rows can be made with the schema `text`. `None` if they can, or if the text is not a
+/// schema.
 pub(super) fn problem(text: &str) -> Option<String> {
     let schema: Value = serde_json::from_str(text).ok()?;
     match kind(&schema) {
@@ -14,7 +16,7 @@ pub(super) fn problem(text: &str) -> Option<String> {
     }
 }
 
-/// Whether a value is written as nothing at all. Such rows can only be counted.
+/// Whether a value takes no bytes in the file. Such rows can only be counted.
 fn takes_no_bytes(schema: &Value) -> bool {
     match kind(schema) {
         "null" => true,
@@ -26,8 +28,9 @@ fn takes_no_bytes(schema: &Value) -> bool {
     }
 }
 
-/// The same schema where some type has a name such as `a.b.c`, with `c` as its name and `a.b` as its namespace, which is the same. The
-/// reader does not find the first one again.
+/// The same schema with every type name `a.b.c` split into the name `c` and the namespace `a.b`,
+/// which is equivalent. The reader does not find references to a dotted name. `None` if no name has
+/// dots.
 pub(super) fn with_short_names(text: &str) -> Option<String> {
     let mut schema: Value = serde_json::from_str(text).ok()?;
     shorten(&mut schema).then(|| schema.to_string())
@@ -57,13 +60,13 @@ fn shorten(schema: &mut Value) -> bool {
     changed
 }
 
-/// The type of a schema; a union has none.
+/// The type of a schema. A union has none of its own.
 fn kind(schema: &Value) -> &str {
     match schema {
         Value::String(name) => name,
         Value::Array(_) => "union",
         Value::Object(object) => match object.get("type") {
-            // A type in a type, as some writers have it.
+            // A type nested in a type, as some writers have it.
             Some(inner) => kind(inner),
             None => "unknown",
         },
@@ -71,7 +74,8 @@ fn kind(schema: &Value) -> &str {
     }
 }
 
-/// A record that is a part of itself, and the field in which it is. `open` are the full names of the records around `schema`.
+/// A record that contains itself, and the field in which it does. `open` are the full names of the
+/// records around `schema`.
 fn recursive(schema: &Value, open: &mut Vec<String>, namespace: &str) -> Option<(String, String)> {
     let in_parts = |parts: &Value, open: &mut Vec<String>, namespace: &str| recursive(parts, open, namespace);
     match schema {
@@ -137,7 +141,7 @@ mod tests {
                 Some("record A contains itself, in field b.a"),
             ),
             (r#"{"type":"record","name":"A","fields":[{"name":"x","type":"null"}]}"#, Some("its rows have no values")),
-            // The same record twice is no recursion.
+            // The same record twice is not a recursion.
             (
                 r#"{"type":"record","name":"A","fields":[{"name":"x","type":{"type":"record","name":"P","fields":[{"name":"z","type":"int"}]}},
                 {"name":"y","type":"P"}]}"#,

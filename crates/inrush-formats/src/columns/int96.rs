@@ -1,5 +1,6 @@
-//! Timestamps of 96 bits, which Spark, Hive and Impala write: days of the Julian calendar and nanoseconds. As nanoseconds
-//! since 1970 they reach from 1677 to 2262 only, and what is beyond would be another date.
+//! 96-bit timestamps, which Spark, Hive and Impala write: days of the Julian calendar and
+//! nanoseconds. As nanoseconds since 1970 they reach only from 1677 to 2262. A date outside that
+//! range would overflow to another date.
 
 use std::sync::Arc;
 
@@ -15,17 +16,18 @@ use parquet::file::metadata::ParquetMetaData;
 use super::parquet::Parts;
 use crate::catch_panic::{guarded, text};
 
-/// Rows of a batch while values are only looked at.
+/// Rows of a batch while values are only checked.
 const BATCH_ROWS: usize = 16 << 10;
 
-/// The columns that are 96 bits wide, by their places among the leaves; empty where there are none.
+/// The positions of the 96-bit columns among the leaves. Empty if there are none.
 fn places(metadata: &ParquetMetaData) -> Vec<usize> {
     let columns = metadata.file_metadata().schema_descr().columns().iter().enumerate();
     columns.filter(|(_, column)| column.physical_type() == Type::INT96).map(|(at, _)| at).collect()
 }
 
-/// Reads the values of 96 bits once and, where nanoseconds do not reach them, says in which unit they all can be read. One that cannot be
-/// looked at is an error: read in too narrow a unit, the others would be other dates.
+/// The coarsest unit needed for all 96-bit values, found by reading them once. `None` if
+/// nanoseconds suffice. A value that cannot be read is an error: in too narrow a unit, the other
+/// values would become other dates.
 pub(super) fn unit<F: Parts>(file: &F, metadata: &ArrowReaderMetadata) -> Result<Option<TimeUnit>, String> {
     let places = places(metadata.metadata());
     if places.is_empty() {
@@ -37,14 +39,14 @@ pub(super) fn unit<F: Parts>(file: &F, metadata: &ArrowReaderMetadata) -> Result
     for group in 0..groups {
         let farthest = guarded(|| farthest_of_group(file, &by_second, &places, group)).map_err(|problem| {
             format!(
-                "its timestamps of 96 bits, of which the farthest decides how all are read, cannot be read in row group {} of {groups}: \
+                "its 96-bit timestamps, of which the farthest decides how all are read, cannot be read in row group {} of {groups}: \
                  {problem}; no row was read",
                 group + 1
             )
         })?;
         most = most.max(farthest);
     }
-    // A second less, because the fraction is not known.
+    // One second less than the limit, because the fraction is unknown.
     let reach = |per_second: u64| i64::MAX.unsigned_abs() / per_second - 1;
     Ok(match most {
         most if most <= reach(1_000_000_000) => None,
@@ -73,7 +75,7 @@ fn farthest_of_group<F: Parts>(
     Ok(most)
 }
 
-/// The same columns with timestamps of 96 bits in this unit.
+/// The same columns with 96-bit timestamps in this unit.
 pub(super) fn in_unit(metadata: &ArrowReaderMetadata, unit: TimeUnit) -> Result<ArrowReaderMetadata, String> {
     let places = places(metadata.metadata());
     let mut leaf = 0;
@@ -84,7 +86,7 @@ pub(super) fn in_unit(metadata: &ArrowReaderMetadata, unit: TimeUnit) -> Result<
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).map_err(text)
 }
 
-/// Goes through a field's leaves, of which `leaf` counts those before.
+/// Goes through the leaves of a field. `leaf` counts the leaves before it.
 fn with_unit(field: &FieldRef, places: &[usize], leaf: &mut usize, unit: TimeUnit) -> FieldRef {
     let mut again = |field: &FieldRef| with_unit(field, places, leaf, unit);
     let data_type = match field.data_type() {

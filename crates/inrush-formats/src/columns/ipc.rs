@@ -1,4 +1,5 @@
-//! Arrow IPC: streams, and files (Feather V2), which are a stream between a magic number and a footer.
+//! Arrow IPC: streams, and files (Feather V2), which are a stream between a magic number and a
+//! footer.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -16,46 +17,49 @@ use crate::SourceError;
 use crate::catch_panic::{guarded, text};
 use crate::input::Input;
 
-/// What an Arrow file begins and ends with.
+/// The magic number at the beginning and end of an Arrow file.
 const MAGIC: &[u8] = b"ARROW1";
 
-/// The most that the magic number takes with the zeros behind it, bytes.
+/// The longest magic number with the zeros behind it, bytes.
 const MAGIC_LEN_MAX: usize = 64;
 
-/// What stands before the length of a message; streams before Arrow 0.15 have the length alone.
+/// The marker before the length of a message. Streams before Arrow 0.15 have the length alone.
 const CONTINUATION: [u8; 4] = [0xFF; 4];
 
-/// Memory is taken in such steps while a message is read, bytes: its length may be a damaged file's.
+/// Memory is allocated in steps of this size while a message is read, bytes, because a damaged file
+/// may claim any length.
 const STEP_BYTES: usize = 16 << 20;
 
-/// The most that compressed bytes can become: zstd says 128 KiB of one byte in four.
+/// The highest compression ratio that is believed: zstd encodes 128 KiB of one byte in four bytes.
 const RATIO_MAX: i64 = 32 << 10;
 
-/// What Arrow 0.17 noted at a message whose buffers are compressed. They would be taken for plain numbers.
+/// The key that Arrow 0.17 added to a message with compressed buffers. Without this check they
+/// would be read as plain numbers.
 const OLD_COMPRESSION: &str = "ARROW:experimental_compression";
 
-/// Arrow IPC, read as a stream, so that it may come compressed or through a pipe. A batch is in memory as a whole, however large
-/// its writer has made it.
+/// Arrow IPC, read as a stream, so it may be compressed or come through a pipe. A batch is in
+/// memory as a whole, in the size that its writer chose.
 pub(crate) struct IpcFile {
     name: String,
     input: Input,
     schema: SchemaRef,
-    /// The values of dictionaries, by their numbers.
+    /// The values of dictionaries, by their ids.
     dictionaries: HashMap<i64, ArrayRef>,
     consumed: Arc<AtomicU64>,
-    /// There is a footer behind the stream.
+    /// Whether a footer follows the stream.
     is_file: bool,
     batches: u64,
     rows: u64,
 }
 
 impl IpcFile {
-    /// Reads the schema. `consumed` counts the bytes that are used of the file.
+    /// Reads the schema. `consumed` counts the bytes of the file that are used.
     pub(crate) fn open(mut input: Input, name: &str, consumed: Arc<AtomicU64>) -> Result<Self, SourceError> {
         let head = input.peek(MAGIC_LEN_MAX, |_| false);
         let is_file = head.starts_with(MAGIC);
         if is_file {
-            // Zeros fill it up to 8 bytes, or to what its writer aligns to; the stream begins with something else.
+            // Zeros fill the magic number up to 8 bytes, or to the alignment of the writer. The
+            // stream begins with another byte.
             let zeros = head[MAGIC.len()..].iter().take_while(|byte| **byte == 0).count();
             input.skip(MAGIC.len() + zeros);
         }
@@ -75,16 +79,16 @@ impl IpcFile {
                 return Ok(Some(batch));
             }
         }
-        // To the very end, so that a compressed stream is checked as a whole.
+        // Reads to the very end, so that a compressed stream is checked as a whole.
         let is_whole = ends_with_magic(&mut self.input).map_err(text)?;
-        // A stream may end between two batches without a word; a file may not.
+        // A stream may end between two batches without a marker, a file may not.
         if self.is_file && !is_whole {
             return Err("the file is cut off".to_owned());
         }
         Ok(None)
     }
 
-    /// Takes a message: a batch, or a dictionary for those that follow.
+    /// Handles a message: returns a batch, or keeps a dictionary for the batches that follow.
     fn take(&mut self, frame: &Frame) -> Result<Option<RecordBatch>, String> {
         let message = frame.message()?;
         let missing = || "a message is not what it says it is".to_owned();
@@ -134,21 +138,21 @@ fn read_schema(input: &mut Input) -> Result<SchemaRef, String> {
     Ok(Arc::new(convert::fb_to_schema(schema)))
 }
 
-/// A message and the bytes that it is about.
+/// A message and its body.
 struct Frame {
     message: Vec<u8>,
     body: Buffer,
 }
 
 impl Frame {
-    /// Reads the next one; `None` at the end of the stream.
+    /// Reads the next one. `None` at the end of the stream.
     fn read(input: &mut Input) -> Result<Option<Frame>, String> {
         let mut word = [0; 4];
         let cut_off = |error: io::Error| match error.kind() {
             io::ErrorKind::UnexpectedEof => "the file is cut off".to_owned(),
             _ => text(error),
         };
-        // A stream may end without a mark.
+        // A stream may end without a marker.
         if input.peek(1, |_| false).is_empty() && at_end(input)? {
             return Ok(None);
         }
@@ -172,12 +176,12 @@ impl Frame {
     }
 }
 
-/// Whether nothing is left; the error that ended the input, if one did.
+/// Whether the input has ended. An error that ended the input is returned.
 fn at_end(input: &mut Input) -> Result<bool, String> {
     input.read(&mut [0]).map(|read| read == 0).map_err(text)
 }
 
-/// Reads `len` bytes. Memory grows with what is there, and not with what the file says.
+/// Reads `len` bytes. Memory grows with the bytes that are there, not with `len`.
 fn read_bytes(input: &mut Input, len: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < len {
@@ -192,7 +196,7 @@ fn read_bytes(input: &mut Input, len: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Refuses buffers that say they unpack to more than they can.
+/// Refuses buffers that claim to unpack to more than compression allows.
 fn check_compressed(batch: arrow_ipc::RecordBatch<'_>, body: &[u8]) -> Result<(), String> {
     if batch.compression().is_none() {
         return Ok(());
@@ -208,7 +212,7 @@ fn check_compressed(batch: arrow_ipc::RecordBatch<'_>, body: &[u8]) -> Result<()
     Ok(())
 }
 
-/// Reads to the end.
+/// Reads to the end. Whether the last bytes are the magic number.
 fn ends_with_magic(input: &mut Input) -> io::Result<bool> {
     let mut last = Vec::new();
     let mut buffer = [0; 4096];

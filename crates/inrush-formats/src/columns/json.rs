@@ -1,7 +1,7 @@
-//! Text that is JSON and becomes part of the document as it is.
+//! Text that is JSON and becomes part of the document unchanged.
 //!
-//! It is marked by its type, a struct with one field of the name [`FIELD`], and not by metadata of a field: a type stays with its values
-//! through everything that a query does with them, metadata does not.
+//! It is marked by its type, a struct with one field named [`FIELD`], and not by metadata of a
+//! field: a type stays with its values through all operators of a query, metadata does not.
 
 #[cfg(any(feature = "sql", test))]
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use serde::de::IgnoredAny;
 use super::value::{Cells, Writing};
 use crate::json_string::push_escaped;
 
-/// The name of the one field, whose text is JSON.
+/// The name of the only field, whose text is JSON.
 pub const FIELD: &str = "$json";
 
 /// The type of text that is JSON.
@@ -35,7 +35,7 @@ pub fn is_json(data_type: &DataType) -> bool {
     }
 }
 
-/// Whether there is JSON somewhere in this type.
+/// Whether this type contains JSON at any depth.
 pub(super) fn has_json(data_type: &DataType) -> bool {
     match data_type {
         _ if is_json(data_type) => true,
@@ -64,7 +64,7 @@ struct Json<'a> {
 }
 
 impl Cells for Json<'_> {
-    /// Text that is no JSON is written as a string, and noted.
+    /// Writes text that is not JSON as a string, and records the error.
     fn push(&self, row: usize, out: &mut Vec<u8>) -> bool {
         let texts = self.array.column(0).as_string::<i32>();
         if self.array.is_null(row) || texts.is_null(row) {
@@ -73,7 +73,7 @@ impl Cells for Json<'_> {
         let text = texts.value(row);
         match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) if text.trim_ascii() == "null" => return false,
-            // Line ends can only stand between tokens, and would end the document's line.
+            // Line ends can only be between tokens. They would end the line of the document.
             Ok(_) => out.extend(text.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte })),
             Err(error) => {
                 out.push(b'"');

@@ -1,7 +1,8 @@
-//! Columnar data: Arrow record batches, which Parquet and the like are read into, straight to JSON.
+//! Columnar data: record batches of Arrow (from Parquet and similar formats) are written as JSON
+//! directly.
 //!
-//! A file is read in batches under the source's lock, in its order; the threads that read make documents of them side by
-//! side ([`rows::RowWriter`]).
+//! A file is read in batches, in its order, under the lock of the source. The reading threads make
+//! documents of them in parallel ([`rows::RowWriter`]).
 
 #[cfg(feature = "avro")]
 pub(crate) mod avro;
@@ -34,19 +35,20 @@ use super::{Chunk, SourceError};
 
 /// Record batches of one schema, in order.
 pub trait Batches: Send {
-    /// The next batch; `None` at the end, after which it is not called again. It may be without rows.
+    /// The next batch. It may have no rows. `None` at the end, after which the function is not
+    /// called again.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, SourceError>;
 
     /// The columns of all batches.
     fn schema(&self) -> SchemaRef;
 
-    /// How many rows there are in all, where that is known.
+    /// The total number of rows, if known.
     #[cfg(feature = "sql")]
     fn rows(&self) -> Option<u64> {
         None
     }
 
-    /// Bytes of the file that count as read by now. At the end: all of them.
+    /// Bytes of the file that count as read so far. At the end: all of them.
     fn bytes_read(&self) -> u64;
 }
 
@@ -54,30 +56,31 @@ pub trait Batches: Send {
 pub struct Rows {
     /// The rows.
     pub batch: RecordBatch,
-    /// Writes their documents.
+    /// Writes the documents of the rows.
     pub writer: Arc<RowWriter>,
-    /// Where they stand in the source.
+    /// The position of the rows in the source.
     pub origin: Origin,
-    /// Bytes that were read from the file for them.
+    /// Bytes that were read from the file for these rows.
     pub bytes_read: u64,
 }
 
 impl Rows {
-    /// The documents of the rows.
+    /// Makes the documents of the rows.
     pub fn into_block(self) -> DocBlock {
         self.writer.block(&self.batch, self.origin, self.bytes_read)
     }
 }
 
-/// A batch that is handed out in pieces whose documents are about as long as they are wanted.
+/// Splits a batch into pieces whose documents have about the wanted length.
 #[derive(Default)]
 pub struct Pieces {
-    /// What is left, and how many rows a piece of it has.
+    /// The remaining rows, and the number of rows of a piece.
     left: Option<(RecordBatch, usize)>,
 }
 
 impl Pieces {
-    /// Takes a batch, whose pieces are to be about `bytes` long. What was left of the one before is lost.
+    /// Takes a batch, whose pieces are to make about `bytes` of documents. Remaining rows of the
+    /// previous batch are dropped.
     pub fn fill(&mut self, batch: RecordBatch, writer: &RowWriter, bytes: usize) {
         let rows = rows_in(writer.estimate(&batch), batch.num_rows(), bytes);
         self.left = (batch.num_rows() > 0).then_some((batch, rows));
@@ -94,25 +97,25 @@ impl Pieces {
     }
 }
 
-/// A source of batches, handed out in pieces.
+/// A source of batches, read piece by piece.
 pub struct BatchFile<B> {
     id: SourceId,
     batches: B,
     writer: Arc<RowWriter>,
     pieces: Pieces,
-    /// There are no more batches.
+    /// Whether the batches have ended.
     ended: bool,
-    /// Bytes that chunks have reported.
+    /// Bytes that the chunks have reported.
     reported: u64,
 }
 
 impl<B: Batches> BatchFile<B> {
-    /// Nothing was read of `batches` yet.
+    /// A source that has not read anything of `batches` yet.
     pub fn new(id: SourceId, batches: B, writer: RowWriter) -> Self {
         BatchFile { id, batches, writer: Arc::new(writer), pieces: Pieces::default(), ended: false, reported: 0 }
     }
 
-    /// The next rows, whose documents are about `bytes` long.
+    /// The next rows, which make about `bytes` of documents.
     fn next_rows(&mut self, bytes: usize) -> Result<Option<RecordBatch>, SourceError> {
         loop {
             if let Some(piece) = self.pieces.next_piece() {
@@ -129,7 +132,8 @@ impl<B: Batches> BatchFile<B> {
     }
 }
 
-/// How many of `rows`, whose documents are about `estimate` bytes in all, make documents of about `bytes`; at least one.
+/// How many of `rows` make documents of about `bytes`, if all of them make about `estimate` bytes.
+/// At least one.
 pub fn rows_in(estimate: usize, rows: usize, bytes: usize) -> usize {
     rows.div_ceil(estimate.div_ceil(bytes.max(1)).max(1)).max(1)
 }
@@ -156,11 +160,11 @@ impl<B: Batches> ReadFile for BatchFile<B> {
     }
 }
 
-/// What is known of a columnar file before its rows are read.
+/// The columns and rows of a columnar file, known before its rows are read.
 #[cfg(feature = "sql")]
 pub struct ColumnarFile {
     /// The columns.
     pub schema: SchemaRef,
-    /// How many rows it has, where the file says so.
+    /// The number of rows, if the file states it.
     pub rows: Option<u64>,
 }

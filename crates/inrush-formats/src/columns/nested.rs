@@ -1,4 +1,4 @@
-//! Values that are made of others: lists, structs, maps, dictionaries, runs and unions.
+//! Values made of other values: lists, structs, maps, dictionaries, runs and unions.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use super::json::{self, is_json};
 use super::value::{self, Cells, Writing, downcast};
 use crate::json_string::push_escaped;
 
-/// Prepares an array of one of these types; others hold nothing.
+/// Prepares an array of one of these types. Arrays of other types have no values inside.
 pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, writing: &'a Writing) -> Box<dyn Cells + 'a> {
     match field.data_type() {
         DataType::List(item) => list::<i32>(array, item, writing),
@@ -47,7 +47,7 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, writing: &'a Writin
         }
         DataType::Dictionary(_, values) => {
             let dictionary = array.as_any_dictionary();
-            // The values of a dictionary can be null, too; that is told when they are written.
+            // The values of a dictionary can be null, too. They say so when they are written.
             let nulls = dictionary.keys().nulls();
             let places = if dictionary.values().is_empty() { Vec::new() } else { dictionary.normalized_keys() };
             let item = field.clone().with_data_type((**values).clone());
@@ -65,28 +65,28 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, writing: &'a Writin
                 fields.iter().map(|(id, field)| (id, value::cells(union.child(id), field, writing))).collect();
             Box::new(Unions { union, children })
         }
-        other => unreachable!("{other} is no nested type"),
+        other => unreachable!("{other} is not a nested type"),
     }
 }
 
-/// The names of fields, as they are.
+/// The names of fields, unchanged.
 fn names(fields: &Fields) -> Vec<String> {
     fields.iter().map(|field| field.name().clone()).collect()
 }
 
 /// The fields of a row or a struct.
 pub(super) struct Object<'a> {
-    /// `"name":`, and the values.
+    /// `"name":` and the values.
     fields: Vec<(Vec<u8>, Box<dyn Cells + 'a>)>,
 }
 
 impl<'a> Object<'a> {
-    /// `names` are what `fields` are called in documents.
+    /// `names` are the names of `fields` in documents.
     pub(super) fn new(names: &[String], columns: &'a [ArrayRef], fields: &Fields, writing: &'a Writing) -> Self {
         Self::of_columns(names, columns, fields, std::iter::repeat(writing))
     }
 
-    /// The same with writing for each field.
+    /// The same with a [`Writing`] for each field.
     pub(super) fn of_columns(
         names: &[String],
         columns: &'a [ArrayRef],
@@ -103,7 +103,8 @@ impl<'a> Object<'a> {
         Object { fields: fields.collect() }
     }
 
-    /// Appends an object with the fields of `row` that are not null, and `more`: members that each end with a comma.
+    /// Appends an object with the non-null fields of `row`, followed by `more`: members that each
+    /// end with a comma.
     #[inline]
     pub(super) fn push(&self, row: usize, more: &[u8], out: &mut Vec<u8>) {
         out.push(b'{');
@@ -121,7 +122,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Ends an object or array whose members each have a comma behind them.
+/// Ends an object or array whose members are each followed by a comma.
 fn close(out: &mut Vec<u8>, opening: u8, closing: u8) {
     match out.last_mut() {
         Some(last) if *last != opening => *last = closing,
@@ -157,7 +158,7 @@ impl<F: Fn(usize) -> Range<usize>> Cells for Lists<'_, F> {
         }
         out.push(b'[');
         for item in (self.range)(row) {
-            // An element keeps its place.
+            // A null element is written, so the positions of the others stay.
             if !self.values.push(item, out) {
                 out.extend_from_slice(b"null");
             }
@@ -229,7 +230,7 @@ impl Cells for Maps<'_> {
     }
 }
 
-/// Values that stand at another place than their row.
+/// Values at another position than their row.
 struct Elsewhere<'a, F> {
     nulls: Option<&'a NullBuffer>,
     place: F,

@@ -1,4 +1,4 @@
-//! Parquet files, one row group after another.
+//! Parquet files, read one row group after another.
 
 use std::fs::File;
 use std::io;
@@ -19,20 +19,20 @@ use crate::SourceError;
 use crate::catch_panic::{guarded, text};
 use crate::warnings::Warnings;
 
-/// What a batch may cost in memory while it waits to become documents, bytes.
+/// The memory that a batch may take while it waits to become documents, bytes.
 const BATCH_BYTES: u64 = 2 << 20;
 
 /// The most rows of a batch.
 const BATCH_ROWS_MAX: u64 = 16 << 10;
 
-/// What a Parquet file can be read from.
+/// The contents of a Parquet file.
 pub trait Parts: ChunkReader + 'static {
     /// The same file, for another reader.
     fn again(&self) -> io::Result<Self>
     where
         Self: Sized;
 
-    /// The rows of `group` are read next.
+    /// Announces that the rows of `group` are read next.
     fn expect(&self, group: &RowGroupMetaData);
 }
 
@@ -44,27 +44,28 @@ impl Parts for File {
     fn expect(&self, _: &RowGroupMetaData) {}
 }
 
-/// A Parquet file. It is decoded in batches of about `BATCH_BYTES`, so a large row group costs no more memory than a small one.
+/// A Parquet file. It is decoded in batches of about `BATCH_BYTES`, so a large row group takes no
+/// more memory than a small one.
 pub struct ParquetFile<F> {
     file: F,
     name: String,
     metadata: ArrowReaderMetadata,
-    /// The columns that are read, by their places, ascending; all where it is absent.
+    /// The columns that are read, by their positions, ascending. `None`: all columns.
     wanted: Option<Vec<usize>>,
-    /// Of a group no more is read than its rows; see [`Footer::roomy`].
+    /// Whether at most the group's number of rows is read from a group; see [`Footer::roomy`].
     by_rows: bool,
     bytes: u64,
     rows: u64,
     rows_read: u64,
-    /// How many rows there are up to the end of the group that is being read.
+    /// The number of rows up to the end of the group that is being read.
     rows_to_group_end: u64,
-    /// The next row group, and what is being read of the one before.
+    /// The next row group, and the reader of the one before.
     next_group: usize,
     reader: Option<ParquetRecordBatchReader>,
 }
 
 impl<F: Parts> ParquetFile<F> {
-    /// Reads the footer. Of the columns only those are read that `only` names, where it is given.
+    /// Reads the footer. `only` names the columns to read; `None` reads all.
     pub fn open(file: F, name: &str, only: Option<&[String]>, warnings: &Warnings) -> Result<Self, SourceError> {
         let bytes = file.len();
         let failed = |message| SourceError::new(name, message);
@@ -166,7 +167,8 @@ impl<F: Parts> Batches for ParquetFile<F> {
         }
     }
 
-    /// The file's bytes in proportion to its rows: pages of several columns are read ahead, so where the file is being read says less.
+    /// The bytes of the file in proportion to its rows. The read position would say less: pages of
+    /// several columns are read ahead.
     fn bytes_read(&self) -> u64 {
         if self.rows_read >= self.rows {
             return self.bytes;
@@ -175,7 +177,8 @@ impl<F: Parts> Batches for ParquetFile<F> {
     }
 }
 
-/// The footer, with what its writer got wrong put right, and whether groups have to be read [`ParquetFile::by_rows`].
+/// Reads the footer and corrects writer errors in it. Also returns whether groups have to be read
+/// [`ParquetFile::by_rows`].
 fn read_footer<F: Parts>(file: &F) -> Result<(ArrowReaderMetadata, bool), String> {
     let said = ArrowReaderMetadata::load(file, ArrowReaderOptions::new()).map_err(text)?;
     let footer = Footer::new(said.metadata(), file.len())?;
@@ -183,7 +186,7 @@ fn read_footer<F: Parts>(file: &F) -> Result<(ArrowReaderMetadata, bool), String
     Ok((metadata, footer.roomy))
 }
 
-/// The footer with timestamps of 96 bits in a unit that reaches all of them.
+/// The footer with 96-bit timestamps in a unit that reaches all of them.
 fn in_reach<F: Parts>(
     file: &F,
     metadata: ArrowReaderMetadata,
@@ -191,12 +194,12 @@ fn in_reach<F: Parts>(
     warnings: &Warnings,
 ) -> Result<ArrowReaderMetadata, String> {
     let Some(unit) = int96::unit(file, &metadata)? else { return Ok(metadata) };
-    // Spark has no nanoseconds, so nothing of its values is lost.
+    // Spark has no nanoseconds, so its values lose nothing.
     let keys = metadata.metadata().file_metadata().key_value_metadata().into_iter().flatten();
     if !keys.map(|entry| &entry.key).any(|key| key.starts_with("org.apache.spark.")) {
         warnings.add(name, "coarser_timestamps", "", 1, || {
             let unit = format!("{unit:?}").to_lowercase();
-            format!("a timestamp of 96 bits is before 1677 or after 2262, where nanoseconds do not reach: all such columns are read by the {unit}")
+            format!("a 96-bit timestamp is before 1677 or after 2262, where nanoseconds do not reach: all such columns are read by the {unit}")
         });
     }
     int96::in_unit(&metadata, unit)
@@ -206,9 +209,9 @@ fn rows_of(group: &RowGroupMetaData) -> u64 {
     u64::try_from(group.num_rows()).unwrap_or(0)
 }
 
-/// How many rows of a group a batch has.
+/// The number of rows of a batch of this group.
 fn batch_rows(group: &RowGroupMetaData) -> usize {
-    // Where the file says how long its text is when no value is shared any more, that counts.
+    // The length of the text without shared values counts, if the file states it.
     let bytes: i64 = group
         .columns()
         .iter()

@@ -20,26 +20,27 @@ use crate::json_string::push_escaped;
 use crate::warnings::Warnings;
 use crate::{too_large, too_large_head};
 
-/// Writes the rows of batches with one schema as documents; in several threads at once.
+/// Writes the rows of batches of one schema as documents. Used by several threads at once.
 pub struct RowWriter {
-    /// What the columns are called in documents.
+    /// The names of the columns in documents.
     names: Vec<String>,
-    /// Members that every document gets, each with a comma behind it.
+    /// Members that every document gets, each followed by a comma.
     constants: Vec<u8>,
-    /// The largest document, bytes; a larger one is a reject.
+    /// The largest document, bytes. A larger one becomes a reject.
     document_bytes_max: usize,
     timestamps: Timestamps,
     source: String,
     warnings: Warnings,
     pool: Arc<BufferPool>,
-    /// What a row costs besides its text and lists, bytes of JSON.
+    /// Size of a row besides its text and lists, bytes of JSON.
     row_bytes: usize,
-    /// Columns with text that has to be JSON.
+    /// Columns whose text has to be JSON.
     json: Vec<usize>,
 }
 
 impl RowWriter {
-    /// For the columns of `schema`. `constants` are members that every document gets where the schema does not have them.
+    /// A writer for the columns of `schema`. `constants` are members that every document gets,
+    /// unless the schema has a column of that name.
     pub fn new(
         schema: &Schema,
         constants: &[(String, String)],
@@ -52,7 +53,7 @@ impl RowWriter {
         let (names, duplicates) = column_names(&header);
         for name in duplicates {
             warnings.add(source, "duplicate_column", &name, 1, || {
-                format!("column {name:?} is there more than once; the later ones got a number")
+                format!("column {name:?} appears more than once; a number was added to the later ones")
             });
         }
         let mut members = Vec::new();
@@ -76,20 +77,20 @@ impl RowWriter {
         RowWriter { names, constants: members, document_bytes_max, timestamps, source, warnings, pool, row_bytes, json }
     }
 
-    /// Timestamps are written in this way.
+    /// Sets how timestamps are written.
     pub fn with_timestamps(mut self, timestamps: Timestamps) -> Self {
         self.timestamps = timestamps;
         self
     }
 
-    /// About how long the documents of `batch` will be, bytes; never much less than they are.
+    /// Estimated size of the documents of `batch`, bytes. Never much less than the real size.
     pub fn estimate(&self, batch: &RecordBatch) -> usize {
         let contents: usize = batch.columns().iter().map(|column| content_bytes(column)).sum();
         batch.num_rows() * self.row_bytes + contents
     }
 
-    /// A document for each row. Document and line of `origin` are filled in later ([`Origin`]); bytes of the source mean
-    /// nothing for a row, and are 0.
+    /// Makes a document of each row. Document and line of `origin` are filled in later
+    /// ([`Origin`]). A row has no byte range in the source, so those fields are 0.
     pub fn block(&self, batch: &RecordBatch, origin: Origin, bytes_read: u64) -> DocBlock {
         let rows = batch.num_rows();
         let writing: Vec<Writing> =
@@ -107,7 +108,7 @@ impl RowWriter {
             let bad_json = self.json.iter().find_map(|at| Some((*at, writing[*at].bad_json.take()?)));
             if let Some((at, why)) = bad_json {
                 let reason = format!(
-                    "field {:?} is to be JSON, and its text is none: {why}; mend it, or use try_parse_json, which makes null of it",
+                    "field {:?} must be JSON, but its text is not: {why}; correct it, or use try_parse_json, which makes it null",
                     self.names[at]
                 );
                 rejects.push(Reject { record: row as u32, kind: "bad_json", reason });
@@ -135,13 +136,14 @@ impl RowWriter {
                 continue;
             }
             self.warnings.add(&self.source, "not_finite", name, count, || {
-                "NaN or infinity, which JSON has no number for: it counts as null, and the field is left out".to_owned()
+                "NaN or infinity, which JSON cannot express: it counts as null, and the field is left out".to_owned()
             });
         }
     }
 }
 
-/// Bytes of what has no fixed length in a row: text, binary, and all values of lists. Text that has to be escaped is longer.
+/// Bytes of the values without a fixed length: text, binary, and all values of lists. Text that has
+/// to be escaped is longer.
 fn content_bytes(array: &dyn Array) -> usize {
     let rows = array.len();
     match array.data_type() {
@@ -155,7 +157,7 @@ fn content_bytes(array: &dyn Array) -> usize {
         DataType::BinaryView => {
             array.as_binary_view().views().iter().map(|view| *view as u32 as usize).sum::<usize>() * 4 / 3
         }
-        // The longest values may be the most frequent ones, but rarely are.
+        // The longest values could be the most frequent ones, but rarely are.
         DataType::Dictionary(..) => average(array.as_any_dictionary().values()) * rows,
         DataType::List(_) => {
             let list = array.as_list::<i32>();
@@ -196,12 +198,12 @@ fn content_bytes(array: &dyn Array) -> usize {
                 _ => average(array.as_run::<Int64Type>().values()),
             }
         }
-        // Numbers, dates and the like are in the cost of a row.
+        // Numbers, dates and similar types are part of the cost of a row.
         _ => 0,
     }
 }
 
-/// What a value costs besides its [`content_bytes`].
+/// Size of a value besides its [`content_bytes`].
 fn width(data_type: &DataType) -> usize {
     match data_type {
         DataType::Null => 0,
@@ -217,17 +219,17 @@ fn width(data_type: &DataType) -> usize {
     }
 }
 
-/// What one of many values costs.
+/// Average size of one of many values.
 fn average(values: &dyn Array) -> usize {
     nested_bytes(values) / values.len().max(1)
 }
 
-/// The same for values that are not counted with their row.
+/// Size of all values of an array, for values that are not counted with their row.
 fn nested_bytes(array: &dyn Array) -> usize {
     array.len() * (1 + width(array.data_type())) + content_bytes(array)
 }
 
-/// What lies between the first and the last offset.
+/// The distance between the first and the last offset.
 fn span<O: OffsetSizeTrait>(offsets: &[O]) -> usize {
     match offsets {
         [first, .., last] => last.as_usize() - first.as_usize(),
@@ -265,7 +267,7 @@ mod tests {
         let expected: Vec<String> =
             expected.iter().map(|v| if v.is_empty() { "{}".to_owned() } else { format!("{{\"v\":{v}}}") }).collect();
         assert_eq!(documents(&batch, &[]), expected);
-        // A piece of it is the same.
+        // A slice of it gives the same.
         let last = batch.num_rows() - 1;
         assert_eq!(documents(&batch.slice(last, 1), &[]), expected[last..]);
         assert!(writer(batch.schema_ref(), &[]).estimate(&batch) >= expected.iter().map(String::len).sum());
@@ -304,7 +306,7 @@ mod tests {
         assert_eq!(documents[0], r#"{"m":1500,"s":-1000}"#);
         assert_eq!(documents[1], r#"{"s":0}"#);
         assert_eq!(documents[2], r#"{"m":-1}"#);
-        // What is no whole millisecond, or has too many of them.
+        // The value is not a whole millisecond, or has too many of them.
         assert!(documents[3].starts_with(r#"{"m":"1970-01-01T00:00:00.000001","s":"+2"#), "{}", documents[3]);
     }
 

@@ -1,15 +1,15 @@
-//! Dates, times and durations as ISO 8601 writes them.
+//! Dates, times and durations in ISO 8601.
 
 use arrow_schema::TimeUnit;
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// What a timestamp's zone says.
+/// The time zone of a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Zone {
-    /// Nothing: a local time, written without a zone.
+    /// None: a local time, written without a zone.
     None,
-    /// Seconds east of UTC. The zones that have a name are written in UTC: the moment is the same.
+    /// Seconds east of UTC. Named zones are written in UTC, which is the same moment.
     Offset(i64),
 }
 
@@ -30,7 +30,7 @@ impl Zone {
     }
 }
 
-/// How many of a unit are in a second.
+/// How many of a unit make a second.
 fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
@@ -40,7 +40,7 @@ fn per_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// Whole seconds, rounded down, and the nanoseconds after them.
+/// Whole seconds, rounded down, and the remaining nanoseconds.
 fn split(value: i64, unit: TimeUnit) -> (i64, u32) {
     let per_second = per_second(unit);
     let nanos = value.rem_euclid(per_second) * (1_000_000_000 / per_second);
@@ -48,7 +48,7 @@ fn split(value: i64, unit: TimeUnit) -> (i64, u32) {
     (value.div_euclid(per_second), nanos as u32)
 }
 
-/// Milliseconds since 1970, where the value is a whole number of them that fits.
+/// Milliseconds since 1970, if the value is a whole number of them that fits.
 pub(super) fn epoch_millis(value: i64, unit: TimeUnit) -> Option<i64> {
     match unit {
         TimeUnit::Second => value.checked_mul(1_000),
@@ -60,9 +60,10 @@ pub(super) fn epoch_millis(value: i64, unit: TimeUnit) -> Option<i64> {
     }
 }
 
-/// `YYYY-MM-DD`; years beyond 0 to 9999 have a sign, as ISO 8601 wants it.
+/// `YYYY-MM-DD`. Years outside 0 to 9999 have a sign, as ISO 8601 requires.
 pub(super) fn push_date(out: &mut Vec<u8>, days: i64) {
-    // Howard Hinnant's `civil_from_days`: years begin in March, so that the leap day is the last one.
+    // Howard Hinnant's `civil_from_days`: years begin in March, so that the leap day is the last
+    // one.
     let days = days.saturating_add(719_468);
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
@@ -120,13 +121,14 @@ pub(super) fn push_time(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
     push_clock(out, seconds.rem_euclid(DAY_SECONDS), nanos);
 }
 
-/// `PT…S`, in seconds however long it is: they have no days of 23 hours.
+/// `PT…S`, in seconds for any length: a day may have 23 hours, so days are not used.
 pub(super) fn push_duration(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
     out.extend_from_slice(b"PT");
     push_seconds(out, i128::from(value) * i128::from(1_000_000_000 / per_second(unit)));
 }
 
-/// `P[nM][nD][TnS]` of a calendar's months, days and nanoseconds, none of which is a number of the others.
+/// `P[nM][nD][TnS]` of a calendar's months, days and nanoseconds. None of them can be converted to
+/// another.
 pub(super) fn push_interval(out: &mut Vec<u8>, months: i32, days: i32, nanos: i64) {
     out.push(b'P');
     for (count, letter) in [(months, b'M'), (days, b'D')] {
@@ -162,7 +164,7 @@ fn push_clock(out: &mut Vec<u8>, seconds: i64, nanos: u32) {
     push_fraction(out, nanos);
 }
 
-/// Nothing, or a dot and three, six or nine digits, whichever is enough.
+/// Nothing, or a dot and three, six or nine digits, as many as needed.
 fn push_fraction(out: &mut Vec<u8>, nanos: u32) {
     if nanos == 0 {
         return;

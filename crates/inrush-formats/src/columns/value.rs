@@ -1,19 +1,20 @@
-//! What each Arrow type becomes in JSON.
+//! The JSON of each Arrow type.
 //!
 //! | Arrow | JSON |
 //! |---|---|
 //! | integers, 64 bits included | a number with all its digits |
-//! | floats | the shortest number that reads back as the same value, with a `.0` where it is whole; NaN and infinity count as null |
+//! | floats | the shortest number of the same value, `.0` if whole; NaN and infinity are null |
 //! | decimals | a number with all its digits |
-//! | timestamps | `2024-01-31T10:00:00.123Z`, with the offset or `Z` where the type has a zone; or a number, see [`Timestamps`] |
+//! | timestamps | `2024-01-31T10:00:00.123Z`, without a zone if the type has none; or a number |
 //! | dates, times, durations, intervals | `2024-01-31`, `10:00:00`, `PT1.5S`, `P1M2DT3S` |
 //! | text, dictionaries of it | a string |
 //! | binary | a string, base64; a UUID as people write it |
 //! | lists | an array, in which nulls are `null` |
 //! | structs, maps | an object without its nulls |
-//! | what [`super::json`] marks | the JSON that its text is |
+//! | values marked by [`super::json`] | the JSON in their text |
 //!
-//! A field that is null is left out, as an empty cell of CSV is.
+//! [`Timestamps`] selects text or numbers. A field that is null is left out, like an empty cell of
+//! CSV.
 
 use std::cell::{Cell, RefCell};
 
@@ -41,21 +42,22 @@ use crate::json_string::push_escaped;
 
 /// The values of an array, ready to be written one by one.
 pub(super) trait Cells {
-    /// Appends the value of `row` as JSON. Where it is null, appends nothing and returns false.
+    /// Appends the value of `row` as JSON. If it is null, appends nothing and returns false.
     fn push(&self, row: usize, out: &mut Vec<u8>) -> bool;
 }
 
-/// How the values of a column are written, and what is found meanwhile.
+/// How the values of a column are written, and what was noticed meanwhile.
 #[derive(Default)]
 pub(super) struct Writing {
     pub(super) timestamps: Timestamps,
-    /// Floats that JSON has no number for.
+    /// Number of floats that JSON cannot express.
     pub(super) not_finite: Cell<u64>,
-    /// Why a text that stands for JSON is none: the last one.
+    /// Why a text is not the JSON that it should be: the last error.
     pub(super) bad_json: RefCell<Option<String>>,
 }
 
-/// Prepares `array`, which holds the values of `field`, to be written as `writing` says, which takes what a person should know of them.
+/// Prepares `array`, which holds the values of `field`, to be written as `writing` says. Problems
+/// of values are noted in `writing`.
 pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, writing: &'a Writing) -> Box<dyn Cells + 'a> {
     match field.data_type() {
         DataType::Null => Box::new(Nulls),
@@ -77,9 +79,44 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, writing: &'a Writin
         DataType::Decimal64(_, scale) => decimals::<Decimal64Type>(array, *scale),
         DataType::Decimal128(_, scale) => decimals::<Decimal128Type>(array, *scale),
         DataType::Decimal256(_, scale) => decimals::<Decimal256Type>(array, *scale),
+        DataType::Timestamp(..)
+        | DataType::Date32
+        | DataType::Date64
+        | DataType::Time32(_)
+        | DataType::Time64(_)
+        | DataType::Duration(_)
+        | DataType::Interval(_) => moments(array, field.data_type(), writing.timestamps),
+        DataType::Utf8 => scalars(array, |a: &StringArray, row, out| push_text(out, a.value(row))),
+        DataType::LargeUtf8 => scalars(array, |a: &LargeStringArray, row, out| push_text(out, a.value(row))),
+        DataType::Utf8View => scalars(array, |a: &StringViewArray, row, out| push_text(out, a.value(row))),
+        DataType::Binary => scalars(array, |a: &BinaryArray, row, out| push_base64(out, a.value(row))),
+        DataType::LargeBinary => scalars(array, |a: &LargeBinaryArray, row, out| push_base64(out, a.value(row))),
+        DataType::BinaryView => scalars(array, |a: &BinaryViewArray, row, out| push_base64(out, a.value(row))),
+        DataType::FixedSizeBinary(16) if is_uuid(field) => {
+            scalars(array, |a: &FixedSizeBinaryArray, row, out| push_uuid(out, a.value(row)))
+        }
+        DataType::FixedSizeBinary(_) => {
+            scalars(array, |a: &FixedSizeBinaryArray, row, out| push_base64(out, a.value(row)))
+        }
+        DataType::List(_)
+        | DataType::LargeList(_)
+        | DataType::ListView(_)
+        | DataType::LargeListView(_)
+        | DataType::FixedSizeList(..)
+        | DataType::Struct(_)
+        | DataType::Union(..)
+        | DataType::Dictionary(..)
+        | DataType::Map(..)
+        | DataType::RunEndEncoded(..) => nested::cells(array, field, writing),
+    }
+}
+
+/// Prepares an array of dates, times, durations or intervals. `style` concerns timestamps only.
+fn moments<'a>(array: &'a dyn Array, data_type: &DataType, style: Timestamps) -> Box<dyn Cells + 'a> {
+    match data_type {
         DataType::Timestamp(unit, zone) => {
             let (unit, zone) = (*unit, Zone::new(zone.as_deref()));
-            let as_number = writing.timestamps == Timestamps::EpochMillis;
+            let as_number = style == Timestamps::EpochMillis;
             match unit {
                 TimeUnit::Second => timestamps::<TimestampSecondType>(array, unit, zone, as_number),
                 TimeUnit::Millisecond => timestamps::<TimestampMillisecondType>(array, unit, zone, as_number),
@@ -92,7 +129,7 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, writing: &'a Writin
         DataType::Time32(TimeUnit::Second) => {
             quoted::<Time32SecondType>(array, |v, out| push_time(out, i64::from(v), TimeUnit::Second))
         }
-        // Arrow has no other times of 32 and of 64 bits than these.
+        // Arrow has no other 32-bit and 64-bit times than these.
         DataType::Time32(_) => {
             quoted::<Time32MillisecondType>(array, |v, out| push_time(out, i64::from(v), TimeUnit::Millisecond))
         }
@@ -121,38 +158,18 @@ pub(super) fn cells<'a>(array: &'a dyn Array, field: &Field, writing: &'a Writin
         DataType::Interval(IntervalUnit::MonthDayNano) => quoted::<IntervalMonthDayNanoType>(array, |v, out| {
             push_interval(out, v.months, v.days, v.nanoseconds);
         }),
-        DataType::Utf8 => scalars(array, |a: &StringArray, row, out| push_text(out, a.value(row))),
-        DataType::LargeUtf8 => scalars(array, |a: &LargeStringArray, row, out| push_text(out, a.value(row))),
-        DataType::Utf8View => scalars(array, |a: &StringViewArray, row, out| push_text(out, a.value(row))),
-        DataType::Binary => scalars(array, |a: &BinaryArray, row, out| push_base64(out, a.value(row))),
-        DataType::LargeBinary => scalars(array, |a: &LargeBinaryArray, row, out| push_base64(out, a.value(row))),
-        DataType::BinaryView => scalars(array, |a: &BinaryViewArray, row, out| push_base64(out, a.value(row))),
-        DataType::FixedSizeBinary(16) if is_uuid(field) => {
-            scalars(array, |a: &FixedSizeBinaryArray, row, out| push_uuid(out, a.value(row)))
-        }
-        DataType::FixedSizeBinary(_) => {
-            scalars(array, |a: &FixedSizeBinaryArray, row, out| push_base64(out, a.value(row)))
-        }
-        DataType::List(_)
-        | DataType::LargeList(_)
-        | DataType::ListView(_)
-        | DataType::LargeListView(_)
-        | DataType::FixedSizeList(..)
-        | DataType::Struct(_)
-        | DataType::Union(..)
-        | DataType::Dictionary(..)
-        | DataType::Map(..)
-        | DataType::RunEndEncoded(..) => nested::cells(array, field, writing),
+        other => unreachable!("{other} is not a date or time"),
     }
 }
 
-/// Arrow's own mark, and that of Avro's `fixed`, which its reader passes on.
+/// Whether the field is a UUID: Arrow's own mark, or that of Avro's `fixed`, which its reader
+/// passes on.
 fn is_uuid(field: &Field) -> bool {
     field.extension_type_name() == Some("arrow.uuid")
         || field.metadata().get("logicalType").is_some_and(|logical| logical == "uuid")
 }
 
-/// An array as what its data type says it is.
+/// An array as the Rust type of its data type.
 pub(super) fn downcast<A: 'static>(array: &dyn Array) -> &A {
     array.as_any().downcast_ref::<A>().expect("the data type of an array tells its Rust type")
 }
@@ -199,7 +216,7 @@ where
     })
 }
 
-/// `as_number`: milliseconds since 1970 where the value is a whole number of them.
+/// `as_number`: milliseconds since 1970, if the value is a whole number of them.
 fn timestamps<'a, T: ArrowPrimitiveType<Native = i64>>(
     array: &'a dyn Array,
     unit: TimeUnit,
@@ -219,7 +236,7 @@ fn timestamps<'a, T: ArrowPrimitiveType<Native = i64>>(
     })
 }
 
-/// What is written between quotes without being escaped.
+/// Values that are written between quotes without escaping.
 fn quoted<'a, T: ArrowPrimitiveType>(
     array: &'a dyn Array,
     push: impl Fn(T::Native, &mut Vec<u8>) + 'a,

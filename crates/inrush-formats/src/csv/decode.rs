@@ -17,7 +17,7 @@ use crate::lines::{RecordsHint, invalid_utf8};
 use crate::warnings::Warnings;
 use crate::{Decode, RawChunk, beginning, too_large, too_large_head};
 
-/// A row with more lines is told of: a stray quote may have swallowed the rows after it.
+/// A row with more lines is reported: a stray quote may have swallowed the rows after it.
 const LINES_MANY: u32 = 100;
 
 /// A column: its name, ready to be written, and the type of its cells.
@@ -28,16 +28,17 @@ pub(super) struct Column {
     basis: Basis,
 }
 
-/// The type of a column and what it rests on, and so what becomes of a cell of another one.
+/// The type of a column and where it comes from. It decides about cells of another type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Basis {
-    /// A user or a reading of all cells said so: the row is rejected.
+    /// The user declared it, or all cells were read: a cell of another type rejects the row.
     Declared(ColumnType),
-    /// The first cells have it: another number or date stays what it is, everything else is sent as a string.
+    /// The first cells have it: another number or date is written as it is, every other value as a
+    /// string.
     Shown(ColumnType),
-    /// None, as the first cells are all empty: all are strings.
+    /// There is none, because the first cells are all empty: all cells are strings.
     Nothing,
-    /// None for the column: each cell has its own.
+    /// There is none for the column: each cell has its own type.
     EachCell,
 }
 
@@ -53,7 +54,7 @@ impl Column {
         &self.name
     }
 
-    /// Whether a cell is a whole number or its row is rejected: `007` is 7, as an id, too.
+    /// Whether a cell is a whole number or else its row is rejected: `007` is 7, in an id as well.
     pub(super) fn is_integer(&self) -> bool {
         self.basis == Basis::Declared(ColumnType::Integer)
     }
@@ -69,7 +70,7 @@ pub(super) struct CsvDecode {
     /// Contents that count as empty.
     pub(super) nulls: Vec<String>,
     pub(super) dialect: Dialect,
-    /// Offset in the source of the first row that is data.
+    /// Offset of the first row of data in the source.
     pub(super) data_start: u64,
     pub(super) record_bytes_max: usize,
     /// Whether the text is known to be UTF-8.
@@ -120,25 +121,26 @@ impl Decode for CsvDecode {
     }
 }
 
-/// What became of some rows.
+/// The results of some rows.
 struct Rows {
     out: Vec<u8>,
     records: Vec<Record>,
     rejects: Vec<Reject>,
     noted: Noted,
-    /// A cell is another number or time in `out` than its text, although its column's type leaves cells as they are.
+    /// Whether a number or time in `out` differs from the text of its cell, although the column's
+    /// type leaves cells unchanged.
     rewritten: bool,
     lines: u64,
 }
 
 impl CsvDecode {
-    /// Bytes of documents for a byte of `data`, of which there should be some.
+    /// Bytes of documents for a byte of `data`, which must not be empty.
     pub(super) fn growth_of(&self, data: &[u8]) -> f64 {
         let documents = self.rows(data, self.data_start, Vec::new()).out;
         (documents.len() as f64 / data.len().max(1) as f64).max(1.0)
     }
 
-    /// How much of a chunk is header.
+    /// The length of the header in a chunk.
     fn header_len(&self, data: &[u8], first_byte: u64) -> usize {
         (self.data_start.saturating_sub(first_byte) as usize).min(data.len())
     }
@@ -174,7 +176,8 @@ impl CsvDecode {
         Rows { out, records, rejects, noted, rewritten, lines }
     }
 
-    /// Counts what was noted in a chunk, and says in which line it was first as soon as the chunks before it are known.
+    /// Counts what was noted in a chunk. The line of the first occurrence is reported as soon as
+    /// the chunks before it are known.
     fn warn(&self, first_byte: u64, len: usize, lines: u64, noted: Noted) {
         let column = |surprise: Surprise| surprise.column.map_or("", |at| &self.columns[at].name);
         for (surprise, first) in noted.iter() {
@@ -207,15 +210,16 @@ struct Writer<'a> {
     out: Vec<u8>,
     records: Vec<Record>,
     rejects: Vec<Reject>,
-    /// Where the document of the row under way begins in `out`.
+    /// The position in `out` at which the document of the current row begins.
     row_start: usize,
-    /// The first cell of the row that does not fit its declared type.
+    /// The first cell of the row that does not match its declared type.
     bad: Option<(usize, ColumnType, String)>,
-    /// What is to be noted of the row under way if it becomes a document, with the value where it is the first one.
+    /// What is to be noted of the current row if it becomes a document. A value is included only
+    /// for the first occurrence.
     row_noted: Vec<(Surprise, String)>,
     noted: Noted,
     rewritten: bool,
-    /// Cells of the row under way with text after their closing quote.
+    /// Cells of the current row with text after their closing quote.
     tails: u64,
 }
 
@@ -230,7 +234,7 @@ impl RowSink for Writer<'_> {
             self.row_start = self.out.len();
             self.out.push(b'{');
         }
-        // An empty cell is an absent field; too many cells are noticed at the end of the row.
+        // An empty cell is an absent field. Too many cells are noticed at the end of the row.
         let CsvDecode { columns, nulls, .. } = self.decode;
         let Some(column) = columns.get(index).filter(|_| !is_null(nulls, contents)) else { return };
         let out = &mut self.out;
@@ -286,7 +290,8 @@ impl RowSink for Writer<'_> {
 }
 
 impl Writer<'_> {
-    /// Appends a cell that is not written as the type of its column is, or whose column has none.
+    /// Appends a cell whose value does not match the type of its column, or whose column has no
+    /// type.
     #[cold]
     fn push_other(&mut self, index: usize, contents: &[u8]) {
         let what = match self.decode.columns[index].basis {
@@ -312,7 +317,7 @@ impl Writer<'_> {
             }
             Basis::Nothing => {
                 push_string(&mut self.out, contents);
-                // A date is written as the text that it is.
+                // A date is written as its text.
                 if matches!(narrowest(contents), ColumnType::String | ColumnType::Date) {
                     return;
                 }
@@ -320,7 +325,7 @@ impl Writer<'_> {
             }
         };
         let surprise = Surprise { column: Some(index), what };
-        // Only the first one is shown, and there may be one in every row.
+        // Only the first value is shown, and there may be one in every row.
         let value = if self.noted.has(surprise) { String::new() } else { beginning(contents) };
         self.row_noted.push((surprise, value));
     }
@@ -334,7 +339,7 @@ impl Writer<'_> {
         if tails > 0 {
             note(What::Tail, tails, String::new());
         }
-        // One whose quote is never closed is a reject, which tells its lines.
+        // A row whose quote is never closed becomes a reject, which states its lines.
         if row.lines > LINES_MANY && !row.unclosed {
             note(What::Long, 1, row.lines.to_string());
         }

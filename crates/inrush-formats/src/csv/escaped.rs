@@ -1,15 +1,13 @@
-//! Cells of text in which a byte takes the meaning of the one after it, as MySQL writes it:
-//! `"x\"y"`.
+//! Cells of text in which a byte changes the meaning of the next one, as MySQL writes it: `"x\"y"`.
 //!
-//! An escape before a quote, a separator, a line end or another escape stands for nothing but that
-//! byte, inside of quotes and outside. Before anything else it is a character like others, so that
-//! nothing is lost where the writer has not doubled it. A cell that is `\N` without quotes is
-//! empty: it stands for null. Byte by byte: what [`super::scan`] does to be fast is not worth it
-//! twice.
+//! An escape before a quote, a separator, a line end or another escape stands for that byte, inside
+//! quotes and outside. Before any other byte it is an ordinary character, so nothing is lost if the
+//! writer did not double it. An unquoted cell `\N` is null. The text is scanned byte by byte: the
+//! optimizations of [`super::scan`] are not worth a second implementation.
 
 use super::scan::{Dialect, Row, RowSink, line_end};
 
-/// What [`super::scan::scan_rows`] is for dialects with an escape.
+/// As [`super::scan::scan_rows`], for dialects with an escape.
 pub(super) fn scan_rows(data: &[u8], dialect: Dialect, escape: u8, sink: &mut impl RowSink) -> u64 {
     let mut cells = Cells { data, dialect, escape, cell: Vec::new(), at: 0, lines: 0 };
     while cells.at < data.len() {
@@ -33,10 +31,10 @@ struct Cells<'a> {
     data: &'a [u8],
     dialect: Dialect,
     escape: u8,
-    /// What the cell under way holds.
+    /// The contents of the current cell.
     cell: Vec<u8>,
     at: usize,
-    /// Line ends that were passed.
+    /// Number of line ends so far.
     lines: u32,
 }
 
@@ -77,7 +75,7 @@ impl Cells<'_> {
         self.data.get(self.at).copied()
     }
 
-    /// Takes what is inside of quotes, and the closing one; false where there is none.
+    /// Reads the contents of quotes and the closing quote. False if there is none.
     fn quoted(&mut self) -> bool {
         while let Some(byte) = self.peek() {
             if Some(byte) == self.dialect.quote && byte != self.escape {
@@ -93,7 +91,7 @@ impl Cells<'_> {
         false
     }
 
-    /// Takes what comes before the next separator or line end.
+    /// Reads up to the next separator or line end.
     fn plain(&mut self) {
         while let Some(byte) = self.peek() {
             if byte == self.dialect.separator || matches!(byte, b'\n' | b'\r') {
@@ -105,7 +103,7 @@ impl Cells<'_> {
         }
     }
 
-    /// Takes an escape and what it stands for, if there is one.
+    /// Reads an escape and the byte it stands for, if there is one.
     fn escaped(&mut self) -> bool {
         let Some(&[byte, next]) = self.data.get(self.at..self.at + 2) else { return false };
         let special = next == self.escape

@@ -9,9 +9,9 @@ use super::value::{ColumnType, is_long_number, narrowest};
 /// The first row of text.
 pub(super) struct FirstRow {
     pub(super) cells: Vec<Vec<u8>>,
-    /// One past its line end.
+    /// The offset after its line end.
     pub(super) next: usize,
-    /// Whether it ended inside quotes.
+    /// Whether the row ended inside quotes.
     pub(super) unclosed: bool,
 }
 
@@ -34,8 +34,8 @@ pub(super) fn first_row(data: &[u8], dialect: Dialect) -> Option<FirstRow> {
     row.map(|row| FirstRow { cells, next: row.next, unclosed: row.unclosed })
 }
 
-/// The type of each of `columns` columns, from at most `rows_max` rows; `None` where all cells are empty. Rows with
-/// another number of cells say nothing.
+/// The type of each of `columns` columns, from at most `rows_max` rows. `None` if all cells are
+/// empty. Rows with another number of cells are ignored.
 pub(super) fn infer(
     data: &[u8],
     dialect: Dialect,
@@ -51,7 +51,7 @@ pub(super) fn infer(
     sink.all.into_iter().map(Seen::column_type).collect()
 }
 
-/// Which types a column's cells have had, one bit each.
+/// The types that the cells of a column have had, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen(u8);
 
@@ -72,7 +72,8 @@ impl Seen {
         Some(match self.0 {
             0 => return None,
             1 => ColumnType::Integer,
-            // Beside fractions a long number is a number; else it is as likely an id, of which a float would lose digits.
+            // Beside fractions a long number is a number. Otherwise it may well be an id, whose
+            // digits a float would lose.
             2 | 3 | 66 | 67 => ColumnType::Float,
             4 => ColumnType::Boolean,
             8 => ColumnType::Date,
@@ -107,13 +108,13 @@ impl RowSink for Observe<'_> {
     }
 }
 
-/// Names for the columns of a header: an empty one is named after its place (`c1`), one that was there already gets
-/// the next free number (`name_2`). The second list holds the names that were changed because they were there already.
+/// Names for the columns of a header. An empty name becomes the column's position (`c1`). A
+/// repeated name gets the next free number (`name_2`). The second list has the repeated names.
 pub fn column_names(header: &[String]) -> (Vec<String>, Vec<String>) {
     let given: HashSet<&str> = header.iter().map(String::as_str).collect();
     let mut seen = HashSet::new();
     let mut duplicates = Vec::new();
-    // The last number that each name got, so that many equal ones do not all begin with the first.
+    // The last number that each name got, so that many equal names do not all start counting at 2.
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let names = header
         .iter()
@@ -184,7 +185,7 @@ mod tests {
         let (all, duplicates) = names(&["a", "a", "a_2", "a", "", "c5"]);
         assert_eq!(all, ["a", "a_3", "a_2", "a_4", "c5_2", "c5"]);
         assert_eq!(duplicates, ["a", "a"]);
-        // Each of them counted from the first one on would take hours.
+        // Counting from the first one for each of them would take hours.
         let many = vec!["a".to_owned(); 300_000];
         assert_eq!(column_names(&many).0[299_999], "a_300000");
     }

@@ -1,4 +1,4 @@
-//! CSV, TSV and other text of cells, straight to JSON.
+//! CSV, TSV and other text of cells, written as JSON directly.
 
 mod decode;
 mod escaped;
@@ -26,51 +26,58 @@ use super::input::Input;
 use super::lines::RecordsHint;
 use super::warnings::Warnings;
 
-/// How delimited text is written. The same for all files of a job, each of which has its own header.
+/// The dialect of delimited text. It is the same for all files of a job. Each file has its own
+/// header.
 #[derive(Clone, Debug)]
 pub struct CsvOptions {
-    /// The byte between cells. Default: tab for `.tsv` and the format `tsv`, `|` for `.psv`, else a comma; and where the
-    /// first line has no comma, but `;`, tab or `|`, that one (with a warning).
+    /// The byte between cells. Default: tab for `.tsv` and the format `tsv`, `|` for `.psv`, else a
+    /// comma. If the first line has no comma but `;`, tab or `|`, that byte is used (with a
+    /// warning).
     pub separator: Option<u8>,
-    /// The byte around cells that hold separators, line ends or (doubled) quotes. Default `"`; `None`: quotes have no
-    /// meaning.
+    /// The byte around cells that contain separators, line ends or (doubled) quotes. Default `"`.
+    /// `None`: quotes have no meaning.
     pub quote: Option<u8>,
-    /// The byte that takes the meaning of the quote, separator, line end or escape after it, inside
-    /// of quotes and outside, as MySQL writes it; a cell that is it and an `N`, without quotes, is
-    /// empty then. Default: none.
+    /// The byte that removes the meaning of a following quote, separator, line end or escape,
+    /// inside quotes and outside, as MySQL writes it. An unquoted cell of this byte and `N` then
+    /// counts as empty. Default: none.
     pub escape: Option<u8>,
-    /// Where the names of the columns come from.
+    /// The origin of the column names.
     pub header: Header,
-    /// The types of columns. A cell that does not fit is a reject of kind `bad_value`. Columns that are not named here
-    /// get the type that their first cells have.
+    /// The types of columns. A cell of another type makes its row a reject of kind `bad_value`.
+    /// Columns that are not named here get the type of their first cells.
     pub schema: Vec<(String, ColumnType)>,
-    /// Every column that is not in `schema` is a string.
+    /// Whether every column that is not in `schema` is a string. Default: no.
     pub all_strings: bool,
-    /// Columns that are strings in the files that have them, unless `schema` says otherwise. Default: none.
+    /// Columns that are strings in the files that have them, unless `schema` says otherwise.
+    /// Default: none.
     pub text_columns: Vec<String>,
-    /// Each cell has the type that it has by itself, in columns that neither `schema` nor `text_columns` name. It is for a
-    /// reader that looks at all cells. Default: no, the first cells decide for their column.
+    /// Whether each cell has its own type, in columns that neither `schema` nor `text_columns`
+    /// name. This is for a reader that looks at all cells. Default: no, the first cells decide for
+    /// their column.
     pub each_cell: bool,
-    /// Cells with exactly these contents, quoted or not, count as empty: `NA`, `\\N`, `null`. Default: none. Empty cells are absent fields.
+    /// Cells with exactly these contents, quoted or not, count as empty: `NA`, `\\N`, `null`. An
+    /// empty cell is an absent field. Default: none.
     pub nulls: Vec<String>,
-    /// Rows that types are guessed from, at most. Default 10,000.
+    /// The most rows that types are guessed from. Default 10,000.
     pub infer_rows: usize,
-    /// Bytes that types are guessed from, at most. Default 4 MiB.
+    /// The most bytes that types are guessed from. Default 4 MiB.
     pub infer_bytes: usize,
 }
 
-/// How much of the sample is turned into documents, to see how much longer they are than their rows; bytes.
+/// How much of the sample is made into documents, to measure how much longer they are than their
+/// rows, bytes.
 const GROWTH_LEN: usize = 256 << 10;
 
-/// Where the names of columns come from.
+/// The origin of the column names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Header {
-    /// The first row of each file. An empty name becomes `c` and the column's number, a repeated one gets a number.
+    /// The first row of each file. An empty name becomes `c` and the column's number, a repeated
+    /// one gets a number.
     #[default]
     FirstRow,
-    /// There is none: columns are `c1`, `c2`, … as many as the first row has.
+    /// There is no header: columns are `c1`, `c2`, …, as many as the first row has.
     Numbered,
-    /// There is none: these are the names.
+    /// There is no header: these are the names.
     Names(Vec<String>),
 }
 
@@ -93,16 +100,16 @@ impl Default for CsvOptions {
 }
 
 impl CsvOptions {
-    /// Reads a separator or quote as people write it: one ASCII character, `tab` or `\t`.
+    /// Parses a separator or quote: one ASCII character, `tab` or `\t`.
     pub fn parse_byte(text: &str) -> Result<u8, String> {
         match text.as_bytes() {
             b"tab" | b"\\t" => Ok(b'\t'),
             [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r') => Ok(*byte),
-            _ => Err(format!("{text:?} is no separator or quote; expected one ASCII character, or `tab`")),
+            _ => Err(format!("{text:?} is not a separator or quote; expected one ASCII character, or `tab`")),
         }
     }
 
-    /// Reads `column:type,…`. A name may contain colons, but no comma.
+    /// Parses `column:type,…`. A name may contain colons, but no comma.
     pub fn parse_schema(text: &str) -> Result<Vec<(String, ColumnType)>, String> {
         text.split(',')
             .map(|item| {
@@ -113,27 +120,30 @@ impl CsvOptions {
             .collect()
     }
 
-    /// Whether the options contradict each other, in which no file can be read.
+    /// Rejects options that contradict each other, so that no file can be read with them.
     pub(super) fn check(&self) -> Result<(), String> {
         for (what, byte) in [("separator", self.separator), ("quote", self.quote), ("escape", self.escape)] {
             if byte.is_some_and(|b| !b.is_ascii() || matches!(b, b'\n' | b'\r')) {
-                return Err(format!("the {what} must be one ASCII character that is no line end"));
+                return Err(format!("the {what} must be one ASCII character and not a line end"));
             }
         }
         if self.escape.is_some() && self.escape == self.quote {
-            return Err("escape and quote are the same character; a doubled quote is read without it".to_owned());
+            return Err(
+                "escape and quote are the same character; leave the escape out, because a doubled quote needs none"
+                    .to_owned(),
+            );
         }
         self.separator.map_or(Ok(()), |separator| self.check_separator(separator))?;
         if let Header::Names(names) = &self.header {
             let mut seen = HashSet::new();
             if let Some(name) = names.iter().find(|name| name.is_empty() || !seen.insert(name.as_str())) {
-                return Err(format!("column names must be different and not empty, {name:?} is not"));
+                return Err(format!("column names must be different and not empty, but {name:?} is repeated or empty"));
             }
         }
         Ok(())
     }
 
-    /// Whether cells may be separated by this.
+    /// Rejects a separator that has another meaning already.
     fn check_separator(&self, separator: u8) -> Result<(), String> {
         let same = |what| {
             let separator = char::from(separator);
@@ -147,13 +157,13 @@ impl CsvOptions {
     }
 }
 
-/// Whether a cell stands for nothing.
+/// Whether a cell counts as empty.
 #[inline]
 fn is_null(nulls: &[String], cell: &[u8]) -> bool {
     cell.is_empty() || nulls.iter().any(|null| null.as_bytes() == cell)
 }
 
-/// A file of cells whose columns are known.
+/// A file of cells with known columns.
 pub(super) struct Table {
     pub(super) boundary: Boundary,
     pub(super) decoder: Arc<dyn Decode>,
@@ -161,12 +171,12 @@ pub(super) struct Table {
     pub(super) growth: f64,
 }
 
-/// What a table is read with.
+/// The settings for reading a table.
 pub(super) struct Context<'a> {
     pub(super) options: &'a CsvOptions,
-    /// Columns whose own text is kept.
+    /// Columns whose original text is kept.
     pub(super) texts: &'a [String],
-    /// The separator that the name of the file or the format stands for.
+    /// The separator of the file name or the format.
     pub(super) separator: u8,
     pub(super) record_bytes_max: usize,
     /// Offset of the input's first byte.
@@ -178,8 +188,8 @@ pub(super) struct Context<'a> {
     pub(super) pool: &'a Arc<BufferPool>,
 }
 
-/// Looks at the beginning of a file for its columns and their types. `types` holds what earlier files of the job have
-/// shown, so that a column does not change its type from file to file.
+/// Determines columns and types from the beginning of a file. `types` holds the types found in
+/// earlier files of the job, so that a column keeps its type from file to file.
 pub(super) fn prepare(
     input: &mut Input,
     context: Context<'_>,
@@ -201,12 +211,12 @@ pub(super) fn prepare(
             header_names(first, &context)?
         }
     };
-    // A file without any row has nothing that could contradict a schema.
+    // A file without any row cannot contradict a schema.
     let known: HashSet<&str> = names.iter().map(String::as_str).collect();
     let undeclared = |name: &&(String, ColumnType)| !known.contains(name.0.as_str());
     if let Some((missing, _)) = options.schema.iter().find(undeclared).filter(|_| !names.is_empty()) {
         return Err(format!(
-            "the schema names column {missing:?}, which is not there; columns are {}",
+            "the schema names column {missing:?}, which does not exist; columns are {}",
             names.join(", ")
         ));
     }
@@ -234,7 +244,8 @@ pub(super) fn prepare(
     Ok(Table { boundary, decoder: Arc::new(decoder), growth })
 }
 
-/// The columns with their types: declared, shown by an earlier file, or by the first rows of this one.
+/// The columns with their types: declared, or found in an earlier file, or in the first rows of
+/// this one.
 fn columns(
     names: Vec<String>,
     data: &[u8],
@@ -242,7 +253,7 @@ fn columns(
     options: &CsvOptions,
     types: &mut HashMap<String, ColumnType>,
 ) -> Vec<Column> {
-    // Of two that name the same column, the later one counts.
+    // If two entries name the same column, the later one counts.
     let declared: HashMap<&str, ColumnType> =
         options.schema.iter().map(|(name, found)| (name.as_str(), *found)).collect();
     let text: HashSet<&str> = options.text_columns.iter().map(String::as_str).collect();
@@ -266,7 +277,8 @@ fn columns(
     names.into_iter().zip(inferred).map(column).collect()
 }
 
-/// How the file is written, and the bytes before its first row: those of a line that names the separator.
+/// The dialect of the file, and the bytes before its first row: those of a line that names the
+/// separator.
 fn dialect(input: &mut Input, context: &Context<'_>) -> (Dialect, usize) {
     let CsvOptions { separator, quote, escape, .. } = *context.options;
     let of = |separator| Dialect { separator, quote, escape };
@@ -286,7 +298,7 @@ fn dialect(input: &mut Input, context: &Context<'_>) -> (Dialect, usize) {
         context.warnings.add(context.source, "separator_guessed", "", 1, || {
             let separator = char::from(separator);
             format!(
-                "the first line has no {:?}, so cells are taken to be separated by {separator:?}; say so with \
+                "the first line has no {:?}, so {separator:?} is used as the separator; set it with \
                      option `separator`",
                 char::from(context.separator)
             )
@@ -297,7 +309,7 @@ fn dialect(input: &mut Input, context: &Context<'_>) -> (Dialect, usize) {
 }
 
 /// The separator that a first line `sep=;` names, as Excel writes and reads it, and the length of
-/// that line. A letter, or what has another meaning, makes it the name of a column.
+/// that line. A letter, or a byte with another meaning, makes the line the name of a column.
 fn named_separator(head: &[u8], options: &CsvOptions) -> Option<(u8, usize)> {
     let end = head.iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
     let line = &head[..end];
@@ -309,15 +321,15 @@ fn named_separator(head: &[u8], options: &CsvOptions) -> Option<(u8, usize)> {
     names.then_some((separator, next))
 }
 
-/// Whole rows from the beginning, without taking them, of which the first begins at byte
-/// `rows_start`: as much as types are guessed from, and at least one row.
+/// The first complete rows of the input, which stay in it. The first row begins at byte
+/// `rows_start`. As much as types are guessed from, and at least one row.
 fn sample<'a>(
     input: &'a mut Input,
     context: &Context<'_>,
     boundary: Boundary,
     rows_start: usize,
 ) -> Result<&'a [u8], String> {
-    // Two rows, so that a slow source shows one below its header.
+    // Two rows, so that a slow source has shown one below its header.
     let enough = |head: &[u8]| {
         let rows = head.get(rows_start..).unwrap_or_default();
         boundary.last_end(rows).is_some_and(|end| boundary.last_end(&rows[..end - 1]).is_some())
@@ -347,12 +359,12 @@ fn header_names(first: FirstRow, context: &Context<'_>) -> Result<Vec<String>, S
         return Err("a quote in the header is not closed; close it, or give option `quote=none`".to_owned());
     }
     let header = first.cells.into_iter().map(String::from_utf8).collect::<Result<Vec<_>, _>>().map_err(|_| {
-        "the header is no UTF-8; give the file's encoding with option `charset`, such as windows-1252".to_owned()
+        "the header is not UTF-8; give the file's encoding with option `charset`, such as windows-1252".to_owned()
     })?;
     let (names, duplicates) = column_names(&header);
     for name in duplicates {
         context.warnings.add(context.source, "duplicate_column", &name, 1, || {
-            format!("column {name:?} is there more than once; the later ones got a number")
+            format!("column {name:?} appears more than once; a number was added to the later ones")
         });
     }
     Ok(names)

@@ -1,24 +1,24 @@
-//! Finds the cells of delimited text, with the meaning that `csv-core` gives it (RFC 4180, and every `\r` or `\n`
-//! outside quotes ends a row; the tests hold the two against each other).
+//! Finds the cells of delimited text. The result is that of `csv-core` (RFC 4180, and every `\r` or
+//! `\n` outside quotes ends a row); tests compare the two.
 //!
-//! It is done by hand because a byte-wise automaton takes several times as long: 64 bytes at a time are compared with
-//! the three bytes that matter, into one bit each, and only those are visited. Quotes matter only at the beginning of
-//! a cell, and are looked for from there.
+//! A byte-wise automaton would take several times as long. This scanner compares 64 bytes at a time
+//! with the three bytes that matter, makes one bit of each result, and visits only those bytes.
+//! Quotes matter only at the beginning of a cell, and are searched from there.
 
 use memchr::{memchr, memchr_iter};
 
 use super::escaped;
 
-/// What separates and quotes cells.
+/// The bytes that separate and quote cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     pub(super) separator: u8,
     pub(super) quote: Option<u8>,
-    /// What takes the meaning of the byte after it, where something does.
+    /// The byte that removes the meaning of the next byte, if there is one.
     pub(super) escape: Option<u8>,
 }
 
-/// Where a row is.
+/// The position of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     /// First byte.
@@ -27,30 +27,30 @@ pub(super) struct Row {
     pub(super) end: usize,
     /// One past the line end.
     pub(super) next: usize,
-    /// Lines before it.
+    /// Lines before the row.
     pub(super) line: u32,
-    /// Lines that it takes.
+    /// Lines of the row.
     pub(super) lines: u32,
-    /// How many cells it has.
+    /// Number of cells.
     pub(super) cells: usize,
     /// Whether the text ended inside quotes.
     pub(super) unclosed: bool,
 }
 
-/// Takes what [`scan_rows`] finds.
+/// Receives the cells and rows that [`scan_rows`] finds.
 pub(super) trait RowSink {
-    /// Cell `index` of the row under way, without its quotes.
+    /// Cell `index` of the current row, without its quotes.
     fn cell(&mut self, index: usize, contents: &[u8]);
 
-    /// The cell that comes next has text after its closing quote.
+    /// The next cell has text after its closing quote.
     fn tail(&mut self) {}
 
-    /// The row has ended. `false` stops.
+    /// The row has ended. `false` stops the scan.
     fn row(&mut self, row: Row) -> bool;
 }
 
-/// Visits the rows of text that begins with a row, and returns the number of lines seen. Lines without any byte are
-/// no rows.
+/// Visits the rows of text that begins with a row, and returns the number of lines. Empty lines are
+/// not rows.
 pub(super) fn scan_rows(data: &[u8], dialect: Dialect, sink: &mut impl RowSink) -> u64 {
     if let Some(escape) = dialect.escape {
         return escaped::scan_rows(data, dialect, escape, sink);
@@ -110,7 +110,7 @@ pub(super) fn scan_rows(data: &[u8], dialect: Dialect, sink: &mut impl RowSink) 
     u64::from(lines)
 }
 
-/// One past the line end that is at `at`, if one is.
+/// One past the line end at `at`, if there is one.
 pub(super) fn line_end(data: &[u8], at: usize) -> Option<usize> {
     match data.get(at)? {
         b'\n' => Some(at + 1),
@@ -156,7 +156,7 @@ impl Quoted {
 
 const BLOCK: usize = 64;
 
-/// The places of separators and line ends, a block at a time.
+/// The positions of separators and line ends, a block at a time.
 struct Marks<'a> {
     data: &'a [u8],
     separator: u8,
@@ -173,7 +173,7 @@ impl<'a> Marks<'a> {
         marks
     }
 
-    /// The first separator or line end at `from` or after it, or the end of the text.
+    /// The first separator or line end at or after `from`, or the end of the text.
     #[inline]
     fn next_from(&mut self, mut from: usize) -> usize {
         loop {
@@ -202,14 +202,15 @@ impl<'a> Marks<'a> {
             None => {
                 let mut block = [0; BLOCK];
                 block[..rest.len()].copy_from_slice(rest);
-                // The padding may be separators, if those are zeros.
+                // The padding may match the separator, if that is a zero byte.
                 marks_of(&block, self.separator) & !(u64::MAX << rest.len())
             }
         };
     }
 }
 
-/// Bit i: byte i is the separator, `\n` or `\r`. Written so that the comparison becomes vector instructions.
+/// Bit i: byte i is the separator, `\n` or `\r`. The comparison is written so that it becomes
+/// vector instructions.
 #[inline]
 fn marks_of(block: &[u8; BLOCK], separator: u8) -> u64 {
     let mut hits = [0_u8; BLOCK];
@@ -218,7 +219,8 @@ fn marks_of(block: &[u8; BLOCK], separator: u8) -> u64 {
     }
     let mut bits = 0;
     for (i, eight) in hits.as_chunks::<8>().0.iter().enumerate() {
-        // The product has byte k's lowest bit as bit 56 + k: 8k + 7(8 - k) = 56 + k, and no two terms meet.
+        // The product has byte k's lowest bit as bit 56 + k: 8k + 7(8 - k) = 56 + k, and no two
+        // terms meet.
         let gathered = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         bits |= gathered << (8 * i);
     }
@@ -258,7 +260,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The rows as `csv-core` sees them.
+    /// The rows as `csv-core` reads them.
     pub(crate) fn csv_core_rows(data: &[u8], separator: u8, quote: Option<u8>) -> Vec<Vec<Vec<u8>>> {
         let mut builder = csv_core::ReaderBuilder::new();
         builder.delimiter(separator).quoting(quote.is_some()).quote(quote.unwrap_or(b'"'));

@@ -1,30 +1,33 @@
-//! What is odd in a file although its rows become documents: cells that are not what the first rows of their column are, and quotes that may
-//! mean something else than was thought. Told once, with the line of the first of them.
+//! Surprises in a file whose rows become documents all the same: cells that differ from the first
+//! rows of their column, and quotes that may have another meaning than assumed. Each kind is
+//! reported once, with the line of its first occurrence.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use super::value::{ColumnType, narrowest};
 
-/// One kind of surprise, in one column where it is about its cells.
+/// A kind of surprise, in one column if it concerns cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Surprise {
     pub(super) column: Option<usize>,
     pub(super) what: What,
 }
 
-/// What it is.
+/// The kind of a surprise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum What {
-    /// A number among whole numbers, a time among dates: written as that. The type is the column's.
+    /// A number among whole numbers, or a time among dates. It is written as such. The type is the
+    /// column's.
     Wider(ColumnType),
-    /// Something else than the cells of the column, which have this type: a string.
+    /// A cell that does not match the type of its column. It is written as a string.
     Misfit(ColumnType),
-    /// Something else than text where the first cells are all empty: a string.
+    /// A cell that is not text, in a column whose first cells are all empty. It is written as a
+    /// string.
     Unseen,
     /// A cell with text after its closing quote.
     Tail,
-    /// A row of very many lines; the value is how many.
+    /// A row of very many lines. The value is their number.
     Long,
 }
 
@@ -41,7 +44,7 @@ impl What {
 }
 
 impl Surprise {
-    /// What a person should know. The line, from 1, is not known where the load ended before.
+    /// The warning for the user. `line` counts from 1. It is unknown if the load ended earlier.
     pub(super) fn message(self, column: &str, line: Option<u64>, first: &First) -> String {
         let place = line.map_or_else(|| "a later line".to_owned(), |line| format!("line {line}"));
         let row = line.map_or_else(|| "a later row".to_owned(), |line| format!("the row at line {line}"));
@@ -63,23 +66,23 @@ impl Surprise {
                 column_type.cells()
             ),
             What::Unseen => format!(
-                "the first rows have nothing in it, so it was taken for text; {place} has {value:?}, which is sent as a \
+                "the first rows are empty in this column, so it was read as text; {place} has {value:?}, which is sent as a \
                  string; give its type, as in option `schema={column}:{}`",
                 narrowest(value.as_bytes())
             ),
             What::Tail => format!(
-                "in {row} text follows the quote that closes a cell, and was taken for a part of it; if quotes are escaped, \
+                "in {row} text follows the closing quote of a cell, and was read as part of the cell; if quotes are escaped, \
                  as in \"x\\\"y\", give option `escape=\\`"
             ),
             What::Long => format!(
-                "{row} has {value} lines, because of line ends inside of quotes; if these are rows of their own, a quote is \
+                "{row} has {value} lines, because of line ends inside quotes; if these are rows of their own, a quote is \
                  stray: correct it, or give option `quote=none`"
             ),
         }
     }
 }
 
-/// The first surprise of its kind in a chunk, and how many there are.
+/// The first surprise of a kind in a chunk, and their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct First {
     pub(super) count: u64,
@@ -88,22 +91,23 @@ pub(super) struct First {
     value: String,
 }
 
-/// What was noted in a chunk.
+/// The surprises of a chunk.
 #[derive(Debug, Default)]
 pub(super) struct Noted(HashMap<Surprise, First>);
 
 impl Noted {
-    /// Takes a surprise that the row at `line` has so many times. `value` is that of the first one in the chunk; nobody asks for others.
+    /// Adds `count` surprises of the row at `line`. `value` is needed only for the first one in the
+    /// chunk.
     pub(super) fn add(&mut self, line: u64, surprise: Surprise, count: u64, value: String) {
         self.0.entry(surprise).or_insert(First { count: 0, line, value }).count += count;
     }
 
-    /// Whether there was such a one before.
+    /// Whether such a surprise was noted before.
     pub(super) fn has(&self, surprise: Surprise) -> bool {
         self.0.contains_key(&surprise)
     }
 
-    /// There are so many lines above the rows.
+    /// Adds the `lines` above the rows.
     pub(super) fn below(&mut self, lines: u64) {
         for first in self.0.values_mut() {
             first.line += lines;
@@ -115,13 +119,14 @@ impl Noted {
     }
 }
 
-/// Finds the lines of surprises in a file: a chunk knows only its own lines, and chunks are decoded side by side.
+/// Finds the lines of surprises in a file. A chunk knows only its own lines, and chunks are decoded
+/// in parallel.
 #[derive(Debug)]
 pub(super) struct Surprises(Mutex<Progress>);
 
 #[derive(Debug)]
 struct Progress {
-    /// Where the first chunk begins that was not seen yet.
+    /// Where the first chunk begins that has not arrived yet.
     next: u64,
     /// Lines before it.
     lines: u64,
@@ -142,10 +147,11 @@ impl Surprises {
         Surprises(Mutex::new(Progress { next: first_byte, lines: 0, early: BTreeMap::new() }))
     }
 
-    /// Takes what was noted in a chunk. Returns what is in chunks whose place is known now, in the order of the file, with their
-    /// lines, from 1: those of the header and line ends inside of quotes are counted, as editors do.
+    /// Takes the surprises of a chunk. Returns those of all chunks whose position is known now, in
+    /// the order of the file, with their lines from 1. Lines of the header and line ends inside
+    /// quotes count, as in editors.
     pub(super) fn chunk(&self, first_byte: u64, len: usize, lines: u64, noted: Noted) -> Vec<(Surprise, First, u64)> {
-        // Each change leaves it whole.
+        // Each change leaves the state consistent.
         let mut progress = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         progress.early.insert(first_byte, Part { end: first_byte + len as u64, lines, noted });
         let mut placed = Vec::new();

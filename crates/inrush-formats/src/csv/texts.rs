@@ -1,5 +1,5 @@
-//! The text of cells that ids and the like are made of, where documents write it otherwise: `1` in a column of decimals is the number
-//! `1.0`, but the id `1`.
+//! The text of cells from which ids and similar values are made, if documents write the cells
+//! differently: `1` in a column of decimals is the number `1.0`, but the id `1`.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::scan::{Dialect, Row, RowSink, scan_rows};
 
 /// Columns whose text is kept.
 pub(super) struct Texts {
-    /// By column, its name where it is one of them.
+    /// By column: its name if its text is kept.
     columns: Vec<Option<Arc<str>>>,
-    /// Whether the type of one writes its values otherwise.
+    /// Whether the type of such a column changes how its values are written.
     always: bool,
 }
 
 impl Texts {
-    /// `None` where documents write the columns of `fields` as their cells are.
+    /// `None` if documents write the columns of `fields` as their cells are.
     pub(super) fn new(fields: &[String], columns: &[Column]) -> Option<Self> {
         let wanted = |column: &Column| !column.is_integer() && fields.iter().any(|field| field == column.name());
         let kept = |column: &Column| wanted(column).then(|| Arc::from(column.name()));
@@ -31,7 +31,8 @@ impl Texts {
         columns.iter().any(Option::is_some).then_some(Texts { columns, always })
     }
 
-    /// Whether each chunk has to be asked; if not, those with a cell of a wider type than its column's.
+    /// Whether every chunk has to be read for texts. If not, only chunks with a cell of a wider
+    /// type than its column's.
     pub(super) fn always(&self) -> bool {
         self.always
     }
@@ -55,7 +56,7 @@ impl RowSink for Rows<'_> {
     fn cell(&mut self, index: usize, contents: &[u8]) {
         if let Some(Some(name)) = self.texts.columns.get(index)
             && !is_null(self.nulls, contents)
-            // A row that is no UTF-8 is rejected.
+            // A row that is not UTF-8 is rejected.
             && let Ok(text) = str::from_utf8(contents)
         {
             self.row.push((Arc::clone(name), text.to_owned()));

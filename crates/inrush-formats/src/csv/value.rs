@@ -1,30 +1,31 @@
-//! What a cell can be, and how it is written as JSON.
+//! The types of cells, and how cells are written as JSON.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::json_string::push_escaped;
 
-/// The type of a column. Empty cells are absent fields, whatever the type.
+/// The type of a column. An empty cell is an absent field in every type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ColumnType {
-    /// A whole number from -2^63 to 2^64 - 1, written with the digits it has.
+    /// A whole number from -2^63 to 2^64 - 1, written with the same digits.
     Integer,
-    /// A finite number, written with the digits it has; `.5` and `5.` get the zero that JSON wants.
+    /// A finite number, written with the same digits. `.5` and `5.` get the zero that JSON
+    /// requires.
     Float,
-    /// `true` or `false`, in any case.
+    /// `true` or `false`, in upper or lower case.
     Boolean,
     /// `YYYY-MM-DD`.
     Date,
-    /// `YYYY-MM-DDTHH:MM[:SS[.fraction]][Z|±hh:mm]`, with `T` or a space, or a date. Written with `T` and its zone as
-    /// given.
+    /// `YYYY-MM-DDTHH:MM[:SS[.fraction]][Z|±hh:mm]`, with `T` or a space, or a date. Written with
+    /// `T` and the given zone.
     Timestamp,
-    /// Anything.
+    /// Any text.
     String,
 }
 
 impl ColumnType {
-    /// What cells of this type are, in words.
+    /// What cells of this type are called in messages.
     pub(super) fn cells(self) -> &'static str {
         match self {
             ColumnType::Integer => "whole numbers",
@@ -36,13 +37,13 @@ impl ColumnType {
         }
     }
 
-    /// Whether a document may write a value otherwise than its cell: `1` as `1.0`, `TRUE` as `true`, with a `T` between
-    /// date and time.
+    /// Whether a document may write a value differently from its cell: `1` as `1.0`, `TRUE` as
+    /// `true`, a `T` between date and time.
     pub fn writes_otherwise(self) -> bool {
         matches!(self, ColumnType::Float | ColumnType::Boolean | ColumnType::Timestamp)
     }
 
-    /// The name on the command line.
+    /// The name in options.
     pub fn name(self) -> &'static str {
         match self {
             ColumnType::Integer => "integer",
@@ -81,7 +82,7 @@ impl FromStr for ColumnType {
     }
 }
 
-/// The narrowest type that a cell fits without being declared, for a cell that is not empty.
+/// The narrowest type that a non-empty cell matches without a declaration.
 pub(super) fn narrowest(cell: &[u8]) -> ColumnType {
     match cell[0] {
         b'-' | b'.' | b'0'..=b'9' => {
@@ -92,7 +93,8 @@ pub(super) fn narrowest(cell: &[u8]) -> ColumnType {
             } else if timestamp_separator(cell).is_some() {
                 ColumnType::Timestamp
             } else if is_whole(cell) {
-                // A number, but one that no integer type holds; as a float it would lose digits ([`is_long_number`]).
+                // The number fits no integer type, and a float would lose digits
+                // ([`is_long_number`]).
                 ColumnType::String
             } else if float_shape(cell).is_some() {
                 ColumnType::Float
@@ -105,8 +107,9 @@ pub(super) fn narrowest(cell: &[u8]) -> ColumnType {
     }
 }
 
-/// Appends the cell as a value of the type; `false` if it does not fit, and then nothing is appended. `declared` types
-/// also take a plus sign and leading zeros before numbers, which JSON does not.
+/// Appends the cell as a value of the type. Returns `false` and appends nothing if it does not
+/// match. Numbers of `declared` types may have a plus sign and leading zeros, which JSON does not
+/// allow.
 #[inline]
 pub(crate) fn push_value(out: &mut Vec<u8>, column_type: ColumnType, declared: bool, cell: &[u8]) -> bool {
     match column_type {
@@ -121,8 +124,8 @@ pub(crate) fn push_value(out: &mut Vec<u8>, column_type: ColumnType, declared: b
             None => return declared && push_number_without_zeros(out, cell, ColumnType::Float),
             Some(FloatShape::Json) => {
                 out.extend_from_slice(cell);
-                // A server that makes up the mapping takes the first value's word for it: after a whole number it would
-                // index only the whole part of all that follow.
+                // A server without a mapping decides the field's type by the first value. After a
+                // whole number it would index only the whole part of all later values.
                 if cell.iter().all(|b| b.is_ascii_digit() || *b == b'-') {
                     out.extend_from_slice(b".0");
                 }
@@ -160,10 +163,12 @@ pub(crate) fn push_value(out: &mut Vec<u8>, column_type: ColumnType, declared: b
     true
 }
 
-/// Appends a cell that is no value of the type as one of the next wider type, which is returned, if it is that.
+/// Appends a cell that does not match the type as a value of the next wider type. Returns that
+/// type, or nothing if the cell does not match it either.
 pub(super) fn push_wider(out: &mut Vec<u8>, column_type: ColumnType, cell: &[u8]) -> Option<ColumnType> {
     let wider = match column_type {
-        // What is too long for an integer is as likely an id, of which a server would keep 15 digits.
+        // A number too long for an integer may well be an id, of which a server would keep 15
+        // digits.
         ColumnType::Integer if !is_whole(cell) => ColumnType::Float,
         ColumnType::Date => ColumnType::Timestamp,
         _ => return None,
@@ -171,7 +176,8 @@ pub(super) fn push_wider(out: &mut Vec<u8>, column_type: ColumnType, cell: &[u8]
     push_value(out, wider, false, cell).then_some(wider)
 }
 
-/// A whole number as JSON writes it that no integer type holds: text, unless its column has fractions.
+/// Whether the cell is a whole number in JSON's form that fits no integer type. It is text, unless
+/// its column has fractions.
 pub(super) fn is_long_number(cell: &[u8]) -> bool {
     is_whole(cell) && !is_integer(cell) && matches!(float_shape(cell), Some(FloatShape::Json))
 }
@@ -192,7 +198,7 @@ fn push_quoted(out: &mut Vec<u8>, parts: &[&[u8]]) {
     out.push(b'"');
 }
 
-/// A number that a person would read although JSON has no such form: `+5`, `007`.
+/// Appends a number in a form that JSON does not have: `+5`, `007`.
 fn push_number_without_zeros(out: &mut Vec<u8>, cell: &[u8], column_type: ColumnType) -> bool {
     let (minus, digits) = match cell {
         [b'-', rest @ ..] => (true, rest),
@@ -203,7 +209,7 @@ fn push_number_without_zeros(out: &mut Vec<u8>, cell: &[u8], column_type: Column
         return false;
     }
     let zeros = digits.iter().take_while(|&&b| b == b'0').count();
-    // One zero stays where no other digit follows.
+    // One zero stays if no other digit follows.
     let keep = if digits.get(zeros).is_some_and(u8::is_ascii_digit) { zeros } else { zeros.saturating_sub(1) };
     let mut number = if minus { vec![b'-'] } else { Vec::new() };
     number.extend_from_slice(&digits[keep..]);
@@ -235,11 +241,11 @@ fn is_integer(cell: &[u8]) -> bool {
     text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok()
 }
 
-/// How a number is written.
+/// The form of a number.
 enum FloatShape {
-    /// As JSON has it.
+    /// The form of JSON.
     Json,
-    /// With a dot, at this place, that lacks a digit before or after it.
+    /// With a dot at this position that lacks a digit before or after it.
     BareDot(usize),
 }
 
@@ -275,7 +281,7 @@ fn float_shape(cell: &[u8]) -> Option<FloatShape> {
     if at != cell.len() {
         return None;
     }
-    // Only these can be beyond the largest double.
+    // Only these can exceed the largest double.
     if exponent || whole > 300 {
         let finite = std::str::from_utf8(cell).ok()?.parse::<f64>().is_ok_and(f64::is_finite);
         if !finite {
@@ -326,8 +332,8 @@ fn is_date(cell: &[u8]) -> bool {
     (1..=days).contains(&day)
 }
 
-/// The place of the `T` or the space of `YYYY-MM-DD[T ]HH:MM[:SS[.fraction]][Z|±hh:mm]`, fractions of up to nine
-/// digits.
+/// The position of the `T` or the space in `YYYY-MM-DD[T ]HH:MM[:SS[.fraction]][Z|±hh:mm]`, with
+/// fractions of up to nine digits.
 #[inline]
 fn timestamp_separator(cell: &[u8]) -> Option<usize> {
     let (date, rest) = cell.split_at_checked(10)?;
@@ -487,8 +493,8 @@ mod tests {
         fn what_fits_is_json_of_the_same_value(cell in "[-+.0-9eE]{1,12}", declared: bool) {
             for column_type in [Integer, Float] {
                 if let Some(text) = value(column_type, declared, &cell) {
-                    // Whether it is JSON is asked of serde_json; its value of the standard library, because serde_json rounds some
-                    // numbers to a neighbour.
+                    // serde_json decides whether the text is JSON, the standard library gives its
+                    // value: serde_json rounds some numbers to a neighbour.
                     prop_assert!(serde_json::from_str::<serde_json::Number>(&text).is_ok(), "{}", text);
                     prop_assert_eq!(text.parse::<f64>().unwrap(), cell.parse::<f64>().unwrap());
                 }

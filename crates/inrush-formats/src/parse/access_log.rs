@@ -6,13 +6,14 @@ use super::fields::close;
 use crate::json_string::push_escaped;
 use crate::lines::{NoDocument, PushLine};
 
-/// Those of both formats.
+/// The fields of both formats.
 const FIELDS: [&str; 9] =
     ["clientip", "ident", "auth", "timestamp", "verb", "request", "httpversion", "response", "bytes"];
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// `host ident user [day/month/year:hour:minute:second zone] "request" status bytes`, and in the combined format `"referrer" "agent"`.
+/// `host ident user [day/month/year:hour:minute:second zone] "request" status bytes`, and in the
+/// combined format also `"referrer" "agent"`.
 pub(super) struct AccessLog {
     pub(super) combined: bool,
 }
@@ -26,7 +27,7 @@ impl PushLine for AccessLog {
         let mut rest = line;
         out.push(b'{');
         for name in ["clientip", "ident", "auth"] {
-            // A user may have spaces in the name; what follows is a bracket.
+            // A user name may contain spaces. A bracket follows it.
             let end = if name == "auth" { rest.find(" [") } else { rest.find(' ') };
             let end = end.filter(|end| *end > 0).ok_or_else(|| no_match(line, rest, name))?;
             push_text(out, name, &rest[..end]);
@@ -45,7 +46,7 @@ impl PushLine for AccessLog {
             let (number, after) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
             let digits = !number.is_empty() && number.len() <= 18 && number.bytes().all(|b| b.is_ascii_digit());
             if digits {
-                // Statuses like 000 are no JSON.
+                // Statuses like 000 are not JSON.
                 let number = number.trim_start_matches('0');
                 push_name(out, name);
                 out.extend_from_slice(if number.is_empty() { b"0" } else { number.as_bytes() });
@@ -58,7 +59,7 @@ impl PushLine for AccessLog {
         if self.combined {
             for name in ["referrer", "agent"] {
                 let space = rest.strip_prefix(' ').ok_or_else(|| no_match(line, rest, name))?;
-                // Of a line that was cut off within its last value, what is there.
+                // A line that was cut off within its last value keeps the part that is there.
                 let cut = || space.strip_prefix('"').filter(|_| name == "agent").map(|agent| (agent.into(), ""));
                 let (value, after) =
                     quoted(space).or_else(cut).ok_or_else(|| no_match(line, space, "a value in quotes"))?;
@@ -81,7 +82,10 @@ impl PushLine for AccessLog {
 
 fn no_match(line: &str, rest: &str, expected: &str) -> NoDocument {
     let at = line.len() - rest.len() + 1;
-    NoDocument { kind: "no_match", reason: format!("the line is no access log: expected {expected} at byte {at}") }
+    NoDocument {
+        kind: "no_match",
+        reason: format!("the line is not an entry of an access log: expected {expected} at byte {at}"),
+    }
 }
 
 fn push_name(out: &mut Vec<u8>, name: &str) {
@@ -90,7 +94,7 @@ fn push_name(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b"\":");
 }
 
-/// Appends a string and a comma, or nothing where it is `-` or empty.
+/// Appends a string and a comma, or nothing if the value is `-` or empty.
 fn push_text(out: &mut Vec<u8>, name: &str, value: &str) {
     if value.is_empty() || value == "-" {
         return;
@@ -101,7 +105,7 @@ fn push_text(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend_from_slice(b"\",");
 }
 
-/// What stands in quotes, without them, and what follows. A backslash stands before a quote or backslash that is meant.
+/// The contents of quotes, and the rest of the text. A backslash escapes a quote or backslash.
 fn quoted(text: &str) -> Option<(std::borrow::Cow<'_, str>, &str)> {
     let text = text.strip_prefix('"')?;
     let mut at = 0;
@@ -112,7 +116,7 @@ fn quoted(text: &str) -> Option<(std::borrow::Cow<'_, str>, &str)> {
             break;
         }
         escaped = true;
-        // A backslash stands before one character, which is ASCII where it has a meaning.
+        // A backslash escapes one character, which is ASCII if the escape has a meaning.
         at += 1 + text[at + 1..].chars().next()?.len_utf8();
     }
     let (value, after) = (&text[..at], &text[at + 1..]);
@@ -120,7 +124,7 @@ fn quoted(text: &str) -> Option<(std::borrow::Cow<'_, str>, &str)> {
     Some((value, after))
 }
 
-/// `verb request HTTP/version`; anything else is a raw request.
+/// `verb request HTTP/version`. Any other form is a raw request.
 fn push_request(out: &mut Vec<u8>, line: &str) {
     let parts = line.split_once(' ').map(|(verb, rest)| {
         let (request, version) = rest.rsplit_once(" HTTP/").map_or((rest, None), |(r, version)| (r, Some(version)));

@@ -12,12 +12,13 @@ pub(super) struct Field {
     /// `"name":`
     prefix: Vec<u8>,
     column_type: ColumnType,
-    /// The name, where the value's own text is kept.
+    /// The name, if the original text of the value is kept.
     kept: Option<Arc<str>>,
 }
 
 impl Field {
-    /// Appends the field and a comma, and to `texts` the value where it is kept; nothing where `value` is empty.
+    /// Appends the field and a comma, or nothing if `value` is empty. A value that is kept is also
+    /// added to `texts`.
     pub(super) fn push(
         &self,
         value: &str,
@@ -56,11 +57,14 @@ impl Field {
     }
 }
 
-/// Fields with these names, of the types that `schema` says; the rest are strings. The text of those in `texts` is kept
-/// where their type may write it otherwise.
+/// Fields with these names and the types of `schema`. Other fields are strings. The text of the
+/// fields in `texts` is kept if their type may write it differently.
 pub(super) fn fields(names: &[&str], schema: &[(String, ColumnType)], texts: &[String]) -> Result<Vec<Field>, String> {
     if let Some((missing, _)) = schema.iter().find(|(name, _)| !names.contains(&name.as_str())) {
-        return Err(format!("the schema names field {missing:?}, which is not there; fields are {}", names.join(", ")));
+        return Err(format!(
+            "the schema names field {missing:?}, which does not exist; fields are {}",
+            names.join(", ")
+        ));
     }
     let field = |name: &&str| {
         let mut prefix = vec![b'"'];
@@ -74,7 +78,7 @@ pub(super) fn fields(names: &[&str], schema: &[(String, ColumnType)], texts: &[S
     Ok(names.iter().map(field).collect())
 }
 
-/// Ends an object whose members each have a comma behind them.
+/// Ends an object whose members are each followed by a comma.
 pub(super) fn close(out: &mut Vec<u8>) {
     match out.last_mut() {
         Some(last @ b',') => *last = b'}',

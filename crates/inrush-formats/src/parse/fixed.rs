@@ -7,14 +7,15 @@ use super::fields::{Field, close, fields};
 use crate::csv::ColumnType;
 use crate::lines::{NoDocument, PushLine};
 
-/// A part of each line: `name:1-10` or, up to the end of the line, `name:11-`. Characters from 1, both ends included.
+/// A part of each line: `name:1-10` or, up to the end of the line, `name:11-`. Characters count
+/// from 1, and both ends are included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixedColumn {
-    /// The field.
+    /// The name of the field.
     pub name: String,
-    /// Its first character, from 1.
+    /// The first character, from 1.
     pub first: usize,
-    /// Its last character; `None`: that of the line.
+    /// The last character. `None`: the last one of the line.
     pub last: Option<usize>,
 }
 
@@ -23,7 +24,7 @@ impl FromStr for FixedColumn {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
-            || format!("{text:?} is no column of fixed width; write it like name:1-10, or name:11- up to the end");
+            || format!("{text:?} is not a column of fixed width; write it like name:1-10, or name:11- up to the end");
         let (name, range) = text.rsplit_once(':').ok_or_else(wrong)?;
         let (first, last) = range.split_once('-').ok_or_else(wrong)?;
         let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number > 0).ok_or_else(wrong);
@@ -49,7 +50,7 @@ impl FixedWidth {
     ) -> Result<Self, String> {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         if let Some((i, name)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
-            return Err(format!("column {name:?} is there twice, the second time as number {}", i + 1));
+            return Err(format!("column {name:?} is given twice, the second time as number {}", i + 1));
         }
         Ok(FixedWidth { columns: columns.to_vec(), fields: fields(&names, schema, texts)? })
     }
@@ -113,7 +114,7 @@ mod tests {
         let schema = [("n", ColumnType::Integer)];
         assert_eq!(parse(&["n:1-5"], &schema, "  007").unwrap(), r#"{"n":7}"#);
         assert!(parse(&["n:1-5"], &schema, "x").unwrap_err().contains("field \"n\" holds \"x\", expected integer"));
-        assert!(parse(&["a:1-5"], &schema, "").unwrap_err().contains("which is not there"));
+        assert!(parse(&["a:1-5"], &schema, "").unwrap_err().contains("which does not exist"));
         assert!(parse(&["a:1-5", "a:6-7"], &[], "").unwrap_err().contains("twice"));
     }
 

@@ -1,4 +1,4 @@
-//! Lines of text that have parts: access logs, what a regular expression finds, columns of fixed width.
+//! Lines of text with parts: access logs, matches of a regular expression, columns of fixed width.
 
 mod access_log;
 mod fields;
@@ -15,24 +15,26 @@ use self::pattern::Pattern;
 use super::csv::ColumnType;
 use super::lines::PushLine;
 
-/// How a line of text becomes fields. A line that has another form is a reject of kind `no_match`.
+/// How a line of text becomes fields. A line of another form is a reject of kind `no_match`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parse {
-    /// A format with a name.
+    /// A named format.
     Named(LogFormat),
-    /// A regular expression (syntax of the crate `regex`) whose named groups are the fields. It need not match the whole line; a group
-    /// that is empty or takes no part is an absent field.
+    /// A regular expression (syntax of the crate `regex`). Its named groups are the fields. It need
+    /// not match the whole line. A group that is empty or does not match is an absent field.
     Regex(String),
-    /// Parts of a fixed width. Spaces around a value are left out, an empty one is an absent field.
+    /// Parts of a fixed width. Spaces around a value are removed. An empty value is an absent
+    /// field.
     FixedWidth(Vec<FixedColumn>),
 }
 
-/// Formats of web servers' access logs. Fields have the names that Logstash's patterns made known: `clientip`, `ident`, `auth`,
-/// `timestamp` (ISO 8601), `verb`, `request`, `httpversion` (or `rawrequest`, where the request line has another form), `response` and
-/// `bytes` (integers), `referrer` and `agent`. What is `-` is absent.
+/// Formats of web servers' access logs. The fields have the names of Logstash's well-known
+/// patterns: `clientip`, `ident`, `auth`, `timestamp` (ISO 8601), `verb`, `request`, `httpversion`
+/// (or `rawrequest`, if the request line has another form), `response` and `bytes` (integers),
+/// `referrer` and `agent`. A value `-` is an absent field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Apache's and nginx's `combined`.
+    /// The format `combined` of Apache and nginx.
     Combined,
     /// The same without referrer and agent.
     Common,
@@ -45,14 +47,14 @@ impl FromStr for LogFormat {
         match name {
             "combined" => Ok(LogFormat::Combined),
             "common" => Ok(LogFormat::Common),
-            _ => Err(format!("unknown format of lines {name:?}; expected combined or common")),
+            _ => Err(format!("unknown line format {name:?}; expected combined or common")),
         }
     }
 }
 
 impl Parse {
-    /// What parses lines; `schema` has the types of fields, which are strings otherwise, and `texts` names those whose
-    /// own text is kept.
+    /// The parser of lines. `schema` has the types of fields, which are strings otherwise. `texts`
+    /// names the fields whose original text is kept.
     pub(super) fn parser(
         &self,
         schema: &[(String, ColumnType)],
@@ -61,7 +63,7 @@ impl Parse {
         Ok(match self {
             Parse::Named(format) => {
                 if let Some((field, _)) = schema.first() {
-                    return Err(format!("the schema names {field:?}, and a format with a name has its own types"));
+                    return Err(format!("the schema names {field:?}, but a named line format has its own types"));
                 }
                 Box::new(AccessLog { combined: *format == LogFormat::Combined })
             }

@@ -10,7 +10,7 @@ use crate::lines::{NoDocument, PushLine};
 
 pub(super) struct Pattern {
     regex: Regex,
-    /// The number of a group, and its field.
+    /// The number of each group, and its field.
     fields: Vec<(usize, Field)>,
 }
 
@@ -20,9 +20,7 @@ impl Pattern {
         let (groups, names): (Vec<usize>, Vec<&str>) =
             regex.capture_names().enumerate().filter_map(|(i, name)| Some((i, name?))).unzip();
         if names.is_empty() {
-            return Err(
-                "the regular expression has no named group; write what shall be a field like (?<name>…)".to_owned()
-            );
+            return Err("the regular expression has no named group; write each field like (?<name>…)".to_owned());
         }
         let fields = groups.into_iter().zip(fields(&names, schema, texts)?).collect();
         Ok(Pattern { regex, fields })

@@ -1,4 +1,4 @@
-//! What is taken out of a sheet: rows of cells that are not empty.
+//! The cells of a sheet that are not empty, in rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,17 +20,19 @@ pub(super) enum Cell {
 /// A row that is not empty.
 #[derive(Debug, PartialEq)]
 pub(super) struct Row {
-    /// From 0.
+    /// The number of the row, from 0.
     pub(super) number: u32,
-    /// Columns from 0, ascending, and what is in them. A merged cell is in its first column and row only.
+    /// Columns from 0, ascending, with their cells. A merged cell is in its first column and row
+    /// only.
     pub(super) cells: Vec<(u32, Cell)>,
 }
 
-/// Cells become rows.
+/// Collects cells into rows.
 #[derive(Default)]
 pub(super) struct Rows {
     rows: Vec<Row>,
-    /// Text that several cells share, by its address: a short file can refer to a long text many times.
+    /// Text that several cells share, by its address: a short file can refer to a long text many
+    /// times.
     reading: HashMap<*const u8, Arc<str>>,
 }
 
@@ -45,7 +47,7 @@ impl Rows {
         }
     }
 
-    /// `value` lives as long as its workbook, so that reading text keeps its address.
+    /// `value` lives as long as its workbook, so shared text keeps its address.
     pub(super) fn add_ref(&mut self, row: u32, column: u32, value: DataRef<'_>) {
         match value {
             DataRef::SharedString(text) => {
@@ -69,7 +71,7 @@ impl Rows {
         self.add(row, column, cell);
     }
 
-    /// The rows in order. Of a cell that is there more than once the last one counts.
+    /// The rows in order. If a cell was added more than once, the last value counts.
     pub(super) fn finish(self) -> Vec<Row> {
         let mut rows = self.rows;
         if !rows.is_sorted_by(|a, b| a.number < b.number) {

@@ -1,4 +1,4 @@
-//! Spreadsheets: one sheet of a workbook, of which a row gives the names of the columns.
+//! Spreadsheets: one sheet of a workbook. One of its rows has the names of the columns.
 
 mod cell;
 mod read;
@@ -17,11 +17,12 @@ use super::cut_file::ReadFile;
 use super::reading::Reading;
 use super::{Chunk, SourceError};
 
-/// A workbook's sheet. It is in memory as a whole, because cells refer to text that stands elsewhere in the file.
+/// A workbook's sheet. It is in memory as a whole, because cells refer to text elsewhere in the
+/// file.
 pub(super) struct SheetFile {
     id: SourceId,
     sheet: Arc<SheetWriter>,
-    /// The place of the next row in the sheet's rows.
+    /// The position of the next row among the sheet's rows.
     next: usize,
     /// The number of the next row in the sheet, from 0.
     row: u32,
@@ -30,7 +31,7 @@ pub(super) struct SheetFile {
 }
 
 impl SheetFile {
-    /// Reads a workbook, `data`, whose file has `bytes`.
+    /// Reads the workbook `data`, whose file has `bytes`.
     pub(super) fn open(
         reading: &Reading,
         id: SourceId,
@@ -50,7 +51,8 @@ impl ReadFile for SheetFile {
         let from = self.next;
         let to = self.sheet.piece(from, bytes);
         self.next = to;
-        // In proportion to the rows: where in the file a cell was says nothing.
+        // Progress is in proportion to the rows, because the position of a cell in the file is
+        // unknown.
         let total = self.sheet.len() as u64;
         let read = if to as u64 == total { self.bytes } else { self.bytes / total * to as u64 };
         let bytes_read = read - std::mem::replace(&mut self.reported, read);

@@ -1,4 +1,4 @@
-//! Finds the sheet in a workbook and takes its cells out.
+//! Finds the sheet in a workbook and reads its cells.
 
 use std::io::Cursor;
 
@@ -12,7 +12,7 @@ use crate::catch_panic::{guarded, text};
 use crate::format::SheetOptions;
 use crate::warnings::Warnings;
 
-/// A workbook that is open.
+/// An open workbook.
 enum Workbook {
     /// `.xls`
     Old(Box<Xls>),
@@ -25,7 +25,7 @@ struct Sheet {
     visible: bool,
 }
 
-/// The rows of the sheet that `options` name, in order.
+/// The rows, in order, of the sheet that `options` select.
 pub(super) fn rows(data: Bytes, options: &SheetOptions, name: &str, warnings: &Warnings) -> Result<Vec<Row>, String> {
     unpacked::check(&data, options.bytes_max)?;
     let mut book = guarded(|| Workbook::open(data)).map_err(|problem| {
@@ -38,7 +38,7 @@ pub(super) fn rows(data: Bytes, options: &SheetOptions, name: &str, warnings: &W
     {
         let page = book.code_page();
         warnings.add(name, "replaced_characters", "", book.unknown_letters(), || {
-            format!("letters of code page {page}, which is not known, became U+FFFD; save the workbook as .xlsx")
+            format!("letters of the unknown code page {page} became U+FFFD; save the workbook as .xlsx")
         });
     }
     Ok(rows)
@@ -51,7 +51,7 @@ fn choose(sheets: &[Sheet], options: &SheetOptions, name: &str, warnings: &Warni
         let found = names.iter().copied().find(|sheet| sheet == wanted).or_else(by_number);
         return found
             .map(str::to_owned)
-            .ok_or_else(|| format!("has no sheet {wanted:?}, by name or number; there are {}", names.join(", ")));
+            .ok_or_else(|| format!("has no sheet {wanted:?}, by name or number; its sheets are {}", names.join(", ")));
     }
     let visible: Vec<&str> = sheets.iter().filter(|sheet| sheet.visible).map(|sheet| sheet.name.as_str()).collect();
     let first = visible.first().or(names.first()).ok_or("has no sheet with cells")?;
@@ -75,7 +75,7 @@ impl Workbook {
         Ok(Workbook::New(Box::new(book)))
     }
 
-    /// Those with cells, in order.
+    /// The sheets with cells, in order.
     fn sheets(&self) -> Vec<Sheet> {
         match self {
             Workbook::Old(book) => {
@@ -89,7 +89,8 @@ impl Workbook {
         }
     }
 
-    /// Cell by cell: a sheet with one cell far out would be a table of billions of empty ones.
+    /// Reads cell by cell: a sheet with one cell far out would be a table of billions of empty
+    /// cells.
     fn rows(&mut self, sheet: &str) -> Result<Vec<Row>, String> {
         let mut rows = Rows::default();
         let book = match self {

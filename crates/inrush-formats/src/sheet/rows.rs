@@ -16,28 +16,28 @@ use crate::reading::Reading;
 use crate::warnings::Warnings;
 use crate::{too_large, too_large_head};
 
-/// Up to here each whole number is a float of its own.
+/// Up to this number each whole number is a float of its own.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// The first day that spreadsheets have no date for, counted from 1900, and from 1904.
+/// The first day without a date in spreadsheets, counted from 1900, and from 1904.
 const DAYS_END: f64 = 2_958_466.0;
 const DAYS_END_1904: f64 = 2_957_004.0;
 
-/// A column: its name, and what its cells have in common, so that they are written alike.
+/// A column: its name, and the common properties of its cells, so that they are written alike.
 struct Column {
     /// `"name":`
     prefix: Vec<u8>,
     name: String,
-    /// Some number is not whole, or too large to be exact: then all have a decimal point, because a server that makes up the mapping
-    /// takes the first one's word.
+    /// Whether some number is not whole, or too large to be exact. Then all numbers get a decimal
+    /// point, because a server without a mapping decides the field's type by the first value.
     fractions: bool,
-    /// Some date has a time of day.
+    /// Whether some date has a time of day.
     times: bool,
-    /// Its name, where the text of its cells is kept.
+    /// The name, if the original text of the cells is kept.
     kept: Option<Arc<str>>,
 }
 
-/// The rows below the names, and how to write them.
+/// Writes the rows below the names as documents.
 pub(super) struct SheetWriter {
     rows: Vec<Row>,
     columns: Vec<Column>,
@@ -48,7 +48,7 @@ pub(super) struct SheetWriter {
 }
 
 impl SheetWriter {
-    /// Takes the names from the header row. An empty name becomes `c` and the column's number.
+    /// Reads the names from the header row. An empty name becomes `c` and the column's number.
     pub(super) fn new(mut rows: Vec<Row>, reading: &Reading, source: &str) -> Result<Self, String> {
         let header_row = reading.options.sheet.header_row;
         let header = match (&reading.options.csv.header, header_row) {
@@ -80,7 +80,7 @@ impl SheetWriter {
         let (names, duplicates) = column_names(&given);
         for name in duplicates {
             reading.warnings.add(source, "duplicate_column", &name, 1, || {
-                format!("column {name:?} is there more than once; the later ones got a number")
+                format!("column {name:?} appears more than once; a number was added to the later ones")
             });
         }
         let mut columns: Vec<Column> = names.into_iter().map(Column::new).collect();
@@ -100,7 +100,7 @@ impl SheetWriter {
         })
     }
 
-    /// How many rows become documents.
+    /// Number of rows that become documents.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -110,7 +110,7 @@ impl SheetWriter {
         self.rows[row].number
     }
 
-    /// Where a piece of about `bytes` that begins at row `from` ends.
+    /// The end of a piece of about `bytes` that begins at row `from`.
     pub(super) fn piece(&self, from: usize, bytes: usize) -> usize {
         let mut sum = 0;
         for (i, row) in self.rows.iter().enumerate().skip(from) {
@@ -147,13 +147,13 @@ impl SheetWriter {
                         self.warn(
                             column,
                             "cell_error",
-                            &format!("a cell holds {shown}, which is no value: the field is left out"),
+                            &format!("a cell holds {shown}, which is not a value: the field is left out"),
                         );
                     }
                     Err(Unwritten::NoDate(days)) => {
                         push_number(days, &mut out);
                         out.push(b',');
-                        self.warn(column, "no_date", &format!("a cell is to be a date and holds {days}, for which there is none: it is written as a number"));
+                        self.warn(column, "no_date", &format!("a cell is formatted as a date and holds {days}, for which no date exists: it is written as a number"));
                     }
                 }
             }
@@ -183,11 +183,11 @@ impl SheetWriter {
     }
 }
 
-/// Why a cell was not written as what it is.
+/// Why a cell was not written as its type.
 enum Unwritten {
-    /// It is an error or no number.
+    /// It is an error or not a number.
     NoValue(String),
-    /// A date that there is not: so many days.
+    /// It is a date that does not exist, of this many days.
     NoDate(f64),
 }
 
@@ -207,7 +207,7 @@ impl Column {
         }
     }
 
-    /// The text of a whole number where its column has decimals, and it is kept: as the sheet shows it.
+    /// The text of a whole number in a column with decimals, as the sheet shows it, if it is kept.
     fn text(&self, value: &Cell) -> Option<(Arc<str>, String)> {
         let name = self.kept.as_ref()?;
         let text = match value {
@@ -218,7 +218,7 @@ impl Column {
         Some((Arc::clone(name), text))
     }
 
-    /// About how many bytes a cell becomes.
+    /// Estimated bytes of a cell in the document.
     fn cost(&self, value: &Cell) -> usize {
         let contents = match value {
             Cell::Text(text) => text.len(),
@@ -260,10 +260,11 @@ impl Column {
         Ok(())
     }
 
-    /// A date, with its time where some cell of the column has one; a time without a date; or a duration.
+    /// Appends a date, with its time if some cell of the column has one; a time without a date; or
+    /// a duration.
     fn push_time(&self, time: &ExcelDateTime, out: &mut Vec<u8>) {
         let written = if time.is_duration() {
-            // Days. Milliseconds are what spreadsheets have.
+            // Days. Spreadsheets have a resolution of milliseconds.
             let ms = (time.as_f64() * 86_400_000.0).round() as i64;
             let sign = if ms < 0 { "-" } else { "" };
             let (seconds, ms) = (ms.unsigned_abs() / 1000, ms.unsigned_abs() % 1000);
@@ -285,7 +286,7 @@ impl Column {
     }
 }
 
-/// What a name of a column is where its cell is no text.
+/// The name of a column whose header cell is not text.
 fn name_of(cell: &Cell) -> String {
     match cell {
         Cell::Whole(number) => number.to_string(),
@@ -300,12 +301,12 @@ fn name_of(cell: &Cell) -> String {
 /// Whether it is between the first day and 9999-12-31.
 fn has_date(time: &ExcelDateTime) -> bool {
     let days = time.as_f64();
-    // The epoch does not show otherwise.
+    // This comparison is the only access to the epoch.
     let is_1904 = *time == ExcelDateTime::new(days, ExcelDateTimeType::DateTime, true);
     (0.0..if is_1904 { DAYS_END_1904 } else { DAYS_END }).contains(&days)
 }
 
-/// Whether it is a date, and no time of day alone, which is a part of day 0.
+/// Whether it is a date. A time of day alone is a part of day 0.
 fn is_date(time: &ExcelDateTime) -> bool {
     time.is_datetime() && time.as_f64() >= 1.0
 }
@@ -326,7 +327,7 @@ fn push_ms(out: &mut Vec<u8>, ms: u16) -> std::io::Result<()> {
     if ms == 0 { Ok(()) } else { write!(out, ".{ms:03}") }
 }
 
-/// A float as the whole number that it shows, where it shows one.
+/// Appends a float, as a whole number if it is one.
 fn push_number(number: f64, out: &mut Vec<u8>) {
     if number.fract() == 0.0 && number.abs() <= EXACT_MAX {
         push_whole(number as i64, out);

@@ -1,19 +1,22 @@
-//! How much a workbook unpacks to, before it is: cells and reading text are held in memory, and a small file can say much.
+//! Limits the unpacked size of a workbook before it is unpacked: cells and shared text are held in
+//! memory, and a small file can unpack to a lot.
 
 use std::io::Cursor;
 
 use bytes::Bytes;
 use zip::ZipArchive;
 
-/// Refuses a workbook of which what is read for one sheet unpacks to more than `max` bytes. What is no whole zip archive passes.
+/// Refuses a workbook whose parts for one sheet unpack to more than `max` bytes. A file that is not
+/// a complete zip archive passes.
 pub(super) fn check(data: &Bytes, max: u64) -> Result<(), String> {
     let Ok(mut archive) = ZipArchive::new(Cursor::new(data.clone())) else { return Ok(()) };
-    // One sheet is read, and all else: what sheets share, styles, names. Any part can be that, as the file itself says which is what: a sheet
-    // may be named as a picture is.
+    // The reader reads one sheet and all common parts: shared text, styles, names. Any other part
+    // may be common, because the file itself says which part is what: a sheet may be named like a
+    // picture.
     let (mut sheet, mut common) = (0, 0);
     for at in 0..archive.len() {
         let Ok(part) = archive.by_index_raw(at) else { continue };
-        // The archive's reader gives no more than is said here.
+        // The reader of the archive returns no more bytes than declared here.
         let bytes = part.size();
         // Parts are looked up in any case and with either slash.
         let is_sheet =
@@ -28,7 +31,7 @@ pub(super) fn check(data: &Bytes, max: u64) -> Result<(), String> {
     if bytes > max {
         let (found, max) = (mebibytes(bytes), mebibytes(max));
         return Err(format!(
-            "unpacks to {found} MiB or more, and {max} MiB are allowed, because a sheet is held in memory; if the file is honest, allow more with option `workbook_bytes`"
+            "unpacks to {found} MiB or more, but only {max} MiB are allowed, because a sheet is held in memory; if you trust the file, allow more with option `workbook_bytes`"
         ));
     }
     Ok(())

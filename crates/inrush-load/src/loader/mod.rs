@@ -35,7 +35,9 @@ use crate::dead_letter::{self, DeadLetterWriter};
 use crate::error::LoadError;
 use crate::feedback::ToSource;
 use crate::ids::Ids;
+use crate::notify::Notifier;
 use crate::observe::{self, LoadEvent, LoadingTime, Log, Observer, ObserverSet, Observers};
+use crate::outcomes::{self, FailureSender, Failures, SettlementSender, Settlements};
 use crate::progress::{Phase, Progress, ProgressSender, ShowPhase};
 use crate::reader::{self, Encode, Gate};
 use crate::report::{Report, SettingsReport, SettingsRestored};
@@ -47,12 +49,14 @@ use crate::targets::Targets;
 use crate::trace::TraceWriter;
 
 /// A load that has not begun.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Loader {
     config: LoadConfig,
     /// [`Loader::check_recreate`] has begun to read the source.
     has_begun: bool,
     observers: ObserverSet,
+    failures: Option<FailureSender>,
+    settlements: Option<SettlementSender>,
 }
 
 impl Loader {
@@ -62,11 +66,10 @@ impl Loader {
     /// [`LoadError::Usage`] for options that do not fit together.
     pub fn new(config: LoadConfig) -> Result<Self, LoadError> {
         config.check().map_err(LoadError::usage)?;
-        Ok(Loader { config, has_begun: false, observers: ObserverSet::default() })
+        Ok(Loader { config, has_begun: false, observers: ObserverSet::default(), failures: None, settlements: None })
     }
 
-    /// Tells the events of the load to this observer. Can be called several times. Clones of the
-    /// loader share their observers.
+    /// Tells the events of the load to this observer. Can be called several times.
     #[must_use]
     pub fn observe(mut self, observer: impl Observer + 'static) -> Self {
         self.observers.add(observer);
@@ -78,6 +81,31 @@ impl Loader {
     pub fn with_observers(mut self, observers: ObserverSet) -> Self {
         self.observers.0.extend(observers.0);
         self
+    }
+
+    /// The dead letters of the load, as they come. A second call ends the receiver of the first one.
+    ///
+    /// At most `bytes_max` bytes of them wait to be received: for each letter its document, its
+    /// texts and about 200 bytes. A dead letter that finds no room is dropped here and counted
+    /// ([`Failures::dropped`]); the dead-letter file and the report have all of them. The load never
+    /// waits for the receiver, so that it may be read at any time, also after the end.
+    pub fn failures(&mut self, bytes_max: usize) -> Failures {
+        let (sender, failures) = outcomes::failures(bytes_max);
+        self.failures = Some(sender);
+        failures
+    }
+
+    /// The ends of documents that are no dead letters, as they become known. A second call ends the
+    /// receiver of the first one.
+    ///
+    /// A message of about 40 bytes tells the end of some documents in a row; a load without a call
+    /// of this function makes none. At most `bytes_max` bytes of messages wait to be received.
+    /// Documents of a message that finds no room are counted ([`Settlements::dropped`]); the report
+    /// has all of them. The load never waits for the receiver.
+    pub fn settlements(&mut self, bytes_max: usize) -> Settlements {
+        let (sender, settlements) = outcomes::settlements(bytes_max);
+        self.settlements = Some(sender);
+        settlements
     }
 
     /// Loads `source` to its end.
@@ -104,19 +132,17 @@ impl Loader {
     /// `opened`: the state of the job, as long as it has not begun.
     async fn begin(self, mut source: Box<dyn Source>, opened: &mut Option<Opened>) -> Result<RunningLoad, LoadError> {
         let started = Instant::now();
-        let (letters, failures) = mpsc::unbounded_channel();
-        let (settlements, settled) = mpsc::unbounded_channel();
         let info = source.describe();
         let names = info.names.clone();
         let run_id = run_id();
-        let mut config = self.config;
+        let Loader { mut config, has_begun, observers: given, failures, settlements } = self;
         config.check_source(&info).map_err(LoadError::usage)?;
         *opened = checkpoint::open(&config, source.as_ref())?;
         let transport = connect(&config.to, config.credentials.clone(), &http_options(&config)).await?;
         if let Some(opened) = opened.as_mut()
             && let Some(report) = opened.stand(&config, info.has_ids, &run_id, &transport).await?
         {
-            Observers::new(started, self.observers.0, vec![Arc::new(Mutex::new(Log))]).ended(&report);
+            Observers::new(started, given.0, vec![Arc::new(Mutex::new(Log))]).ended(&report);
             return Ok(RunningLoad::over(report));
         }
         let earlier = opened.as_ref().and_then(|opened| opened.saved.clone());
@@ -126,16 +152,16 @@ impl Loader {
             // It was done by the run that was cut off.
             config.create.recreate = false;
         }
-        if config.create.recreate && !self.has_begun {
+        if config.create.recreate && !has_begun {
             source = recreate::begin_reading(source, &config).await?;
         }
         let trace = config.trace.as_deref().map(TraceWriter::create).transpose()?;
         let dead_letters = match &earlier {
             Some(saved) => {
                 let (to, saved) = (&config.dead_letters, &saved.dead_letters);
-                DeadLetterWriter::go_on(to, &run_id, names.clone(), Some(letters), saved)?
+                DeadLetterWriter::go_on(to, &run_id, names.clone(), failures, saved)?
             }
-            None => DeadLetterWriter::new(&config.dead_letters, &run_id, names.clone(), Some(letters))?,
+            None => DeadLetterWriter::new(&config.dead_letters, &run_id, names.clone(), failures)?,
         };
         let mut dead_letters = dead_letters.sent_with(dead_letter::sent_with(&config));
         let swapping =
@@ -166,8 +192,8 @@ impl Loader {
             FlowConfig {
                 memory: config.buffered_bytes_max(),
                 rate: config.limits.max_rate,
-                samples: config.trace.is_some() || !self.observers.0.is_empty(),
-                settlements: config.settlements,
+                samples: config.trace.is_some() || !given.0.is_empty(),
+                settlements: settlements.is_some(),
                 linger: config.limits.linger,
                 retry: RetryPolicy {
                     retries: config.limits.retries,
@@ -238,7 +264,7 @@ impl Loader {
         let ids = config.id_from.map(|from| Ids::new(from, names.clone()));
         let (progress, watched) = watch::channel(Progress::default());
         let loading = LoadingTime::default();
-        let mut all = self.observers.0;
+        let mut all = given.0;
         if let Some(trace) = trace {
             all.push(Arc::new(Mutex::new(trace)));
         }
@@ -274,7 +300,7 @@ impl Loader {
             sender: sender.clone(),
             notifier: Notifier::new(observers.clone(), bytes_total, rows, transport.nodes().len()),
             dead_letters,
-            settlements: config.settlements.then_some(settlements),
+            settlements,
             started,
             create: Arc::new(config.create.clone()),
             request_timeout: config.limits.request_timeout,
@@ -345,7 +371,7 @@ impl Loader {
             };
             end.report(finished, finishing).await
         });
-        Ok(RunningLoad::new(sender, watched, failures, settled, others, task))
+        Ok(RunningLoad::new(sender, watched, others, task))
     }
 
     /// Begins a load that the program itself feeds, from any number of tasks.

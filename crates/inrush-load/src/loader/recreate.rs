@@ -37,8 +37,8 @@ impl Loader {
     }
 }
 
-/// Reads the source up to its first document. One that a program feeds has none yet, and one that never
-/// ends may have none for long.
+/// Reads the source up to its first document. One that a program feeds has none yet, and one that
+/// never ends may have none for long.
 ///
 /// # Errors
 /// A source that cannot be read, or has no document.

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inrush_core::Settlement;
 use inrush_core::report::{Counts, ErrorCount, IndexCounts, Tally};
 use inrush_sources::push::{self, Closed, Document};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::dead_letter::Failure;
 use crate::event::{Event, Hold};
 use crate::progress::{Phase, Progress};
 use crate::report::Report;
@@ -19,8 +17,6 @@ use crate::report::Report;
 pub struct RunningLoad {
     stop: StopHandle,
     progress: watch::Receiver<Progress>,
-    failures: Option<mpsc::UnboundedReceiver<Failure>>,
-    settlements: Option<mpsc::UnboundedReceiver<Settlement>>,
     others: Arc<Mutex<Tally>>,
     task: JoinHandle<Report>,
 }
@@ -29,21 +25,17 @@ impl RunningLoad {
     pub(super) fn new(
         events: mpsc::UnboundedSender<Event>,
         progress: watch::Receiver<Progress>,
-        failures: mpsc::UnboundedReceiver<Failure>,
-        settlements: mpsc::UnboundedReceiver<Settlement>,
         others: Arc<Mutex<Tally>>,
         task: JoinHandle<Report>,
     ) -> Self {
-        let (failures, settlements) = (Some(failures), Some(settlements));
-        RunningLoad { stop: StopHandle { events }, progress, failures, settlements, others, task }
+        RunningLoad { stop: StopHandle { events }, progress, others, task }
     }
 
     /// One that had come to its end before it began.
     pub(super) fn over(report: Report) -> Self {
         let (events, _) = mpsc::unbounded_channel();
         let (_, progress) = watch::channel(Progress { phase: Phase::Done, ..Progress::default() });
-        let (failures, settlements) = (mpsc::unbounded_channel().1, mpsc::unbounded_channel().1);
-        RunningLoad::new(events, progress, failures, settlements, Arc::default(), tokio::spawn(async { report }))
+        RunningLoad::new(events, progress, Arc::default(), tokio::spawn(async { report }))
     }
 
     /// The progress, renewed ten times a second.
@@ -61,19 +53,9 @@ impl RunningLoad {
         PauseHandle { events: self.stop.events.clone() }
     }
 
-    /// The dead letters as they come; they are in the file as well. The first call takes them.
-    pub fn failures(&mut self) -> Option<mpsc::UnboundedReceiver<Failure>> {
-        self.failures.take()
-    }
-
-    /// What becomes of the documents that are no dead letters, as it becomes known; only with
-    /// [`LoadConfig::settlements`](crate::config::LoadConfig::settlements). The first call takes them.
-    pub fn settlements(&mut self) -> Option<mpsc::UnboundedReceiver<Settlement>> {
-        self.settlements.take()
-    }
-
-    /// What counts what other loads of the same job did: its sums are part of this one's report and verification. For a job that is spread
-    /// over several processes, one of which looks after the index.
+    /// What counts what other loads of the same job did: its sums are part of this one's report and
+    /// verification. For a job that is spread over several processes, one of which looks after the
+    /// index.
     pub fn others(&self) -> Others {
         Others { tally: Arc::clone(&self.others) }
     }
@@ -82,15 +64,13 @@ impl RunningLoad {
     ///
     /// # Panics
     /// If the load itself panicked.
-    pub async fn finish(mut self) -> Report {
-        // Nobody will read what nobody took; the file has it.
-        self.failures = None;
-        self.settlements = None;
+    pub async fn finish(self) -> Report {
         match self.task.await {
             Ok(report) => report,
             Err(e) => match e.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The task is never cancelled by us, only with the whole runtime, and then nobody waits here.
+                // The task is never cancelled by us, only with the whole runtime, and then nobody
+                // waits here.
                 Err(cancelled) => panic!("the runtime was shut down under a load: {cancelled}"),
             },
         }
@@ -104,14 +84,16 @@ pub struct Others {
 }
 
 impl Others {
-    /// Takes in the numbers of a load's report. They count if they come before this load's own documents are at their end.
+    /// Takes in the numbers of a load's report. They count if they come before this load's own
+    /// documents are at their end.
     pub fn absorb(&self, counts: &Counts, indices: &BTreeMap<String, IndexCounts>, errors: &[ErrorCount]) {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.absorb(counts, indices, errors);
     }
 }
 
-/// Ends a load early: nothing more is read, what is under way is waited for, the report says how far it came.
+/// Ends a load early: nothing more is read, what is under way is waited for, the report says how
+/// far it came.
 #[derive(Clone, Debug)]
 pub struct StopHandle {
     events: mpsc::UnboundedSender<Event>,
@@ -124,17 +106,19 @@ impl StopHandle {
         let _ = self.events.send(Event::Stop);
     }
 
-    /// Ends the source in order: it hands over what it has fetched, and the load ends when that is in,
-    /// as it does at the end of a file. Where the source cannot be told to end
-    /// ([`inrush_sources::Source::feedback`]), this is [`StopHandle::stop`]. Further calls do nothing.
+    /// Ends the source in order: it hands over what it has fetched, and the load ends when that is
+    /// in, as it does at the end of a file. Where the source cannot be told to end
+    /// ([`inrush_sources::Source::feedback`]), this is [`StopHandle::stop`]. Further calls do
+    /// nothing.
     pub fn end_source(&self) {
         // A load that has ended has no source any more.
         let _ = self.events.send(Event::EndSource);
     }
 }
 
-/// Pauses a load by hand. Meanwhile nothing new is sent; what is under way ends, checkpoints and the lease of the settings go on, a
-/// stop still ends the load. It lasts until somebody ends it, and spends no retries.
+/// Pauses a load by hand. Meanwhile nothing new is sent; what is under way ends, checkpoints and
+/// the lease of the settings go on, a stop still ends the load. It lasts until somebody ends it,
+/// and spends no retries.
 #[derive(Clone, Debug)]
 pub struct PauseHandle {
     events: mpsc::UnboundedSender<Event>,
@@ -186,11 +170,6 @@ impl PushLoad {
         self.sender.send(document).await
     }
 
-    /// The dead letters as they come. The first call takes them.
-    pub fn failures(&mut self) -> Option<mpsc::UnboundedReceiver<Failure>> {
-        self.load.failures()
-    }
-
     /// The progress, renewed ten times a second.
     pub fn progress(&self) -> watch::Receiver<Progress> {
         self.load.progress()
@@ -206,7 +185,8 @@ impl PushLoad {
         self.load.pause_handle()
     }
 
-    /// Sends what is left and waits for the end. Every clone of the sender has to be gone, or this waits for it.
+    /// Sends what is left and waits for the end. Every clone of the sender has to be gone, or this
+    /// waits for it.
     pub async fn finish(self) -> Report {
         drop(self.sender);
         self.load.finish().await

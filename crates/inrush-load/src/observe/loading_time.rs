@@ -53,7 +53,8 @@ impl LoadingTime {
         self.times().idle.total
     }
 
-    /// The time from [`LoadingTime::first`] to [`LoadingTime::drained`], without pauses. Zero before.
+    /// The time from [`LoadingTime::first`] to [`LoadingTime::drained`], without pauses. Zero
+    /// before.
     pub(crate) fn loading(&self) -> Duration {
         let Times { first, drained, paused, .. } = *self.times();
         let all = drained.zip(first).map(|(drained, first)| drained.saturating_sub(first));

@@ -1,7 +1,7 @@
 //! Events of a load, and the observers that receive them.
 //!
-//! An [`Observer`] is registered with [`Loader::observe`](crate::Loader::observe). The progress, the
-//! log, the trace and the times of the report are observers, too.
+//! An [`Observer`] is registered with [`Loader::observe`](crate::Loader::observe). The progress,
+//! the log, the trace and the times of the report are observers, too.
 
 mod loading_time;
 mod log;
@@ -25,12 +25,13 @@ use crate::report::Report;
 
 /// Receives the events of a load. A closure with the same arguments is an observer, too.
 ///
-/// The loop of the load calls it, so it must not wait: its time is added to each request. An observer
-/// that panics gets no more events; the load goes on.
+/// The loop of the load calls it, so it must not wait: its time is added to each request. An
+/// observer that panics gets no more events; the load goes on.
 ///
 /// # Example
 ///
-/// Counts the documents that the cluster rejects because of load, and prints each change of the plan:
+/// Counts the documents that the cluster rejects because of load, and prints each change of the
+/// plan:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -47,7 +48,7 @@ use crate::report::Report;
 ///     LoadEvent::RequestAnswered { sample, .. } => {
 ///         count.fetch_add(u64::from(sample.rejected), Ordering::Relaxed);
 ///     }
-///     LoadEvent::PlanChanged(decision) => eprintln!("{:.1} s: {}", at.as_secs_f64(), decision.why),
+///     LoadEvent::PlanChanged(decision) => eprintln!("{at:.1?}: {}", decision.why),
 ///     _ => {}
 /// });
 /// # let _ = loader;
@@ -97,8 +98,8 @@ pub enum LoadEvent<'a> {
         /// Whether the tuner uses the sample.
         heard: bool,
     },
-    /// Documents were settled. The counts are the sums so far by bucket; after a resume they include
-    /// the earlier runs.
+    /// Documents were settled. The counts are the sums so far by bucket; after a resume they
+    /// include the earlier runs.
     Settled(&'a Counts),
     /// A document became a dead letter. The file of dead letters has it already.
     DeadLetter(&'a DeadLetter),

@@ -56,8 +56,7 @@ impl Run {
             },
             Command::Settled(settlement) => {
                 if let Some(settlements) = &self.settlements {
-                    // Whoever stopped listening has the report.
-                    let _ = settlements.send(settlement);
+                    settlements.send(settlement);
                 }
             }
             Command::Note(note) => self.notifier.note(self.now(), &note),
@@ -99,8 +98,9 @@ impl Run {
     }
 }
 
-/// Makes an index that a document names, unless it is there. Returns how many documents it holds, if that is to be known (`count`)
-/// and the user may count: whoever may write but not read loads all the same, only the proof is missing.
+/// Makes an index that a document names, unless it is there. Returns how many documents it holds,
+/// if that is to be known (`count`) and the user may count: whoever may write but not read loads
+/// all the same, only the proof is missing.
 async fn ensure_index(
     transport: &Transport,
     create: &IndexCreation,

@@ -1,5 +1,5 @@
-//! The one loop of a load: events in, commands out, until the flow is done. Everything that decides is in
-//! `inrush-core`; everything that waits is a task or a thread that answers with an [`Event`].
+//! The one loop of a load: events in, commands out, until the flow is done. Everything that decides
+//! is in `inrush-core`; everything that waits is a task or a thread that answers with an [`Event`].
 
 mod commands;
 mod settled;
@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use inrush_cluster::api::stats::IndexStats;
 use inrush_cluster::transport::Transport;
-use inrush_core::Settlement;
 use inrush_core::{Encoding, Flow, ItemBlock, PauseTotal, Stop, Time};
 use inrush_sources::SourceError;
 use tokio::sync::mpsc;
@@ -24,6 +23,7 @@ use crate::event::{Event, Hold};
 use crate::feedback::ToSource;
 use crate::idle::{Change, Idle};
 use crate::notify::{IDLE_LONG, Notifier};
+use crate::outcomes::SettlementSender;
 use crate::reader::{Gate, Sequencer};
 use crate::send::BulkEndpoint;
 use crate::targets::{self, Targets};
@@ -44,18 +44,21 @@ pub(crate) struct Run {
     /// Makes events for the observers.
     pub(crate) notifier: Notifier,
     pub(crate) dead_letters: DeadLetterWriter,
-    /// Who wants to hear what became of each document.
-    pub(crate) settlements: Option<mpsc::UnboundedSender<Settlement>>,
+    /// The program that asked for the end of each document.
+    pub(crate) settlements: Option<SettlementSender>,
     pub(crate) started: Instant,
     pub(crate) create: Arc<IndexCreation>,
     pub(crate) request_timeout: Duration,
     pub(crate) fixed_index: Option<String>,
-    /// Whether the documents of an index that a placeholder names are counted before the first of ours.
+    /// Whether the documents of an index that a placeholder names are counted before the first of
+    /// ours.
     pub(crate) count_before: bool,
     pub(crate) checkpointer: Option<Checkpointer>,
-    /// What earlier runs of a resumed load counted before the first document of ours, by index that a placeholder named.
+    /// What earlier runs of a resumed load counted before the first document of ours, by index that
+    /// a placeholder named.
     pub(crate) counts_before: BTreeMap<String, Option<u64>>,
-    /// An index to refresh beside the last requests, because it is refreshed rarely during the load.
+    /// An index to refresh beside the last requests, because it is refreshed rarely during the
+    /// load.
     pub(crate) refresh_early: Option<String>,
     pub(crate) targets: Targets,
     /// What tells the indices from others of their names that are made later.

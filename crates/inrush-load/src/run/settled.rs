@@ -4,7 +4,8 @@ use super::{Intake, Run};
 use crate::event::Event;
 
 impl Run {
-    /// Begins to write a checkpoint where one is due. Here all commands were obeyed, so the dead letters that are counted are written.
+    /// Begins to write a checkpoint where one is due. Here all commands were obeyed, so the dead
+    /// letters that are counted are written.
     pub(super) fn keep_checkpoint(&mut self, intake: &Intake) {
         let read_all = intake.has_read_all();
         let Some(checkpointer) = &mut self.checkpointer else { return };
@@ -22,8 +23,8 @@ impl Run {
         }
     }
 
-    /// Tells the source what is settled, where it is time to and there are no checkpoints to wait for. As
-    /// in [`Run::keep_checkpoint`], dead letters that are counted are written.
+    /// Tells the source what is settled, where it is time to and there are no checkpoints to wait
+    /// for. As in [`Run::keep_checkpoint`], dead letters that are counted are written.
     pub(super) fn tell_source(&mut self) {
         let Some(to_source) = self.to_source.as_mut().filter(|to_source| to_source.is_due()) else { return };
         if self.checkpointer.is_some() {
@@ -39,8 +40,8 @@ impl Run {
         }
     }
 
-    /// Tells the source what is settled at the end, unless a checkpoint was to say so (`written`: it does).
-    /// Returns why it was not told.
+    /// Tells the source what is settled at the end, unless a checkpoint was to say so (`written`:
+    /// it does). Returns why it was not told.
     pub(super) async fn tell_source_last(&mut self, written: bool) -> Option<String> {
         let to_source = self.to_source.take().filter(|_| written)?;
         match self.dead_letters.sync_point() {

@@ -140,6 +140,7 @@ impl IndexSource {
         let node = options.address.node.to_string();
         let expression = options.address.expression.clone();
         let transport = Transport::new(&[node], options.credentials.clone(), &http)?;
+        transport.ready().await?;
         let info = product::detect(&transport).await?;
         let indices = lookup::find(&transport, &expression).await?;
         for index in &indices {

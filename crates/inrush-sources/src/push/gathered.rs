@@ -74,8 +74,8 @@ impl Gathered {
         self.bytes as usize + self.ends.len() * OVERHEAD
     }
 
-    /// The block, after `first_byte` bytes that were given before. Documents and lines are counted by
-    /// whoever puts the blocks in order.
+    /// The block, after `first_byte` bytes that were given before. Documents and lines are counted
+    /// by whoever puts the blocks in order.
     pub(super) fn block(self, first_byte: u64) -> DocBlock {
         let mut start = 0;
         let ends = self.ends.iter().enumerate();

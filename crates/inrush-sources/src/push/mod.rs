@@ -1,9 +1,9 @@
-//! A source that a program feeds, from any number of tasks and threads: documents, which are gathered
-//! into blocks, and record batches, whose rows become documents in the reading threads.
+//! A source that a program feeds, from any number of tasks and threads: documents, which are
+//! gathered into blocks, and record batches, whose rows become documents in the reading threads.
 //!
 //! [`channel`] makes both ends. A task gives documents with [`Sender::send`], a thread with
-//! [`Sender::blocking_send`]. A thread that may not wait inside of a call, because it holds a lock of
-//! its program, asks [`Sender::wait_for_room`] and gives documents with [`Sender::add`].
+//! [`Sender::blocking_send`]. A thread that may not wait inside of a call, because it holds a lock
+//! of its program, asks [`Sender::wait_for_room`] and gives documents with [`Sender::add`].
 
 mod gathered;
 mod queue;
@@ -43,7 +43,8 @@ pub struct PushOptions {
     pub memory: usize,
     /// How long a document waits for others to share its block. Default 100 ms.
     pub linger: Duration,
-    /// The largest document; a larger one is a reject of kind `too_large`. Default 100 MiB, at most 512 MiB.
+    /// The largest document; a larger one is a reject of kind `too_large`. Default 100 MiB, at most
+    /// 512 MiB.
     pub document_bytes_max: usize,
     /// What reports and dead letters call this source. Default `push`.
     pub name: String,

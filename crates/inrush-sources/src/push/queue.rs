@@ -121,8 +121,8 @@ impl Shared {
         Err(Closed)
     }
 
-    /// Whether there is room for a document. Where there is none, what was gathered goes on at once:
-    /// its place becomes free when it is taken.
+    /// Whether there is room for a document. Where there is none, what was gathered goes on at
+    /// once: its place becomes free when it is taken.
     fn has_room(&self, state: &mut State, document: &Document) -> bool {
         let fits = state.waiting == 0 || state.waiting + document.body.len() + OVERHEAD <= self.options.memory;
         if !fits {

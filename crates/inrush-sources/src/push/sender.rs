@@ -55,7 +55,8 @@ impl Sender {
         }
     }
 
-    /// As [`Sender::send`], in a thread that may wait. Not for the threads of an asynchronous runtime.
+    /// As [`Sender::send`], in a thread that may wait. Not for the threads of an asynchronous
+    /// runtime.
     ///
     /// # Errors
     /// [`Closed`] when the load has ended; the report says why.
@@ -63,8 +64,8 @@ impl Sender {
         self.shared.wait_and_take(document)
     }
 
-    /// Waits in this thread until less than [`PushOptions::memory`](super::PushOptions::memory) bytes
-    /// wait to be taken, but no longer than `wait`; whether there is room.
+    /// Waits in this thread until less than [`PushOptions::memory`](super::PushOptions::memory)
+    /// bytes wait to be taken, but no longer than `wait`; whether there is room.
     ///
     /// # Errors
     /// [`Closed`] when the load has ended; the report says why.
@@ -101,7 +102,8 @@ impl Sender {
         self.shared.add_rows(batch)
     }
 
-    /// Counts numbers that JSON has no text for and that the program left out: a warning of the report.
+    /// Counts numbers that JSON has no text for and that the program left out: a warning of the
+    /// report.
     pub fn left_out(&self, not_finite: u64) {
         let message = || "NaN or infinity, which JSON has no number for: it is left out, and null in a list".to_owned();
         self.shared.warnings.add(&self.shared.options.name, "not_finite", "", not_finite, message);

@@ -76,7 +76,8 @@ impl PushSource {
         PushSource { shared, bytes: 0, bytes_total: None }
     }
 
-    /// About how many bytes will come: a load changes the settings of its index only where that is known to be much.
+    /// About how many bytes will come: a load changes the settings of its index only where that is
+    /// known to be much.
     #[must_use]
     pub fn with_bytes_total(mut self, bytes: Option<u64>) -> Self {
         self.bytes_total = bytes;

@@ -1,19 +1,22 @@
 //! Files in object stores: S3, Google Cloud Storage, Azure.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt};
 use glob::{MatchOptions, Pattern};
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use inrush_cluster::transport::aws::{AwsCredentials, CredentialsError, of_s3};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
-use object_store::{ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
+use object_store::{
+    ClientOptions, CredentialProvider, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig,
+};
 
 use super::object::{Fetch, FetchError, Object, Part, Patience};
-use super::profile;
 use super::url::{Store, StoreOptions};
 use crate::network::Network;
 
@@ -37,7 +40,7 @@ pub(super) async fn find(
 ) -> Result<Vec<Object>, FetchError> {
     let Place { store, scheme, authority, key } = place;
     let url = format!("{scheme}://{authority}");
-    let bucket = Bucket { store: build(store, &authority, &url, options)?, kind: store };
+    let bucket = Bucket { store: build(store, &authority, &url, options).await?, kind: store };
     let is_folder = key.is_empty() || key.ends_with('/');
     let mut found = Vec::new();
     if !is_folder && let Ok(path) = Path::parse(&key) {
@@ -125,16 +128,27 @@ impl Bucket {
             Error::NotFound { .. } => "does not exist".to_owned(),
             Error::Unauthenticated { .. } => format!("{name} does not know these credentials: {}", innermost(&error)),
             Error::PermissionDenied { .. } => format!("{name} does not allow it: {}", innermost(&error)),
-            _ => innermost(&error),
+            _ => match cause::<CredentialsError>(&error) {
+                Some(error) => error.to_string(),
+                None => innermost(&error),
+            },
         };
+        if let Some(CredentialsError::None { .. }) = cause(&error) {
+            message.push_str("; public files are read with option `store_option=anonymous=true`");
+        }
         // Where machines of clouds ask who they are.
         if ["169.254.169.254", "metadata.google.internal"].iter().any(|host| message.contains(host)) {
             message = format!(
-                "no credentials for {name}: set them in the environment (as in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY) or a profile, or give option `store_option=anonymous=true` for what everybody may read ({message})"
+                "no credentials for {name}: set them in the environment, or give option `store_option=anonymous=true` for public files ({message})"
             );
         }
         FetchError { again, ..FetchError::last(message) }
     }
+}
+
+/// The cause of this type.
+fn cause<'a, E: std::error::Error + 'static>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a E> {
+    std::iter::successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
 }
 
 /// The text of an error, with that of its causes as far as they add something.
@@ -217,7 +231,12 @@ fn environment(prefix: &'static str) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-fn build(store: Store, authority: &str, url: &str, options: &StoreOptions) -> Result<Arc<dyn ObjectStore>, FetchError> {
+async fn build(
+    store: Store,
+    authority: &str,
+    url: &str,
+    options: &StoreOptions,
+) -> Result<Arc<dyn ObjectStore>, FetchError> {
     // Its HTTP client is made by the library, which takes what cryptography the process has; it is an error to have one
     // already.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -225,7 +244,7 @@ fn build(store: Store, authority: &str, url: &str, options: &StoreOptions) -> Re
     Ok(match store {
         Store::S3 => {
             let builder = configure!(AmazonS3Builder::new().with_bucket_name(authority), store, "AWS_", options);
-            Arc::new(with_profile(builder)?.build().map_err(failed)?)
+            Arc::new(with_credentials(builder).await?.build().map_err(failed)?)
         }
         Store::Gcs => {
             let builder = configure!(GoogleCloudStorageBuilder::new().with_url(url), store, "GOOGLE_", options);
@@ -238,28 +257,39 @@ fn build(store: Store, authority: &str, url: &str, options: &StoreOptions) -> Re
     })
 }
 
-/// Adds region and credentials of the user's AWS profile, where nothing else says them.
-fn with_profile(mut builder: AmazonS3Builder) -> Result<AmazonS3Builder, FetchError> {
-    let is_set = |key: AmazonS3ConfigKey| builder.get_config_value(&key).is_some();
-    let region = is_set(AmazonS3ConfigKey::Region) || is_set(AmazonS3ConfigKey::DefaultRegion);
-    let credentials = [
-        AmazonS3ConfigKey::AccessKeyId,
-        AmazonS3ConfigKey::SecretAccessKey,
-        AmazonS3ConfigKey::WebIdentityTokenFile,
-        AmazonS3ConfigKey::ContainerCredentialsRelativeUri,
-        AmazonS3ConfigKey::ContainerCredentialsFullUri,
-    ];
-    let credentials = credentials.into_iter().any(is_set)
-        || builder.get_config_value(&AmazonS3ConfigKey::SkipSignature).as_deref() == Some("true");
-    if region && credentials {
+/// Sets the credentials that requests to a cluster of Amazon are signed with, and the region of the
+/// profile where nothing else says one. An own address of the metadata service, or its first
+/// version, leave both to the library.
+async fn with_credentials(mut builder: AmazonS3Builder) -> Result<AmazonS3Builder, FetchError> {
+    use AmazonS3ConfigKey::{DefaultRegion, ImdsV1Fallback, MetadataEndpoint, Region, SkipSignature};
+    let value = |key: AmazonS3ConfigKey| builder.get_config_value(&key);
+    let is_true = |key: AmazonS3ConfigKey| value(key).as_deref() == Some("true");
+    if is_true(SkipSignature) || is_true(ImdsV1Fallback) || value(MetadataEndpoint).is_some() {
         return Ok(builder);
     }
-    let profile = profile::read().map_err(|error| FetchError::last(error.to_string()))?;
-    if let (false, Some(region)) = (region, profile.region) {
+    let region = value(Region).or_else(|| value(DefaultRegion));
+    let (region, credentials) = of_s3(region.as_deref()).await.map_err(|error| FetchError::last(error.to_string()))?;
+    if let Some(region) = region {
         builder = builder.with_region(region);
     }
-    if let (false, Some(keys)) = (credentials, profile.keys) {
-        builder = builder.with_credentials(Arc::new(keys));
+    Ok(builder.with_credentials(Arc::new(S3Credentials(credentials))))
+}
+
+/// Credentials for S3, renewed before they expire.
+#[derive(Debug)]
+struct S3Credentials(AwsCredentials);
+
+#[async_trait]
+impl CredentialProvider for S3Credentials {
+    type Credential = AwsCredential;
+
+    async fn get_credential(&self) -> object_store::Result<Arc<AwsCredential>> {
+        let keys = self.0.current(SystemTime::now()).await;
+        let keys = keys.map_err(|error| object_store::Error::Generic { store: "S3", source: error.into() })?;
+        Ok(Arc::new(AwsCredential {
+            key_id: keys.access_key_id().to_owned(),
+            secret_key: keys.secret_access_key().to_owned(),
+            token: keys.session_token().map(str::to_owned),
+        }))
     }
-    Ok(builder)
 }

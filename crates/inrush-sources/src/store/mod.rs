@@ -8,8 +8,6 @@
 mod bucket;
 mod http;
 mod object;
-#[cfg(feature = "cloud")]
-mod profile;
 #[cfg(feature = "parquet")]
 mod ranges;
 mod stream;

@@ -1,4 +1,4 @@
-//! Columns in messages: their types in words, and why one is text.
+//! Columns in messages: their types in words, and why a column is text.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) struct Column<'a> {
 }
 
 impl Case<'_> {
-    /// The column of a table that an expression is.
+    /// The column of a table that an expression stands for.
     pub(super) fn column(&self, expression: &Expr) -> Option<Column<'_>> {
         let (relation, name) = column_name(expression)?;
         let called =
@@ -25,7 +25,7 @@ impl Case<'_> {
         tables.find_map(|table| Some(Column { table, field: table.schema.field_with_name(name).ok()? }))
     }
 
-    /// An expression with its type, as far as it is known: `votes is text`.
+    /// An expression with its type, as far as known: `votes is text`.
     pub(super) fn described(&self, expression: &Expr, data_type: &str) -> String {
         format!("{expression} is {}", self.column(expression).map_or_else(|| in_words(data_type), |c| c.in_words()))
     }
@@ -44,7 +44,7 @@ impl Column<'_> {
         matches!(self.field.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
     }
 
-    /// `votes is text: "n/a" in votes.csv, line 4`, with the first value that is no number.
+    /// `votes is text: "n/a" in votes.csv, line 4`, with the first value that is not a number.
     pub(super) fn why_text(&self) -> String {
         let is_number = |text: &str| serde_json::from_str::<serde_json::Number>(text).is_ok();
         let found = trace::first(self.table, &[self.name()], |text| !text.is_empty() && !is_number(text));
@@ -52,7 +52,7 @@ impl Column<'_> {
         format!("{} is text{why}", written(self.name()))
     }
 
-    /// What to write where a number is wanted.
+    /// What to write to get a number.
     pub(super) fn as_number(&self) -> String {
         let name = written(self.name());
         let csv = self.table.name == "input" && self.table.is_delimited();
@@ -61,11 +61,11 @@ impl Column<'_> {
         } else {
             String::new()
         };
-        format!("write try_cast({name} AS DOUBLE), which is null where the text is no number{schema}")
+        format!("write try_cast({name} AS DOUBLE), which is null if the text is not a number{schema}")
     }
 }
 
-/// What a type is called where it is spoken of.
+/// The name of a type in a sentence.
 pub(super) fn in_words(data_type: &str) -> String {
     if let Some([inner]) = groups(r"^(?:Large)?(?:List|FixedSizeList)(?:View)?\((?:\d+ x )?(.*)\)$", data_type) {
         return format!("a list of {}", sql_type(&inner));
@@ -90,7 +90,7 @@ pub(super) fn in_words(data_type: &str) -> String {
     words.to_owned()
 }
 
-/// What a query calls a type.
+/// The name of a type in a query.
 pub(super) fn sql_type(data_type: &str) -> String {
     let name = match data_type.split('(').next().unwrap_or_default() {
         "Int8" => "TINYINT",

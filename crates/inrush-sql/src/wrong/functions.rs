@@ -1,4 +1,4 @@
-//! Functions that are not there, and arguments that do not fit.
+//! Unknown functions, and arguments of the wrong number or type.
 
 use datafusion::sql::sqlparser::ast::{Expr, Function};
 
@@ -6,7 +6,7 @@ use super::columns::in_words;
 use super::survey::{arguments, place_of};
 use super::{Case, Problem, groups, nearest};
 
-/// Functions of other databases, and what there is instead.
+/// Functions of other databases, and what to write instead.
 const ELSEWHERE: [(&str, &str); 16] = [
     ("any_value", "first_value(x)"),
     ("collect_list", "array_agg(x)"),
@@ -42,7 +42,7 @@ impl Case<'_> {
         let small = name.to_lowercase();
         let at = self.at.or_else(|| self.survey.calls(name).next().and_then(|call| place_of(&call.name)));
         if self.scene.window_functions.contains(&small) {
-            return Problem::new(format!("{name} is a window function, and has no OVER"))
+            return Problem::new(format!("{name} is a window function, but has no OVER"))
                 .at(at)
                 .hint(format!("as in {small}(…) OVER (PARTITION BY … ORDER BY …)"));
         }
@@ -57,7 +57,7 @@ impl Case<'_> {
         Problem::new(format!("there is no function {name}")).at(at).hint(hint)
     }
 
-    /// A call with too few or too many arguments, or with those of another type.
+    /// A call with too few or too many arguments, or with arguments of the wrong type.
     fn unfit_arguments(&self, text: &str, name: &str, types: &str) -> Problem {
         let types = parts(types);
         let fits = |call: &&Function| {
@@ -67,7 +67,7 @@ impl Case<'_> {
                     self.column(argument).is_none_or(|column| column.field.data_type().to_string() == *data_type)
                 })
         };
-        // DataFusion says what a name stands for: nvl of ifnull.
+        // DataFusion names the function behind an alias: nvl for ifnull.
         let call = self.survey.calls(name).find(fits);
         let call = call.or_else(|| {
             self.survey.expressions.iter().find_map(|expression| match expression {
@@ -86,7 +86,7 @@ impl Case<'_> {
         counts.sort_unstable();
         counts.dedup();
         if types.is_empty() {
-            return Problem::new(format!("{name} takes arguments, and has none")).at(at);
+            return Problem::new(format!("{name} takes arguments, but has none")).at(at);
         }
         if !open && !counts.contains(&types.len()) {
             let numbers: Vec<String> = counts.iter().map(ToString::to_string).collect();
@@ -98,24 +98,18 @@ impl Case<'_> {
             true => arguments.iter().zip(&types).map(|(argument, of)| self.described(argument, of)).collect(),
             false => types.iter().map(|of| in_words(of)).collect(),
         };
-        let mut wanted: Vec<String> = Vec::new();
         let mut required = required(text);
         if let (true, false, [candidate]) = (required.is_empty(), open, candidates.as_slice()) {
             required = parts(candidate).into_iter().map(str::to_owned).collect();
         }
-        for words in required.iter().map(|of| in_words(of)) {
-            let words = if words == "a whole number" { "a number".to_owned() } else { words };
-            if !wanted.contains(&words) {
-                wanted.push(words);
-            }
-        }
+        let wanted = kinds(&required);
         let texts: Vec<&&Expr> =
             arguments.iter().filter(|argument| self.column(argument).is_some_and(|column| column.is_text())).collect();
         let number = wanted.first().is_some_and(|first| first == "a number");
         if let (true, [text]) = (number, texts.as_slice())
             && let Some(column) = self.column(text)
         {
-            return Problem::new(format!("{name} takes {}, and {}", wanted.join(" or "), column.why_text()))
+            return Problem::new(format!("{name} takes {}, but {}", wanted.join(" or "), column.why_text()))
                 .at(at)
                 .hint(column.as_number());
         }
@@ -125,15 +119,15 @@ impl Case<'_> {
             format!("takes {}", wanted.join(" or "))
         };
         let hint = if number {
-            "cast it: try_cast(… AS DOUBLE) is null where a text is no number"
+            "cast it: try_cast(… AS DOUBLE) is null if the text is not a number"
         } else {
-            "cast it: CAST(… AS TEXT), say"
+            "cast it, for example CAST(… AS TEXT)"
         };
         Problem::new(format!("{name} {wants}: {}", given.join(", "))).at(at).hint(hint)
     }
 }
 
-/// `Int64, List(Utf8, Utf8)` has two parts.
+/// Splits at top-level commas: `Int64, List(Utf8, Utf8)` has two parts.
 fn parts(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut from) = (Vec::new(), 0_usize, 0);
     for (at, c) in text.char_indices() {
@@ -152,7 +146,19 @@ fn parts(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The types that a function would take.
+/// Types in words, each once. Whole numbers count as numbers.
+fn kinds(types: &[String]) -> Vec<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for words in types.iter().map(|of| in_words(of)) {
+        let words = if words == "a whole number" { "a number".to_owned() } else { words };
+        if !kinds.contains(&words) {
+            kinds.push(words);
+        }
+    }
+    kinds
+}
+
+/// The types that a function would accept.
 fn required(text: &str) -> Vec<String> {
     let Ok(regex) = regex::Regex::new(r"requires (\w+), but received") else { return Vec::new() };
     regex.captures_iter(text).map(|found| found[1].to_owned()).collect()

@@ -1,7 +1,9 @@
-//! What is wrong with a query, in words: what was found, where in the query, which column and which row of which file, and what to write.
+//! Explains what is wrong with a query: what was found, where in the query, which column and which
+//! row of which file, and what to write.
 //!
-//! DataFusion's errors have a structure for unknown names, and for some others a place; the rest is text, which is recognised here
-//! (`planning`, `running`). What is not recognised is passed on without prefixes, structures and requests for bug reports.
+//! DataFusion's errors have a structure for unknown names, and a position for some others. The rest
+//! is text, which is recognised here (`planning`, `running`). Unrecognised text is passed on
+//! without prefixes, structures and requests for bug reports.
 
 mod columns;
 mod functions;
@@ -29,7 +31,8 @@ use super::table::Table;
 /// What is wrong with a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryError {
-    /// What was found, and where: where that is known, the line of the query with a mark is part of it.
+    /// What was found, and where. If the position is known, the message contains the line of the
+    /// query with a mark.
     pub message: String,
     /// What to write instead.
     pub hint: Option<String>,
@@ -48,7 +51,7 @@ impl fmt::Display for QueryError {
     }
 }
 
-/// A query, and what it can name.
+/// A query, and the names that it can use.
 pub(super) struct Scene {
     sql: String,
     tables: Vec<Arc<Table>>,
@@ -68,7 +71,7 @@ impl Scene {
         }
     }
 
-    /// Refuses what is no query, before DataFusion does something with it.
+    /// Refuses text that is not a query, before DataFusion acts on it.
     pub(super) fn check(&self) -> Result<(), QueryError> {
         let sampled = || {
             let at = Survey::of(&self.sql).sample?;
@@ -81,12 +84,12 @@ impl Scene {
         syntax::refuse(&self.sql).or_else(sampled).map_or(Ok(()), |problem| Err(problem.shown(&self.sql)))
     }
 
-    /// Says what an error means. It may read tables, to find the row that made it.
+    /// Explains an error. This may read tables, to find the row that caused it.
     pub(super) fn explain(&self, error: &DataFusionError) -> QueryError {
         self.problem(error).shown(&self.sql)
     }
 
-    /// The same in one line, as a report has it.
+    /// The same in one line, for a report.
     pub(super) fn explain_in_line(&self, error: &DataFusionError) -> String {
         self.problem(error).in_line()
     }
@@ -104,7 +107,7 @@ impl Scene {
 struct Case<'a> {
     scene: &'a Scene,
     survey: Survey,
-    /// Where DataFusion says that it is.
+    /// The position that DataFusion reports.
     at: Option<Place>,
     diagnostic: Option<&'a datafusion::common::Diagnostic>,
 }
@@ -114,7 +117,7 @@ impl Case<'_> {
         match error {
             DataFusionError::SQL(error, _) => syntax::problem(&self.scene.sql, error),
             DataFusionError::SchemaError(error, _) => self.schema(error),
-            DataFusionError::ResourcesExhausted(text) => Problem::new(format!("memory is short: {}", cleaned(text)))
+            DataFusionError::ResourcesExhausted(text) => Problem::new(format!("not enough memory: {}", cleaned(text)))
                 .hint("give more memory with option `sql_memory`, or group and join less at once"),
             DataFusionError::ArrowError(error, _) => match &**error {
                 ArrowError::DivideByZero => self.division(),
@@ -128,7 +131,7 @@ impl Case<'_> {
         self.running(text).or_else(|| self.planning(text)).unwrap_or_else(|| self.other(text))
     }
 
-    /// What is not recognised. It often begins with a function, or has a text of the query in quotes.
+    /// An unrecognised error. The text often begins with a function, or quotes a part of the query.
     fn other(&self, text: &str) -> Problem {
         let called = || {
             let [name] = groups(r"^(?:\w+ error: |Error during planning: )*(\w+) ", text)?;
@@ -147,7 +150,7 @@ impl Case<'_> {
     }
 }
 
-/// What is wrong, before it is shown beside the query.
+/// A problem, before it is shown beside the query.
 struct Problem {
     what: String,
     at: Option<Place>,
@@ -182,14 +185,14 @@ impl Problem {
     }
 }
 
-/// The groups of a pattern, where a text has it.
+/// The groups of a pattern, if the text matches.
 fn groups<const N: usize>(pattern: &str, text: &str) -> Option<[String; N]> {
-    // The patterns are those of this module; a test goes through all of them.
+    // The patterns are those of this module. A test compiles all of them.
     let found = Regex::new(pattern).ok()?.captures(text)?;
     Some(std::array::from_fn(|group| found.get(group + 1).map_or_else(String::new, |text| text.as_str().to_owned())))
 }
 
-/// A text of DataFusion without what only its developers need.
+/// A text of DataFusion without the parts that only its developers need.
 fn cleaned(text: &str) -> String {
     const PREFIXES: &str = r"^(?:(?:Internal|Execution|Arrow|Cast|Parser|Schema|External|SQL|Compute|Invalid argument|IO|Csv|Json) error: |Error during planning: |This feature is not implemented: |type_coercion\ncaused by\n|Optimizer rule '\w+' failed\ncaused by\n)+";
     let replace = |text: &str, pattern: &str, by: &str| match Regex::new(pattern) {
@@ -202,7 +205,7 @@ fn cleaned(text: &str) -> String {
         r"(?s)\.?\s*(?:This issue was likely caused by|This was likely caused by|\n*backtrace: |Candidate functions:).*",
         "",
     );
-    // Structures, and literals with their types.
+    // Removes structures, and the types of literals.
     let text = replace(&text, r"(?s) ?\w+ ?\{.*", "");
     let text = replace(&text, r#"\b(?:U?Int|Float)(?:8|16|32|64)\(([^()]*)\)"#, "$1");
     let text = replace(&text, r#"\bUtf8\("([^"]*)"\)"#, "'$1'");
@@ -210,13 +213,13 @@ fn cleaned(text: &str) -> String {
     let text = text.trim_end_matches(['.', ' ', ':']);
     let mut letters = text.chars();
     match (letters.next(), letters.clone().next()) {
-        // Not of an abbreviation.
+        // The first word is not an abbreviation.
         (Some(first), Some(second)) if second.is_lowercase() => first.to_lowercase().chain(letters).collect(),
         _ => text.to_owned(),
     }
 }
 
-/// What is most like `name`, unless nothing is.
+/// The name most like `name`, if one is similar enough.
 fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     use datafusion::common::utils::datafusion_strsim::levenshtein;
     let letters = |text: &str| {
@@ -227,7 +230,7 @@ fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&
     let small = name.to_lowercase();
     let distances = known.into_iter().map(|other| {
         let known = other.to_lowercase();
-        // FORM is FROM with two letters that changed places.
+        // FORM is FROM with two letters exchanged.
         let swapped = small != known && letters(&small) == letters(&known);
         (if swapped { 1 } else { levenshtein(&small, &known) }, other)
     });

@@ -1,4 +1,4 @@
-//! Names that are not there, or there twice.
+//! Unknown names, and ambiguous ones.
 
 use datafusion::common::{Column, SchemaError};
 
@@ -16,15 +16,15 @@ impl Case<'_> {
             SchemaError::DuplicateQualifiedField { qualifier, name } if self.twice(qualifier.table()) => {
                 let table = qualifier.table();
                 Problem::new(format!(
-                    "two tables of the query are called {}, and both have {}",
+                    "two tables of the query are named {}, and both have {}",
                     written(table),
                     written(name)
                 ))
                 .hint("give each a name of its own: FROM input AS a JOIN input AS b")
             }
             SchemaError::DuplicateUnqualifiedField { name } if name.contains('(') => {
-                Problem::new(format!("GROUP BY has {name}, which is computed of a group"))
-                    .hint("group by columns; a condition on a group stands in HAVING")
+                Problem::new(format!("GROUP BY has {name}, which is computed from a group"))
+                    .hint("group by columns; write a condition on a group in HAVING")
             }
             SchemaError::DuplicateQualifiedField { name, .. } | SchemaError::DuplicateUnqualifiedField { name } => {
                 same_names(name).at(self.at)
@@ -62,7 +62,7 @@ impl Case<'_> {
             }
         }
         if let Some(of) = relation.as_ref().filter(|of| !here.iter().any(|(known, _)| known.as_ref() == Some(*of))) {
-            // Of a query around this one, or not there at all.
+            // The column belongs to a query around this one, or does not exist.
             match self
                 .scene
                 .tables
@@ -81,9 +81,8 @@ impl Case<'_> {
         let full = relation.as_ref().map_or_else(|| written(name), |of| format!("{}.{}", written(of), written(name)));
         if here.is_empty() {
             return match self.survey.relations.is_empty() {
-                true => {
-                    Problem::new(format!("there is no column {full}, as the query has no FROM")).hint("add FROM input")
-                }
+                true => Problem::new(format!("there is no column {full}, because the query has no FROM"))
+                    .hint("add FROM input"),
                 false => Problem::new(format!("{full} is a column, where only a constant can be"))
                     .hint("LIMIT and OFFSET take a number"),
             }
@@ -101,7 +100,7 @@ impl Case<'_> {
                  repeat the expression there, or put the query into another one: SELECT … FROM (SELECT …) WHERE …"
             ),
             _ if quoted && like.is_none() => {
-                format!("text stands in single quotes: '{name}'; double quotes are for names")
+                format!("text is written in single quotes: '{name}'; double quotes are for names")
             }
             Some(like) => format!("did you mean {}? Columns here: {}", written(like), listed(columns())),
             None => format!("columns here: {}", listed(columns())),
@@ -118,7 +117,7 @@ impl Case<'_> {
             .hint(format!("{like}tables here: {}", listed(here)))
     }
 
-    /// A table that FROM names.
+    /// A table in FROM.
     pub(super) fn unknown_table(&self, name: &str) -> Problem {
         let known = || self.scene.tables.iter().map(|table| table.name.as_str());
         let tables = if self.scene.tables.is_empty() { "none".to_owned() } else { listed(known()) };
@@ -136,6 +135,6 @@ impl Case<'_> {
 
 /// Two fields of a document cannot have the same name.
 pub(super) fn same_names(name: &str) -> Problem {
-    Problem::new(format!("the result has two columns of the name {}", written(name)))
-        .hint("give one of them another name with AS, as each is a field of the document")
+    Problem::new(format!("the result has two columns named {}", written(name)))
+        .hint("give one of them another name with AS, because each is a field of the document")
 }

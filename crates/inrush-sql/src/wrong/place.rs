@@ -1,4 +1,4 @@
-//! Places in a query, and how they are shown.
+//! Positions in a query, and how they are shown.
 
 use datafusion::common::Span;
 use datafusion::sql::sqlparser::tokenizer;
@@ -6,7 +6,8 @@ use datafusion::sql::sqlparser::tokenizer;
 /// How much of a line is shown on each side of a mark, characters.
 const AROUND: usize = 60;
 
-/// Where something stands in a query: line and column from 1, in characters, and how many of them it takes on that line.
+/// A position in a query: line and column from 1, in characters, and the width in characters on
+/// that line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) line: u64,
@@ -19,19 +20,19 @@ impl Place {
         Place::between((span.start.line, span.start.column), (span.end.line, span.end.column))
     }
 
-    /// `None` for what has no place.
+    /// `None` if it has no position.
     pub(super) fn of_parsed(span: tokenizer::Span) -> Option<Self> {
         let (start, end) = (span.start, span.end);
         (start.line > 0).then(|| Place::between((start.line, start.column), (end.line, end.column)))
     }
 
     fn between(start: (u64, u64), end: (u64, u64)) -> Self {
-        // To the end of the line, where it ends on another one.
+        // Up to the end of the line, if it ends on another line.
         let width = if start.0 == end.0 { end.1.saturating_sub(start.1) as usize } else { usize::MAX };
         Place { line: start.0, column: start.1, width }
     }
 
-    /// A word or a single character.
+    /// The position of a word or a single character.
     pub(super) fn at(line: u64, column: u64, sql: &str) -> Self {
         let rest = sql.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default();
         let rest = rest.chars().skip(column.saturating_sub(1) as usize);
@@ -39,14 +40,14 @@ impl Place {
         Place { line, column, width: word.max(1) }
     }
 
-    /// Behind the last character.
+    /// The position after the last character.
     pub(super) fn end(sql: &str) -> Self {
         let text = sql.trim_end();
         let last = text.lines().last().unwrap_or_default();
         Place { line: text.lines().count().max(1) as u64, column: last.chars().count() as u64 + 1, width: 1 }
     }
 
-    /// The character that stands there.
+    /// The character at the position.
     pub(super) fn character(self, sql: &str) -> Option<char> {
         sql.lines().nth(self.line.saturating_sub(1) as usize)?.chars().nth(self.column.saturating_sub(1) as usize)
     }
@@ -58,7 +59,7 @@ impl Place {
         let at = (self.column.saturating_sub(1) as usize).min(line.len());
         let width = self.width.min(line.len() - at).clamp(1, AROUND);
         let (from, to) = (at.saturating_sub(AROUND), (at + width + AROUND).min(line.len()));
-        // A tab has no width that everybody agrees on.
+        // The width of a tab depends on the display.
         let text: String = line[from..to].iter().map(|c| if c.is_control() { ' ' } else { *c }).collect();
         let (before, after) = (if from > 0 { "…" } else { "" }, if to < line.len() { "…" } else { "" });
         let indent = " ".repeat(at - from + before.chars().count());

@@ -1,4 +1,4 @@
-//! What does not fit together in a query.
+//! Errors of planning: parts of a query that contradict each other.
 
 use datafusion::sql::sqlparser::ast::{Expr, Function, SelectItem};
 
@@ -14,7 +14,11 @@ impl Case<'_> {
             .or_else(|| self.of_groups(text))
             .or_else(|| self.of_functions(text))
             .or_else(|| self.of_types(text))
+            .or_else(|| self.of_operands(text))
+            .or_else(|| self.of_nested(text))
             .or_else(|| self.of_clauses(text))
+            .or_else(|| self.of_order(text))
+            .or_else(|| self.of_unsupported(text))
     }
 
     fn of_names(&self, text: &str) -> Option<Problem> {
@@ -53,7 +57,7 @@ impl Case<'_> {
             let short = groups(r#"^(?:\w+|"[^"]+")\.(\w+|"[^"]+")$"#, &column).map_or(column, |[name]| name);
             return Some(
                 Problem::new(format!(
-                    "{short} stands in {part}, and is neither in GROUP BY nor in an aggregate function"
+                    "{short} is used in {part}, but is neither in GROUP BY nor in an aggregate function"
                 ))
                 .at(self.at.or_else(|| self.survey.name(None, &short)))
                 .hint(format!(
@@ -65,24 +69,24 @@ impl Case<'_> {
             let call = self.in_conditions(|function| self.is_aggregate(function));
             let name = call.map_or_else(|| "an aggregate function".to_owned(), |call| call.name.to_string());
             return Some(
-                Problem::new(format!("{name} stands in WHERE, which is computed before there are groups"))
+                Problem::new(format!("{name} is used in WHERE, which is computed before groups exist"))
                     .at(call.and_then(place_of))
-                    .hint("a condition on groups stands behind GROUP BY: HAVING …"),
+                    .hint("write a condition on groups after GROUP BY: HAVING …"),
             );
         }
         if text.contains("Physical plan does not support logical expression WindowFunction") {
             let call = self.in_conditions(|function| function.over.is_some());
             let name = call.map_or_else(|| "a window function".to_owned(), |call| call.name.to_string());
             return Some(
-                Problem::new(format!("{name} stands in WHERE or HAVING, which are computed before windows"))
+                Problem::new(format!("{name} is used in WHERE or HAVING, which are computed before windows"))
                     .at(call.and_then(place_of))
-                    .hint("a condition on windows stands in QUALIFY, behind HAVING"),
+                    .hint("write a condition on windows in QUALIFY, after HAVING"),
             );
         }
         None
     }
 
-    /// The first call in WHERE or HAVING that is wanted.
+    /// The first call in WHERE or HAVING for which `wanted` holds.
     fn in_conditions(&self, wanted: impl Fn(&Function) -> bool) -> Option<&Function> {
         let selects = self.survey.selects.iter();
         let conditions: Vec<String> =
@@ -131,7 +135,7 @@ impl Case<'_> {
             let subquery = |expression: &&Expr| matches!(expression, Expr::Subquery(_) | Expr::InSubquery { .. });
             let at = self.survey.expressions.iter().find(subquery).and_then(place);
             return Some(
-                Problem::new(format!("a query in brackets gives one column here, and this one has several: {columns}"))
+                Problem::new(format!("a subquery must have one column here, but this one has several: {columns}"))
                     .at(self.at.or(at)),
             );
         }
@@ -146,11 +150,16 @@ impl Case<'_> {
         if text.contains("Unable to cast to Date32") {
             let call = self.survey.calls("to_date").next();
             return Some(
-                Problem::new("to_date has a text that is no date")
+                Problem::new("to_date has a text that is not a date")
                     .at(call.and_then(place_of))
                     .hint("a date is written '2019-01-31'; another form is named: to_date(text, '%d/%m/%Y')"),
             );
         }
+        None
+    }
+
+    /// LIMIT, OFFSET and ORDER BY, and positions of columns.
+    fn of_order(&self, text: &str) -> Option<Problem> {
         if let Some([part, value]) = groups(r"(LIMIT|OFFSET) must be >= ?0, '(.*)' was provided", text) {
             return Some(Problem::new(format!("{part} takes a number from 0, not {value}")).at(self.word(&part)));
         }
@@ -172,21 +181,26 @@ impl Case<'_> {
         {
             let short = columns.rsplit('.').next().unwrap_or(&columns);
             return Some(
-                Problem::new(format!("{short} is in ORDER BY, and not in SELECT DISTINCT"))
+                Problem::new(format!("{short} is in ORDER BY, but not in SELECT DISTINCT"))
                     .at(self.at.or_else(|| self.survey.name(None, short)))
-                    .hint("what is sorted by has to be in the SELECT, or use GROUP BY and min()"),
+                    .hint("add it to the SELECT, or use GROUP BY and min()"),
             );
         }
         if text.contains("feature is not implemented: TOP") || text.ends_with("TOP") {
             return Some(Problem::new("there is no TOP").at(self.word("TOP")).hint("write LIMIT 5 at the end"));
         }
         if text.contains("unsupported LIMIT expression") || text.contains("Unsupported LIMIT expression") {
-            return Some(Problem::new("LIMIT takes a number, and here is something else").at(self.word("LIMIT")));
+            return Some(Problem::new("LIMIT takes a number, but has something else here").at(self.word("LIMIT")));
         }
+        None
+    }
+
+    /// Parts of SQL that DataFusion does not support.
+    fn of_unsupported(&self, text: &str) -> Option<Problem> {
         if text.contains("orrelated scalar subquery must be aggregated") {
             let subquery = self.survey.expressions.iter().find(|expression| matches!(expression, Expr::Subquery(_)));
             return Some(
-                Problem::new("a query in brackets gives one value, and this one may have several rows")
+                Problem::new("a subquery must have one value here, but this one may have several rows")
                     .at(subquery.and_then(place))
                     .hint("take one of them: SELECT min(x) …, or use a JOIN"),
             );
@@ -219,12 +233,12 @@ impl Case<'_> {
         }
         if let Some([name]) = groups(r"Placeholder '(.*)' was not provided a value", text) {
             return Some(
-                Problem::new(format!("{name} has no value, as queries have no parameters"))
+                Problem::new(format!("{name} has no value, because queries have no parameters"))
                     .hint("write the value itself"),
             );
         }
         if let Some([name]) = groups(r#"WITH query name "?(.*?)"? specified more than once"#, text) {
-            return Some(Problem::new(format!("WITH has two queries of the name {name}")));
+            return Some(Problem::new(format!("WITH has two queries named {name}")));
         }
         if text.contains("Substring without for/from") {
             let call = self.survey.expressions.iter().find(|expression| matches!(expression, Expr::Substring { .. }));
@@ -249,10 +263,10 @@ impl Case<'_> {
             if most == "1" { "column" } else { "columns" }
         ))
         .at(self.word(word))
-        .hint("a number is a column's place in the SELECT; a name is safer")
+        .hint("a number is the position of a column in the SELECT; a name is safer")
     }
 
-    /// The last place of a word.
+    /// The last position of a word.
     pub(super) fn word(&self, word: &str) -> Option<Place> {
         let tokens = syntax::tokens(&self.scene.sql);
         let found = tokens.iter().rev().find(|token| token.token.to_string().eq_ignore_ascii_case(word));

@@ -1,4 +1,5 @@
-//! Values that a query cannot be computed with: what a cast fails at, division by zero, numbers that are too large.
+//! Values that a query cannot be computed with: failed casts, division by zero, numbers that are
+//! too large.
 
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ impl Case<'_> {
         if text.contains("Scalar subquery returned more than one row") {
             let subquery = self.survey.expressions.iter().find(|expression| matches!(expression, Expr::Subquery(_)));
             return Some(
-                Problem::new("a query in brackets gives one value, and this one has several rows")
+                Problem::new("a subquery must have one value here, but this one has several rows")
                     .at(subquery.and_then(place))
                     .hint("take one of them: SELECT min(x) …, or SELECT array_agg(x) … for all; or use a JOIN"),
             );
@@ -63,8 +64,8 @@ impl Case<'_> {
         if text.contains("regex parse error") {
             let why = text.rsplit_once("error: ").map_or_else(|| cleaned(text), |(_, why)| cleaned(why));
             return Some(
-                Problem::new(format!("this is no regular expression: {why}"))
-                    .hint("signs such as ( stand for themselves behind a \\"),
+                Problem::new(format!("this is not a regular expression: {why}"))
+                    .hint("write a \\ before signs such as ( to match them literally"),
             );
         }
         if text.contains("Divide by zero") {
@@ -73,7 +74,7 @@ impl Case<'_> {
         None
     }
 
-    /// A value that does not fit where it is used, which stands in the query or in a row.
+    /// A value that does not fit its use. It comes from the query or from a row.
     fn value(&self, value: &str, of: &str, trouble: &str) -> Problem {
         if let Some(at) = self.survey.literal(value) {
             let hint = match in_words(of).as_str() {
@@ -121,7 +122,7 @@ impl Case<'_> {
         })
     }
 
-    /// The first row that has a value in a column which the query converts.
+    /// The first row with a value in a column that the query converts.
     fn row(&self, value: &str) -> Option<Found> {
         let mut columns: Vec<(&str, String)> = Vec::new();
         let converting: Vec<Expr> =
@@ -137,7 +138,7 @@ impl Case<'_> {
         self.scene.tables.iter().find_map(|table| {
             let of: Vec<&str> =
                 columns.iter().filter(|(name, _)| *name == table.name).map(|(_, column)| column.as_str()).collect();
-            // DataFusion shows some values in small letters.
+            // DataFusion shows some values in lower case.
             if of.is_empty() {
                 None
             } else {
@@ -146,7 +147,7 @@ impl Case<'_> {
         })
     }
 
-    /// Columns by themselves, which a join or a condition may convert.
+    /// Conditions of the query, whose columns a join or a comparison may convert.
     fn joining(&self) -> impl Iterator<Item = &Expr> {
         self.survey.selects.iter().filter_map(|select| select.selection.as_ref())
     }
@@ -192,8 +193,8 @@ impl Case<'_> {
                     return (whole, hint);
                 }
                 let hint = format!(
-                    "the text of {column} is taken for {} here; try_cast({column} AS {target}) is null for such values, \
-                     and a text to compare with stands in quotes",
+                    "the text of {column} is used as {} here; try_cast({column} AS {target}) is null for such values, \
+                     and a text to compare with is written in quotes",
                     in_words(of)
                 );
                 (whole, hint)
@@ -221,7 +222,8 @@ impl Case<'_> {
         }
     }
 
-    /// Numbers whose sum, difference, product or quotient does not fit its type, which is known where they are whole.
+    /// Two numbers whose sum, difference, product or quotient does not fit its type. The type `of`
+    /// is known for whole numbers.
     fn overflow(&self, values: [&str; 2], operator: &str, of: &str) -> Problem {
         const HINT: &str = "CAST(… AS DECIMAL(38, 0)) of one side has more digits, CAST(… AS DOUBLE) rounds";
         let operations = || self.survey.operations(operator);
@@ -240,12 +242,13 @@ impl Case<'_> {
             found.as_ref().map(|(_, row)| format!(": column {} in {}", written(&row.column), row.place()));
         let whole = found.map(|(whole, _)| whole).or_else(|| operations().next().map(|(whole, _, _)| whole));
         let what = values.join(&format!(" {operator} "));
-        Problem::new(format!("{what} has no room in {}{}", sql_type(of), where_in_files.unwrap_or_default()))
+        Problem::new(format!("{what} does not fit {}{}", sql_type(of), where_in_files.unwrap_or_default()))
             .at(whole.and_then(place))
             .hint(HINT)
     }
 
-    /// The first row in which the sides of an operator have these values; one of them at least is a column, others may be numbers.
+    /// The first row in which the sides of an operator have these values. At least one side is a
+    /// column, others may be numbers.
     fn row_of_all(&self, sides: &[(&Expr, &str)]) -> Option<Found> {
         let mut columns: Vec<(Column<'_>, &str)> = Vec::new();
         for (side, value) in sides {
@@ -261,13 +264,13 @@ impl Case<'_> {
         if of_table { trace::all(table, &wanted) } else { None }
     }
 
-    /// The smallest whole number of a type, which has no positive one.
+    /// The smallest whole number of a type, whose absolute value does not fit the type.
     fn no_absolute(&self, value: &str) -> Problem {
         let call = self.survey.calls("abs").next();
         let of = call.and_then(|call| arguments(call).first().copied());
         let row = of.and_then(|of| self.row_of_all(&[(of, value)]));
         let row = row.map(|row| format!(": column {} in {}", written(&row.column), row.place())).unwrap_or_default();
-        Problem::new(format!("abs({value}) has no room in its type{row}"))
+        Problem::new(format!("abs({value}) does not fit its type{row}"))
             .at(call.and_then(place_of))
             .hint("abs(CAST(… AS DECIMAL(38, 0))) has more digits")
     }
@@ -289,7 +292,7 @@ impl Case<'_> {
             Some([scale]) => format!("DECIMAL(66, {scale})"),
             None => "DECIMAL(38, 0)".to_owned(),
         };
-        Problem::new(format!("{what} is {total}, which has no room in {}", sql_type(of)))
+        Problem::new(format!("{what} is {total}, which does not fit {}", sql_type(of)))
             .at(call.and_then(place_of))
             .hint(format!("sum(CAST({argument} AS {wide})) has more digits, sum(CAST({argument} AS DOUBLE)) rounds"))
     }

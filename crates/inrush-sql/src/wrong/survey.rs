@@ -1,4 +1,4 @@
-//! What stands where in a query.
+//! The parts of a query and their positions.
 
 use std::ops::ControlFlow;
 
@@ -11,15 +11,15 @@ use datafusion::sql::sqlparser::parser::Parser;
 
 use super::place::Place;
 
-/// The parts of a query in their order; nothing of one that cannot be parsed.
+/// The parts of a query, in their order. Empty if the query cannot be parsed.
 #[derive(Default)]
 pub(super) struct Survey {
     pub(super) expressions: Vec<Expr>,
     pub(super) selects: Vec<Select>,
     values: Vec<ValueWithSpan>,
-    /// What tables are called, and their names.
+    /// The aliases of tables, and their names.
     pub(super) relations: Vec<(String, String)>,
-    /// Where a part of a table is asked for, which DataFusion passes over.
+    /// The position of a TABLESAMPLE, which DataFusion ignores.
     pub(super) sample: Option<Place>,
 }
 
@@ -33,7 +33,7 @@ impl Survey {
         survey
     }
 
-    /// Where a column or another name first stands.
+    /// The first position of a column or another name.
     pub(super) fn name(&self, relation: Option<&str>, name: &str) -> Option<Place> {
         let found = self.expressions.iter().find(|expression| match column_name(expression) {
             Some((of, found)) => found == name && (relation.is_none() || relation == of),
@@ -42,7 +42,7 @@ impl Survey {
         found.and_then(place)
     }
 
-    /// Calls of a function, which is written in either case.
+    /// The calls of a function, in upper or lower case.
     pub(super) fn calls<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s Function> {
         self.expressions.iter().filter_map(move |expression| match expression {
             Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case(name) => Some(function),
@@ -50,7 +50,7 @@ impl Survey {
         })
     }
 
-    /// Where a text or a number stands.
+    /// The position of a text or a number.
     pub(super) fn literal(&self, text: &str) -> Option<Place> {
         let found = self.values.iter().find(|value| match &value.value {
             Value::Number(number, _) => *number == text,
@@ -59,7 +59,7 @@ impl Survey {
         found.and_then(|value| Place::of_parsed(value.span))
     }
 
-    /// Where a SELECT gives a name to something.
+    /// The position at which a SELECT defines an alias.
     pub(super) fn alias(&self, name: &str) -> Option<Place> {
         self.selects.iter().flat_map(|select| &select.projection).find_map(|item| match item {
             SelectItem::ExprWithAlias { alias, .. } if alias.value == name => Place::of_parsed(alias.span),
@@ -67,7 +67,7 @@ impl Survey {
         })
     }
 
-    /// An operator between two expressions.
+    /// The uses of an operator between two expressions.
     pub(super) fn operations<'s>(&'s self, operator: &'s str) -> impl Iterator<Item = (&'s Expr, &'s Expr, &'s Expr)> {
         self.expressions.iter().filter_map(move |expression| match expression {
             Expr::BinaryOp { left, op, right } if op.to_string() == operator || same(op, operator) => {
@@ -77,7 +77,7 @@ impl Survey {
         })
     }
 
-    /// A sign or NOT before an expression.
+    /// The uses of a sign or NOT before an expression.
     pub(super) fn unary(&self, operator: &str) -> impl Iterator<Item = (&Expr, &Expr)> {
         let wanted = match operator {
             "-" => UnaryOperator::Minus,
@@ -135,7 +135,7 @@ pub(super) fn place_of(spanned: &impl Spanned) -> Option<Place> {
     Place::of_parsed(spanned.span())
 }
 
-/// The relation and the name of what may be a column.
+/// The relation and the name, if the expression may be a column.
 pub(super) fn column_name(expression: &Expr) -> Option<(Option<&str>, &str)> {
     match expression {
         Expr::Identifier(name) => Some((None, &name.value)),
@@ -148,7 +148,7 @@ pub(super) fn column_name(expression: &Expr) -> Option<(Option<&str>, &str)> {
     }
 }
 
-/// What a function is called with.
+/// The arguments of a call.
 pub(super) fn arguments(function: &Function) -> Vec<&Expr> {
     let FunctionArguments::List(list) = &function.args else { return Vec::new() };
     let arguments = list.args.iter().filter_map(|argument| match argument {
@@ -158,7 +158,8 @@ pub(super) fn arguments(function: &Function) -> Vec<&Expr> {
     arguments.collect()
 }
 
-/// Whether something is made of `expression` that its text may not fit: a cast that fails, a sum, a comparison, a call.
+/// Whether `expression` requires values that a text may not match: a cast that fails, a sum, a
+/// comparison, a call.
 pub(super) fn converts(expression: &Expr) -> bool {
     match expression {
         Expr::Cast { kind, .. } => !matches!(kind, CastKind::TryCast | CastKind::SafeCast),
@@ -173,7 +174,7 @@ pub(super) fn converts(expression: &Expr) -> bool {
     }
 }
 
-/// All columns below an expression.
+/// All columns inside an expression.
 pub(super) fn columns_below(expression: &Expr) -> Vec<Expr> {
     let mut below = Survey::default();
     let _ = expression.visit(&mut below);

@@ -1,4 +1,4 @@
-//! What cannot be parsed, and what is no query.
+//! Text that cannot be parsed, and statements that are not queries.
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::ParserError;
@@ -7,27 +7,27 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use super::place::Place;
 use super::{Problem, cleaned, groups, nearest};
 
-/// Words that a statement begins with which is no query.
+/// The first words of statements that are not queries.
 const STATEMENTS: [&str; 25] = [
     "ALTER", "ANALYZE", "ATTACH", "BEGIN", "COMMIT", "COPY", "CREATE", "DELETE", "DESC", "DESCRIBE", "DROP", "EXECUTE",
     "EXPLAIN", "GRANT", "INSERT", "LOAD", "MERGE", "PRAGMA", "PREPARE", "RESET", "SET", "SHOW", "TRUNCATE", "UPDATE",
     "USE",
 ];
 
-/// Words that a query consists of, for those that are misspelt.
+/// Keywords of queries, for suggestions about misspelt ones.
 const KEYWORDS: [&str; 16] = [
     "SELECT", "DISTINCT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "JOIN", "UNION", "WITH",
     "VALUES", "BETWEEN", "LEFT", "INNER",
 ];
 
-/// Where a query ends that has all parts.
+/// The order of the clauses of a query.
 const ORDER: &str = "the order is SELECT, FROM, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT";
 
-/// What is no query, or more than one.
+/// Refuses a statement that is not a query, or more than one.
 pub(super) fn refuse(sql: &str) -> Option<Problem> {
     let tokens = tokens(sql);
     let Some(first) = tokens.iter().find(|token| token.token != Token::SemiColon) else {
-        // Where it has no tokens it may be that they cannot be told.
+        // Without tokens the text may also be one that cannot be tokenized.
         return sql.trim().is_empty().then(|| Problem::new("the query is empty").hint("as in SELECT * FROM input"));
     };
     let word = first.token.to_string().to_uppercase();
@@ -38,7 +38,7 @@ pub(super) fn refuse(sql: &str) -> Option<Problem> {
             }
             _ => "write a SELECT; its rows are the documents",
         };
-        return Some(Problem::new(format!("{word} is no query")).at(Place::of_parsed(first.span)).hint(hint));
+        return Some(Problem::new(format!("{word} is not a query")).at(Place::of_parsed(first.span)).hint(hint));
     }
     let end = tokens.iter().position(|token| token.token == Token::SemiColon)?;
     let next = tokens[end..].iter().find(|token| token.token != Token::SemiColon)?;
@@ -50,13 +50,13 @@ pub(super) fn refuse(sql: &str) -> Option<Problem> {
     })
 }
 
-/// The words and signs of a query, without what is between them.
+/// The words and signs of a query, without white space.
 pub(super) fn tokens(sql: &str) -> Vec<TokenWithSpan> {
     let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location().unwrap_or_default();
     tokens.into_iter().filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF)).collect()
 }
 
-/// What the parser says.
+/// Explains an error of the parser.
 pub(super) fn problem(sql: &str, error: &ParserError) -> Problem {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
@@ -74,14 +74,14 @@ pub(super) fn problem(sql: &str, error: &ParserError) -> Problem {
         None => (text.as_str(), Place::end(sql)),
     };
     if text.starts_with("Unterminated string literal") {
-        return Problem::new("this text has no end")
+        return Problem::new("this text has no closing quote")
             .at(Some(at))
-            .hint("it ends with a '; one inside of it is written twice: 'it''s'");
+            .hint("end it with a '; a ' inside the text is written twice: 'it''s'");
     }
     if text.starts_with("Expected close delimiter") {
-        return Problem::new("this name has no end")
+        return Problem::new("this name has no closing quote")
             .at(Some(at))
-            .hint("it ends with a \"; text stands in single quotes: 'text'");
+            .hint("end it with a \"; text is written in single quotes: 'text'");
     }
     let Some([expected, found]) = groups(r"(?s)^Expected: (.*), found: (.*)$", text) else {
         return Problem::new(cleaned(text)).at(Some(at));
@@ -113,7 +113,7 @@ fn hint(sql: &str, at: Place, expected: &str, found: &str) -> Option<String> {
         ("end of statement", "WHERE" | "GROUP" | "HAVING" | "ORDER" | "LIMIT" | "FROM" | "JOIN") => {
             Some(ORDER.to_owned())
         }
-        ("end of statement", ")") => Some("there is no ( for it".to_owned()),
+        ("end of statement", ")") => Some("there is no ( before it".to_owned()),
         ("end of statement", _) => Some("a comma or an operator may be missing before it".to_owned()),
         (")" | "]", _) => Some(format!("a bracket before it is still open: {expected} closes it")),
         ("an expression", ",") => Some("there is a comma too many".to_owned()),
@@ -132,7 +132,7 @@ mod tests {
         let refused = |sql: &str| refuse(sql).map(|problem| problem.what);
         assert_eq!(refused("-- delete\nSELECT 'a; DROP TABLE x' FROM input;\n"), None);
         assert_eq!(refused("(SELECT 1) UNION ALL SELECT 2"), None);
-        assert_eq!(refused("/* x */ drop TABLE input").as_deref(), Some("DROP is no query"));
+        assert_eq!(refused("/* x */ drop TABLE input").as_deref(), Some("DROP is not a query"));
         assert_eq!(refused("SELECT 1; SELECT 2").as_deref(), Some("there is more than one statement"));
         assert_eq!(refused(" \n").as_deref(), Some("the query is empty"));
         assert_eq!(refused("SELECT 'a"), None);

@@ -1,4 +1,4 @@
-//! Finds the row of a table that a value stands in.
+//! Finds the row of a table that has a value.
 
 use std::collections::HashMap;
 
@@ -10,17 +10,17 @@ use serde_json::value::RawValue;
 
 use super::super::table::Table;
 
-/// How much of a table is read for that, bytes: it is only for a message, and may come over a network.
+/// How much of a table is read for a message, bytes, because it may come over a network.
 const BYTES_MAX: u64 = 64 << 20;
 
 /// Where a value was found.
 pub(super) struct Found {
     pub(super) column: String,
-    /// Its beginning, where it is long.
+    /// The value, or its beginning if it is long.
     pub(super) value: String,
     file: String,
     line: u64,
-    /// Whether lines are counted, not rows.
+    /// Whether `line` counts lines. If not, it counts rows.
     lines: bool,
 }
 
@@ -31,7 +31,8 @@ impl Found {
     }
 }
 
-/// The first row of a table in which one of `columns` has what is wanted. A string is looked at without its quotes.
+/// The first row of a table in which one of `columns` has a wanted value. A string is compared
+/// without its quotes.
 pub(super) fn first(table: &Table, columns: &[&str], wanted: impl Fn(&str) -> bool) -> Option<Found> {
     find(table, columns, |row| {
         let found = columns.iter().find_map(|name| Some((*name, row(name).filter(|text| wanted(text))?)));
@@ -39,7 +40,7 @@ pub(super) fn first(table: &Table, columns: &[&str], wanted: impl Fn(&str) -> bo
     })
 }
 
-/// The first row in which all columns have these values; the column that is told is the first one.
+/// The first row in which all columns have these values. The result names the first column.
 pub(super) fn all(table: &Table, values: &[(&str, &str)]) -> Option<Found> {
     let columns: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
     find(table, &columns, |row| {
@@ -49,7 +50,8 @@ pub(super) fn all(table: &Table, values: &[(&str, &str)]) -> Option<Found> {
     })
 }
 
-/// The first row of which `wanted` makes a column and its value; it is given what the columns of a row have.
+/// The first row for which `wanted` returns a column and its value. `wanted` gets a function from
+/// column names to the values of the row.
 fn find(
     table: &Table,
     columns: &[&str],

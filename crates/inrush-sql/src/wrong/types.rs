@@ -25,7 +25,7 @@ impl Case<'_> {
         {
             return Some(
                 Problem::new(format!("LIKE is for text: {} and {}", in_words(&left), in_words(&right)))
-                    .hint("the pattern is a text: LIKE 'a%'; a number is text as CAST(… AS TEXT)"),
+                    .hint("the pattern is a text: LIKE 'a%'; CAST(… AS TEXT) makes text of a number"),
             );
         }
         if let Some([then, otherwise]) =
@@ -48,15 +48,20 @@ impl Case<'_> {
             let (first, second, column) = (in_words(&first), in_words(&second), written(&column));
             return Some(
                 Problem::new(format!("{column} is {second}, and {first} in the query before UNION"))
-                    .hint(format!("columns are put together by their order; cast one of them: CAST({column} AS TEXT)")),
+                    .hint(format!("columns are matched by their order; cast one of them: CAST({column} AS TEXT)")),
             );
         }
+        None
+    }
+
+    /// Conditions, and operators with one operand.
+    pub(super) fn of_operands(&self, text: &str) -> Option<Problem> {
         if let Some([predicate, of]) =
             groups(r"Cannot create filter with non-boolean predicate '(.*)' returning (\S+)", text)
         {
             let name = predicate.rsplit('.').next().unwrap_or(&predicate);
             return Some(
-                Problem::new(format!("{name} is {}, and no condition", in_words(&of)))
+                Problem::new(format!("{name} is {}, not a condition", in_words(&of)))
                     .at(self.survey.selects.iter().find_map(|select| select.selection.as_ref().and_then(place)))
                     .hint(format!("compare it with something: {name} = … or {name} IS NOT NULL")),
             );
@@ -68,21 +73,28 @@ impl Case<'_> {
             let at = self.at.or_else(|| whole.and_then(place));
             return Some(match column {
                 Some(column) if column.is_text() && operator != "NOT" => {
-                    Problem::new(format!("{operator} takes {takes}, and {}", column.why_text()))
+                    Problem::new(format!("{operator} takes {takes}, but {}", column.why_text()))
                         .at(at)
                         .hint(column.as_number())
                 }
                 Some(column) => {
-                    Problem::new(format!("{operator} takes {takes}, and {} is {}", column.name(), column.in_words()))
+                    Problem::new(format!("{operator} takes {takes}, but {} is {}", column.name(), column.in_words()))
                         .at(at)
                         .hint("compare it with something")
                 }
                 None => Problem::new(cleaned(text)).at(at),
             });
         }
+        None
+    }
+
+    /// Fields of objects, elements of lists, and names of types.
+    pub(super) fn of_nested(&self, text: &str) -> Option<Problem> {
         if let Some([of]) = groups(r"Cannot access field at argument \d+: type (.+) is not Struct", text) {
             let hint = match of.starts_with("List") {
-                true => "an element of a list is told by its number from 1: tags[1]; unnest(tags) makes a row of each",
+                true => {
+                    "an element of a list is selected by its number from 1: tags[1]; unnest(tags) makes a row of each element"
+                }
                 false => "only objects have fields",
             };
             return Some(Problem::new(format!("{} has no fields", in_words(&of))).at(self.access()).hint(hint));
@@ -106,7 +118,7 @@ impl Case<'_> {
         if text.contains("unnest() can only be applied to") {
             let call = self.survey.calls("unnest").next();
             let of = call.and_then(|call| arguments(call).first().copied()).and_then(|of| self.column(of));
-            let of = of.map_or_else(String::new, |of| format!(", and {} is {}", of.name(), of.in_words()));
+            let of = of.map_or_else(String::new, |of| format!(", but {} is {}", of.name(), of.in_words()));
             return Some(
                 Problem::new(format!("unnest takes a list{of}"))
                     .at(call.and_then(place_of))
@@ -128,7 +140,7 @@ impl Case<'_> {
         None
     }
 
-    /// An operator between two types that do not fit.
+    /// An operator between two types that it does not accept.
     fn operation(&self, left: &str, operator: &str, right: &str, verb: &str) -> Problem {
         let fits = |expression: &Expr, data_type: &str| match expression {
             Expr::Value(_) => true,
@@ -145,12 +157,12 @@ impl Case<'_> {
         let text = [a, b].into_iter().filter_map(|side| self.column(side)).find(|column| column.is_text());
         let arithmetic = verb == "take";
         match text {
-            Some(column) if arithmetic => Problem::new(format!("{operator} takes numbers, and {}", column.why_text()))
+            Some(column) if arithmetic => Problem::new(format!("{operator} takes numbers, but {}", column.why_text()))
                 .at(at)
                 .hint(column.as_number()),
             _ => {
                 let hint = match (left.starts_with("List"), right.starts_with("List")) {
-                    (false, false) => "cast one of them: CAST(… AS TEXT), say".to_owned(),
+                    (false, false) => "cast one of them, for example CAST(… AS TEXT)".to_owned(),
                     (true, _) => format!("array_has({a}, {b}) says whether it is in the list"),
                     (_, true) => format!("array_has({b}, {a}) says whether it is in the list"),
                 };

@@ -6,7 +6,7 @@ use inrush_core::{Action, Encoding, OnConflict};
 use super::info::{Choice, ValueInfo};
 use crate::config::{BulkRouting, Durability, IdFrom, OldWrites, Replies, WaitFor};
 use crate::source::{Format, LogFormat, Timestamps};
-use crate::transport::sigv4::Service;
+use crate::transport::aws::Service;
 
 /// The name of a choice, by its value.
 pub(super) fn words(choices: &[Choice]) -> String {

@@ -2,13 +2,13 @@
 
 use inrush_load::config::LoadConfig;
 use inrush_load::observe::{Observer, ObserverSet};
-use inrush_load::{LoadError, PushLoad, Report, RunningLoad};
+use inrush_load::{Failures, LoadError, PushLoad, Report, RunningLoad, Settlements};
 
 use super::builder::LoaderBuilder;
 use crate::source::Source;
 
 /// A load that has not begun.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Loader(inrush_load::Loader);
 
 impl Loader {
@@ -33,6 +33,27 @@ impl Loader {
 
     pub(super) fn with_observers(self, observers: ObserverSet) -> Self {
         Loader(self.0.with_observers(observers))
+    }
+
+    /// The dead letters of the load, as they come. A second call ends the receiver of the first one.
+    ///
+    /// At most `bytes_max` bytes of them wait to be received: for each letter its document, its
+    /// texts and about 200 bytes. A dead letter that finds no room is dropped here and counted
+    /// ([`Failures::dropped`]); the dead-letter file and the report have all of them. The load never
+    /// waits for the receiver, so that it may be read at any time, also after the end.
+    pub fn failures(&mut self, bytes_max: usize) -> Failures {
+        self.0.failures(bytes_max)
+    }
+
+    /// The ends of documents that are no dead letters, as they become known. A second call ends the
+    /// receiver of the first one.
+    ///
+    /// A message of about 40 bytes tells the end of some documents in a row; a load without a call
+    /// of this function makes none. At most `bytes_max` bytes of messages wait to be received.
+    /// Documents of a message that finds no room are counted ([`Settlements::dropped`]); the report
+    /// has all of them. The load never waits for the receiver.
+    pub fn settlements(&mut self, bytes_max: usize) -> Settlements {
+        self.0.settlements(bytes_max)
     }
 
     /// Reads `source` up to its first document where the load deletes its index, so that the index is kept if the

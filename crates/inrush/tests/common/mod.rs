@@ -10,7 +10,7 @@ use std::time::Duration;
 use inrush::config::{DeadLetters, LoadConfig};
 use inrush::source::{Chunk, DocBlock, Fingerprint, Origin, Record, Source, SourceError, SourceInfo, Step};
 use inrush::{Loader, Report};
-use inrush_testbed::{FakeCluster, FakeConfig, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Faults, Rule};
 
 /// Documents from memory, a few in each block.
 pub struct Lines {
@@ -74,7 +74,7 @@ impl<S: Source> Source for Large<S> {
 
 /// A cluster that fails in these ways.
 pub async fn fake(faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
-    FakeCluster::start(FakeConfig { faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
+    FakeCluster::start(FakeConfig::default().faults(Faults::new(faults))).await.unwrap()
 }
 
 /// What an index of the fake holds: the number `n` of each document, by id.
@@ -88,7 +88,8 @@ pub fn expected(count: u64, ids: u64) -> BTreeMap<String, u64> {
     (0..count).map(|n| (format!("i{}", n % ids), n)).collect()
 }
 
-/// A job with batches so small that a test has many of them, and waits so short that it does not last.
+/// A job with batches so small that a test has many of them, and waits so short that it does not
+/// last.
 pub fn config(urls: Vec<String>, index: &str) -> (LoadConfig, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let mut config = LoadConfig::new(urls, index.parse().unwrap());

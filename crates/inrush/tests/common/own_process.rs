@@ -1,4 +1,5 @@
-//! Tests in a process of their own: all tests of an executable share environment, stdin and peak of memory.
+//! Tests in a process of their own: all tests of an executable share environment, stdin and peak of
+//! memory.
 
 use std::process::Command;
 
@@ -18,8 +19,8 @@ pub fn command(module: &str, test: &str) -> Option<Command> {
     Some(command)
 }
 
-/// Runs the calling test again, alone in a process of its own, and fails if it fails there. Returns false in that
-/// process.
+/// Runs the calling test again, alone in a process of its own, and fails if it fails there. Returns
+/// false in that process.
 #[track_caller]
 pub fn has_passed(module: &str, test: &str) -> bool {
     match command(module, test) {

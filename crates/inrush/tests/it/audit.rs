@@ -5,8 +5,8 @@ use std::sync::Arc;
 use inrush::audit::{AuditError, AuditOptions, AuditReport, Example, Outcome, audit};
 use inrush::source::Source;
 use inrush::transport::{Credentials, HttpOptions, Transport};
+use inrush_fake::{FakeCluster, FakeConfig};
 use inrush_testbed::client::Client;
-use inrush_testbed::{FakeCluster, FakeConfig};
 use serde_json::{Value, json};
 
 use crate::common::{Lines, config, documents, load};

@@ -5,7 +5,7 @@ use inrush::source::push::Document;
 use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
 use inrush::transport::{Credentials, HttpOptions, Transport};
 use inrush::{Action, LOADS_INDEX, LoadError, Loader, PushLoad, Report, Status, VerifiedState};
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -13,7 +13,7 @@ use crate::common::{self, Lines, config, documents};
 
 async fn fake() -> FakeCluster {
     let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
-    fake.cluster().create_index("docs", &json!({})).unwrap();
+    fake.call("PUT", "/docs", json!({})).unwrap();
     fake
 }
 
@@ -63,7 +63,7 @@ fn is_proven(report: &Report, words: &str) {
 
 /// The records of loads into indices.
 fn records(fake: &FakeCluster) -> Vec<Value> {
-    let is_there = fake.cluster().indices.contains_key(LOADS_INDEX);
+    let is_there = fake.index_uuid(LOADS_INDEX).is_some();
     if is_there { fake.documents(LOADS_INDEX).iter().map(|document| document.json()).collect() } else { Vec::new() }
 }
 
@@ -157,7 +157,7 @@ async fn a_load_that_dies_beside_another_one_is_named() {
 
 /// Writes down a load of another machine that was last heard of at `seen_s`.
 async fn elsewhere(fake: &FakeCluster, seen_s: u64) {
-    let uuid = fake.cluster().indices["docs"].uuid.clone();
+    let uuid = fake.index_uuid("docs").unwrap();
     let transport = Transport::new(&fake.urls(), Credentials::None, &HttpOptions::default()).unwrap();
     let sum = json!({"created": 0, "deleted": 0, "possible_duplicates": 0, "more": 0, "fewer": 0});
     let running = json!({"e15e": {"host": "es-7", "process": 77, "seen_s": seen_s}});
@@ -241,7 +241,7 @@ async fn a_load_that_is_resumed_takes_its_own_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_not_keep_records_is_alone() {
     let fake = fake().await;
-    fake.cluster().denied_indices.push(LOADS_INDEX.to_owned());
+    fake.deny_index(LOADS_INDEX);
     let (config, _folder) = job(&fake);
     is_proven(&common::load(&config, documents(3, 3)).await, "0 before + 3 created - 0 deleted");
     let report = begin(&config).await.finish().await;
@@ -254,5 +254,5 @@ async fn where_settings_are_left_nothing_is_written_down() {
     let (mut config, _folder) = job(&fake);
     config.guard.leave_settings = true;
     is_proven(&common::load(&config, documents(3, 3)).await, "0 before + 3 created - 0 deleted");
-    assert!(!fake.cluster().indices.contains_key(LOADS_INDEX));
+    assert!(fake.index_uuid(LOADS_INDEX).is_none());
 }

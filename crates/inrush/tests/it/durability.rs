@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use inrush::config::{Durability, LoadConfig, Replies};
 use inrush::source::push::Document;
 use inrush::{LoadError, Loader, PushLoad, Report, SettingsRestored, Status, VerifiedState};
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use serde_json::json;
 
 use crate::common::{config, documents, load};
@@ -15,8 +15,8 @@ const ROUNDS: u64 = 8;
 const DOCS_EACH: u64 = 100;
 
 async fn fake() -> FakeCluster {
-    let fake = FakeCluster::start(FakeConfig { nodes: 2, ..FakeConfig::default() }).await.unwrap();
-    fake.cluster().create_index("docs", &json!({"settings": {"number_of_shards": 3}})).unwrap();
+    let fake = FakeCluster::start(FakeConfig::default().nodes(2)).await.unwrap();
+    fake.call("PUT", "/docs", json!({"settings": {"number_of_shards": 3}})).unwrap();
     fake
 }
 
@@ -46,18 +46,18 @@ async fn crash_in_every_round(fake: &FakeCluster, config: LoadConfig) -> (Report
         send(&load, round).await;
         let sent = (round + 1) * DOCS_EACH;
         // Or a flush was faster.
-        while fake.cluster().indices["docs"].unsynced() == 0 && progress.borrow().docs_settled < sent {
+        while fake.unsynced_writes("docs") == 0 && progress.borrow().docs_settled < sent {
             progress.changed().await.unwrap();
         }
         match round % 2 {
-            0 => lost += fake.cluster().crash(),
+            0 => lost += fake.crash(),
             // What is under way is cut off besides.
             _ => {
-                fake.node(0).kill().await;
-                fake.node(1).kill().await;
-                lost += fake.cluster().crash();
-                fake.node(0).revive().await.unwrap();
-                fake.node(1).revive().await.unwrap();
+                fake.nodes()[0].kill().await;
+                fake.nodes()[1].kill().await;
+                lost += fake.crash();
+                fake.nodes()[0].revive().await.unwrap();
+                fake.nodes()[1].revive().await.unwrap();
             }
         }
     }
@@ -75,7 +75,7 @@ async fn what_a_crash_loses_is_sent_again() {
     let (report, lost) = crash_in_every_round(&fake, config).await;
     assert!(lost as u64 >= ROUNDS, "the crashes lost {lost} documents");
     assert_eq!(report.status, Status::Complete, "{report:?}");
-    assert_eq!(fake.cluster().crash(), 0, "what is settled is durable");
+    assert_eq!(fake.crash(), 0, "what is settled is durable");
     assert_eq!(numbers(&fake), (0..ROUNDS * DOCS_EACH).collect());
     assert_eq!(fake.documents("docs").len() as u64, ROUNDS * DOCS_EACH);
     assert_eq!((report.counts.docs_read, report.counts.possible_duplicates), (ROUNDS * DOCS_EACH, 0));
@@ -92,7 +92,7 @@ async fn without_ids_nothing_is_missing_and_what_may_be_there_twice_is_counted()
     let (config, _folder) = durable(&fake, false);
     let (report, lost) = crash_in_every_round(&fake, config).await;
     assert_eq!(report.status, Status::Complete, "{report:?}");
-    assert_eq!(fake.cluster().crash(), 0);
+    assert_eq!(fake.crash(), 0);
     assert_eq!(numbers(&fake), (0..ROUNDS * DOCS_EACH).collect());
     let twice = fake.documents("docs").len() as u64 - ROUNDS * DOCS_EACH;
     let possible = report.counts.possible_duplicates;
@@ -104,7 +104,7 @@ async fn without_ids_nothing_is_missing_and_what_may_be_there_twice_is_counted()
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledgements_alone_are_not_enough() {
     let fake = fake().await;
-    fake.cluster().indices.get_mut("docs").unwrap().settings.set(DURABILITY, "async");
+    fake.set_setting("docs", DURABILITY, Some("async"));
     let (config, _folder) = config(fake.urls(), "docs");
     let (report, lost) = crash_in_every_round(&fake, config).await;
     assert!(lost > 0);
@@ -127,11 +127,11 @@ async fn faults_on_the_way_change_nothing() {
         Rule::new(Fault::ResetAfterApplying).probability(0.1),
         Rule::new(Fault::ItemRejected).probability(0.2),
     ]);
-    let fake = FakeCluster::start(FakeConfig { faults, ..FakeConfig::default() }).await.unwrap();
+    let fake = FakeCluster::start(FakeConfig::default().faults(faults)).await.unwrap();
     let (config, _folder) = durable(&fake, true);
     let report = load(&config, documents(5_000, 5_000)).await;
     assert_eq!(report.status, Status::Complete, "{report:?}");
-    assert_eq!(fake.cluster().crash(), 0);
+    assert_eq!(fake.crash(), 0);
     assert_eq!(numbers(&fake).len(), 5_000);
 }
 
@@ -156,8 +156,8 @@ async fn what_no_flush_can_prove_is_refused() {
     leave.guard.leave_settings = true;
     assert!(refusal(leave).await.contains("option `leave_settings`"));
     let template = json!({"index_patterns": ["logs*"], "data_stream": {}});
-    fake.cluster().templates.insert("logs".to_owned(), template);
-    fake.cluster().create_data_stream("logs").unwrap();
+    fake.call("PUT", "/_index_template/logs", template).unwrap();
+    fake.call("PUT", "/_data_stream/logs", serde_json::Value::Null).unwrap();
     let stream = LoadConfig { index: "logs".parse().unwrap(), id: None, ..config.clone() };
     assert!(refusal(stream).await.contains("data stream"));
     let mut tight = config;

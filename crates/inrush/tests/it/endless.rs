@@ -1,5 +1,5 @@
-//! A source that never ends: it pauses, hears what is settled and commits it, is stopped in order or killed, and goes on
-//! from its commits. Against the fake cluster, with faults.
+//! A source that never ends: it pauses, hears what is settled and commits it, is stopped in order
+//! or killed, and goes on from its commits. Against the fake cluster, with faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use inrush::config::{DeadLetters, LoadConfig, Rate, StateFolder};
+use inrush::options::Environment;
 use inrush::source::{
-    Chunk, DocBlock, Feedback, Files, FormatOptions, OpenError, Opened, Opening, Origin, Partition, Record, Registry,
-    Request, Source, SourceError, SourceId, SourceInfo, SourceKind, SourceSpec, Step, Warnings, open,
+    Chunk, DocBlock, Feedback, Files, FormatOptions, OpenError, Opened, Opening, Origin, Partition, Record, Request,
+    Source, SourceError, SourceId, SourceInfo, SourceKind, SourceSpec, Step, Warnings, open,
 };
 use inrush::{Loader, Phase, Report, RunningLoad, Status};
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use tokio::sync::watch;
 
 use crate::common::{self, config};
@@ -176,7 +177,8 @@ impl Feedback for Commits {
     }
 }
 
-/// The line by which a program knows the new source: `Registry::default().with(TopicKind(topic))`.
+/// The kind of source. A program makes it known with one line:
+/// `.with_source_kind(TopicKind(topic))`.
 struct TopicKind(Arc<Topic>);
 
 impl SourceKind for TopicKind {
@@ -211,9 +213,10 @@ impl Job {
     }
 
     async fn start(&self) -> RunningLoad {
-        let registry = Registry::default().with(TopicKind(Arc::clone(&self.topic)));
-        let opened = registry.open(&Request::new(["topic://orders"])).await.unwrap();
-        Loader::new(self.config.clone()).unwrap().start(opened.source).await.unwrap()
+        let environment = Environment::empty().with_source_kind(TopicKind(Arc::clone(&self.topic)));
+        let options = Loader::builder().source("topic://orders").to(self.config.to[0].clone()).index(INDEX);
+        let plan = options.plan(&environment).await.unwrap();
+        Loader::new(self.config.clone()).unwrap().start(plan.source).await.unwrap()
     }
 
     /// Loads until so many documents are settled, and ends the process, so to speak.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use inrush::config::{LoadConfig, Rate, StateFolder};
 use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
 use inrush::{Loader, Report, RunningLoad, SettingsRestored, Status, VerifiedState};
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -28,7 +28,7 @@ struct Job {
 
 impl Job {
     async fn new() -> Job {
-        let fake = FakeCluster::start(FakeConfig { nodes: 2, ..FakeConfig::default() }).await.unwrap();
+        let fake = FakeCluster::start(FakeConfig::default().nodes(2)).await.unwrap();
         let (mut config, folder) = config(fake.urls(), "docs");
         let path = folder.path().join("documents.ndjson");
         let pad = "x".repeat(250);
@@ -102,14 +102,14 @@ async fn a_state_folder_that_takes_no_more_checkpoints() {
 async fn an_index_that_becomes_read_only_by_the_flood_stage() {
     let mut job = Job::new().await;
     job.config.guard.replicas_off = true;
-    job.fake.cluster().create_index("docs", &serde_json::json!({})).unwrap();
+    job.fake.call("PUT", "/docs", serde_json::json!({})).unwrap();
     let replicas = || job.fake.setting("docs", "index.number_of_replicas");
     let load = job.begin().await;
     assert_eq!(replicas().as_deref(), Some("0"));
-    job.fake.cluster().indices.get_mut("docs").unwrap().settings.set(BLOCK, "true");
+    job.fake.set_setting("docs", BLOCK, Some("true"));
     let first = job.ends(load, &["after a pause of 0.1 s", "flood stage", "free disk space"]).await;
     assert_eq!(first.pauses.len(), 1, "{first:?}");
-    job.fake.cluster().indices.get_mut("docs").unwrap().settings.unset(BLOCK);
+    job.fake.set_setting("docs", BLOCK, None);
     job.config.guard.replicas_off_confirmed = true;
     let report = job.resumes(&first).await;
     assert_ne!(report.settings.restored, SettingsRestored::No, "{:?}", report.settings);
@@ -121,10 +121,10 @@ async fn a_flood_stage_that_passes_is_only_a_pause() {
     let mut job = Job::new().await;
     job.config.limits.pause_max = Duration::from_secs(600);
     let load = job.begin().await;
-    job.fake.cluster().indices.get_mut("docs").unwrap().settings.set(BLOCK, "true");
+    job.fake.set_setting("docs", BLOCK, Some("true"));
     let mut progress = load.progress();
     progress.wait_for(|p| matches!(&p.phase, inrush::Phase::Paused(why) if why.contains("flood"))).await.unwrap();
-    job.fake.cluster().indices.get_mut("docs").unwrap().settings.unset(BLOCK);
+    job.fake.set_setting("docs", BLOCK, None);
     let report = load.finish().await;
     assert_eq!((report.status, report.counts.docs_created), (Status::Complete, DOCS), "{report:?}");
 }
@@ -153,8 +153,8 @@ async fn credentials_that_expire() {
 async fn behind_an_alias() -> Job {
     let mut job = Job::new().await;
     job.config.limits.health_every = Duration::from_millis(5);
-    job.fake.cluster().create_index("one", &json!({"aliases": {"docs": {}}})).unwrap();
-    job.fake.cluster().create_index("two", &json!({})).unwrap();
+    job.fake.call("PUT", "/one", json!({"aliases": {"docs": {}}})).unwrap();
+    job.fake.call("PUT", "/two", json!({})).unwrap();
     job
 }
 
@@ -162,11 +162,11 @@ async fn behind_an_alias() -> Job {
 async fn an_alias_that_is_taken_away() {
     let job = behind_an_alias().await;
     let load = job.begin().await;
-    job.fake.cluster().indices.get_mut("one").unwrap().aliases.clear();
+    job.fake.call("DELETE", "/one/_alias/docs", serde_json::Value::Null).unwrap();
     let report = load.finish().await;
     assert_eq!(report.status, Status::Failed, "{report:?}");
     assert!(report.failure.as_ref().unwrap().contains("[docs] is not an alias"), "{report:?}");
-    assert!(!job.fake.cluster().indices.contains_key("docs"));
+    assert!(job.fake.index_uuid("docs").is_none());
     assert_eq!(job.fake.documents("one").len() as u64, report.counts.docs_created);
 }
 
@@ -174,11 +174,9 @@ async fn an_alias_that_is_taken_away() {
 async fn an_alias_that_is_moved() {
     let job = behind_an_alias().await;
     let load = job.begin().await;
-    {
-        let mut cluster = job.fake.cluster();
-        let options = cluster.indices.get_mut("one").unwrap().aliases.remove("docs").unwrap();
-        cluster.indices.get_mut("two").unwrap().aliases.insert("docs".to_owned(), options);
-    }
+    let (from, to) =
+        (serde_json::json!({"index": "one", "alias": "docs"}), serde_json::json!({"index": "two", "alias": "docs"}));
+    job.fake.call("POST", "/_aliases", serde_json::json!({"actions": [{"remove": from}, {"add": to}]})).unwrap();
     let report = load.finish().await;
     assert_eq!((report.status, report.exit_code()), (Status::CheckFailed, 4), "{report:?}");
     assert!(report.verified.detail.contains("the alias docs was moved during the load"), "{:?}", report.verified);
@@ -188,7 +186,7 @@ async fn an_alias_that_is_moved() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_alias_whose_pipeline_sends_documents_elsewhere() {
     let job = behind_an_alias().await;
-    job.fake.cluster().indices.get_mut("one").unwrap().settings.set("index.default_pipeline", "p");
+    job.fake.set_setting("one", "index.default_pipeline", Some("p"));
     let pipeline = json!({"processors": [{"set": {"field": "_index", "value": "two"}}]});
     let client = inrush_testbed::client::Client::new(&job.fake.url()).unwrap();
     assert_eq!(client.json("PUT", "/_ingest/pipeline/p", pipeline).await.unwrap().status, 200);
@@ -204,8 +202,7 @@ async fn an_index_that_is_deleted_and_made_by_the_server() {
     job.config.limits.health_every = Duration::from_millis(5);
     job.config.limits.max_rate = Some(Rate::Docs(DOCS / 4));
     let load = job.begin().await;
-    let taken = job.fake.cluster().indices.remove("docs");
-    assert!(taken.is_some());
+    job.fake.call("DELETE", "/docs", serde_json::Value::Null).unwrap();
     let report = load.finish().await;
     assert_eq!(report.status, Status::Failed, "{report:?}");
     assert!(report.failure.as_ref().unwrap().contains("docs was deleted during the load"), "{report:?}");
@@ -221,7 +218,7 @@ async fn nodes_of_two_clusters() {
     };
     let error = start([one.fake.urls(), two.fake.urls()].concat()).await.unwrap_err().to_string();
     assert!(error.contains("the nodes are of 2 clusters"), "{error}");
-    assert!(error.contains(&one.fake.cluster().uuid) && error.contains(&two.fake.cluster().uuid), "{error}");
+    assert!(error.contains(&one.fake.uuid()) && error.contains(&two.fake.uuid()), "{error}");
     assert!(one.fake.bulk_requests().is_empty() && two.fake.bulk_requests().is_empty());
     let report = start(one.fake.urls()).await.unwrap().finish().await;
     assert_eq!(report.status, Status::Complete, "{report:?}");

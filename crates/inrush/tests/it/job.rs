@@ -2,7 +2,7 @@
 
 use inrush::source::push::{PushOptions, channel};
 use inrush::{Loader, Report, SettingsRestored, Status, VerifiedState};
-use inrush_testbed::{FakeCluster, FakeConfig};
+use inrush_fake::{FakeCluster, FakeConfig};
 
 use crate::common::{self, config, documents, load};
 

@@ -8,7 +8,7 @@ use inrush::config::{IndexPattern, MaxErrors, OnConflict, Replies};
 use inrush::source::push::Document;
 use inrush::source::{Chunk, Source, SourceError, SourceInfo, Step};
 use inrush::{Action, DocMeta, Loader, Phase, RunningLoad, Status, VerifiedState};
-use inrush_testbed::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
+use inrush_fake::{Auth, FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 use serde_json::json;
 
 use crate::common::{self, Lines, config, documents, expected, fake, load, numbers};
@@ -314,10 +314,10 @@ async fn what_waits_for_its_index_counts_as_memory() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_goes_away_is_set_aside() {
-    let fake = FakeCluster::start(FakeConfig { nodes: 2, ..FakeConfig::default() }).await.unwrap();
+    let fake = FakeCluster::start(FakeConfig::default().nodes(2)).await.unwrap();
     let (mut config, _folder) = config(fake.urls(), "docs");
     config.id = Some("id".parse().unwrap());
-    fake.node(1).kill().await;
+    fake.nodes()[1].kill().await;
     let report = load(&config, documents(500, 500)).await;
     assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 500), "{report:?}");
 }
@@ -356,8 +356,9 @@ async fn an_interrupted_load_does_not_wait_long_for_a_cluster_that_does_not_coun
 async fn a_program_feeds_a_load() {
     let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["7"])]).await;
     let (config, _folder) = config(fake.urls(), "docs");
-    let mut load = Loader::new(config).unwrap().sender().await.unwrap();
-    let mut failures = load.failures().unwrap();
+    let mut loader = Loader::new(config).unwrap();
+    let mut failures = loader.failures(1 << 20);
+    let load = loader.sender().await.unwrap();
     let tasks: Vec<_> = (0..4)
         .map(|task| {
             let sender = load.sender();
@@ -378,6 +379,42 @@ async fn a_program_feeds_a_load() {
     assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (399, 1), "{report:?}");
     assert_eq!(failures.recv().await.unwrap().letter.status, 400);
     assert!(failures.recv().await.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_letters_beyond_the_limit_are_dropped_and_counted() {
+    let fake = fake([Rule::new(Fault::ItemBadRequest)]).await;
+    let (mut config, _folder) = config(fake.urls(), "docs");
+    config.max_errors = MaxErrors::Count(u64::MAX);
+    let mut loader = Loader::new(config).unwrap();
+    let (mut failures, mut settlements) = (loader.failures(10_000), loader.settlements(10_000));
+    let source = Lines::new(documents(2000, 2000));
+    let report = loader.start(Box::new(source)).await.unwrap().finish().await;
+    assert_eq!(report.counts.docs_dead_lettered, 2000, "{report:?}");
+    let mut received = 0;
+    while failures.recv().await.is_some() {
+        received += 1;
+    }
+    assert!((1..100).contains(&received), "{received}");
+    assert_eq!(received + failures.dropped(), 2000);
+    assert!(settlements.recv().await.is_none() && settlements.dropped() == 0);
+    let file = std::fs::read_to_string(report.dead_letters.unwrap()).unwrap();
+    assert_eq!(file.lines().count(), 2000, "the file has all");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_receives_the_end_of_each_document() {
+    let fake = fake([Rule::new(Fault::ItemBadRequest).ids(["i7"])]).await;
+    let (config, _folder) = config(fake.urls(), "docs");
+    let mut loader = Loader::new(config).unwrap();
+    let (mut failures, mut settlements) = (loader.failures(1 << 20), loader.settlements(1 << 20));
+    let report = loader.start(Box::new(Lines::new(documents(300, 300)))).await.unwrap().finish().await;
+    assert_eq!((report.counts.docs_created, report.counts.docs_dead_lettered), (299, 1), "{report:?}");
+    let mut settled = 0;
+    while let Some(settlement) = settlements.recv().await {
+        settled += settlement.docs;
+    }
+    assert_eq!((settled, failures.try_recv().map(|failure| failure.letter.status)), (299, Some(400)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -444,7 +481,7 @@ async fn a_load_that_ends_early_says_what_it_waits_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_not_is_told_before_or_at_the_first_request() {
     let auth = Auth::Basic { user: "u".into(), password: "p".into() };
-    let fake = FakeCluster::start(FakeConfig { auth: Some(auth), ..FakeConfig::default() }).await.unwrap();
+    let fake = FakeCluster::start(FakeConfig::default().auth(auth)).await.unwrap();
     let (mut config, _folder) = config(fake.urls(), "docs");
     let error = Loader::new(config.clone()).unwrap().run(common::Lines::new(documents(1, 1))).await.unwrap_err();
     assert!(error.to_string().contains("401"), "{error}");
@@ -476,8 +513,9 @@ async fn every_imitated_server_is_loaded() {
         let version = format!("{flavor:?}");
         let root_status = if flavor.is_elasticsearch() { 405 } else { 200 };
         let faults = Faults::new([Rule::new(Fault::ItemRejected).probability(0.1)]);
-        let fake =
-            FakeCluster::start(FakeConfig { flavor, root_status, faults, ..FakeConfig::default() }).await.unwrap();
+        let fake = FakeCluster::start(FakeConfig::default().flavor(flavor).root_status(root_status).faults(faults))
+            .await
+            .unwrap();
         let (config, _folder) = config(fake.urls(), "docs");
         let report = load(&config, documents(300, 300)).await;
         assert_eq!((report.status, report.counts.docs_created), (Status::Complete, 300), "{version}: {report:?}");
@@ -498,7 +536,7 @@ async fn what_a_pipeline_drops_and_what_it_refuses_are_told_apart() {
         let made = client.json("PUT", "/_ingest/pipeline/p", processors.clone()).await.unwrap();
         assert_eq!(made.status, 200);
         let settings = if case == "default" { json!({"settings": {"index.default_pipeline": "p"}}) } else { json!({}) };
-        fake.cluster().create_index("docs", &settings).unwrap();
+        fake.call("PUT", "/docs", settings.clone()).unwrap();
         let (mut config, folder) = config(fake.urls(), "docs");
         config.pipeline = (case == "named").then(|| "p".to_owned());
         config.id = with_ids.then(|| "id".parse().unwrap());
@@ -512,8 +550,7 @@ async fn what_a_pipeline_drops_and_what_it_refuses_are_told_apart() {
         });
         let running = Loader::new(config).unwrap().start(Box::new(common::Lines::new(lines))).await.unwrap();
         if case == "late" {
-            let mut cluster = fake.cluster();
-            cluster.indices.get_mut("docs").unwrap().settings.set("index.default_pipeline", "p");
+            fake.set_setting("docs", "index.default_pipeline", Some("p"));
         }
         let report = running.finish().await;
         let counts = &report.counts;

@@ -10,7 +10,7 @@ use arrow_array::{Int64Array, RecordBatch, StringArray};
 use inrush::config::{IdFrom, LoadConfig, Rate, StateFolder};
 use inrush::source::{FormatOptions, SourceSpec, Warnings, open};
 use inrush::{Loader, Report, Status};
-use inrush_testbed::{FakeCluster, Fault, Rule};
+use inrush_fake::{FakeCluster, Fault, Rule};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 

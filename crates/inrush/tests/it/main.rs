@@ -1,7 +1,7 @@
-//! The engine without servers: against the fake cluster, files and a web server of its own. One executable, since
-//! each one is linked with DataFusion, Parquet and sqlx. `cargo test -p inrush --test it swap::` runs the tests of
-//! a module; a test that depends on what a whole process shares runs again in one of its own
-//! (`common::own_process`).
+//! The engine without servers: against the fake cluster, files and a web server of its own. One
+//! executable, since each one is linked with DataFusion, Parquet and sqlx. `cargo test -p inrush
+//! --test it swap::` runs the tests of a module; a test that depends on what a whole process shares
+//! runs again in one of its own (`common::own_process`).
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "../common/mod.rs"]
@@ -25,6 +25,7 @@ mod load;
 mod load_columns;
 mod observers;
 mod once;
+mod options_used;
 mod pauses;
 mod policies;
 mod resume;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use inrush::config::Rate;
 use inrush::observe::{Counts, LoadEvent, LoadStart, Observer, Outcome};
 use inrush::{Loader, PauseKind, Phase, Report, Status};
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 
 use crate::common::{Lines, config, documents};
 

@@ -9,8 +9,8 @@ use inrush::source::{
     Files, Fingerprint, FormatOptions, Partition, Source, SourceError, SourceInfo, SourceSpec, Step, Warnings, open,
 };
 use inrush::{LOADS_INDEX, LoadError, Loader, Status};
+use inrush_fake::{FakeCluster, Fault, Faults, Rule};
 use inrush_testbed::client::Client;
-use inrush_testbed::{FakeCluster, Fault, Faults, Rule};
 use serde_json::{Value, json};
 
 use crate::common::{expected, fake, numbers};
@@ -344,7 +344,7 @@ async fn the_index_of_records_is_made_only_where_it_is_missing() {
     fake.clear_requests();
     job.load(once(&job)).await;
     let made = format!("/{LOADS_INDEX}");
-    let made = |request: &inrush_testbed::RequestLog| request.method == "PUT" && request.path == made;
+    let made = |request: &inrush_fake::RequestLog| request.method == "PUT" && request.path == made;
     assert!(!fake.requests().iter().any(made), "a user may lack the right to");
     assert_eq!(record(&fake)["report"]["status"], "complete");
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use inrush::config::{LoadConfig, Rate};
 use inrush::{Loader, PauseKind, Phase, Report, RunningLoad, Status, VerifiedState};
-use inrush_testbed::{FakeCluster, FakeConfig};
+use inrush_fake::{FakeCluster, FakeConfig};
 use serde_json::{Value, json};
 
 use crate::common::{self, Lines, config, documents};
@@ -12,7 +12,7 @@ use crate::common::{self, Lines, config, documents};
 const DOCS: u64 = 3_000;
 
 async fn fake() -> FakeCluster {
-    FakeCluster::start(FakeConfig { nodes: 2, ..FakeConfig::default() }).await.unwrap()
+    FakeCluster::start(FakeConfig::default().nodes(2)).await.unwrap()
 }
 
 /// A load that would take half a second, and looks at the health of its index all the time.
@@ -32,7 +32,7 @@ async fn start(config: LoadConfig) -> RunningLoad {
 }
 
 fn can(fake: &FakeCluster, path: &str, status: u16, body: Value) {
-    fake.cluster().canned.insert(path.to_owned(), (status, body));
+    fake.set_reply(path, status, body);
 }
 
 /// Waits for the pause, checks that nothing is sent while it lasts, and returns its reason.

@@ -2,21 +2,21 @@
 
 use inrush::config::LoadConfig;
 use inrush::{Loader, Report, Status};
-use inrush_testbed::{FakeCluster, FakeConfig, Flavor};
+use inrush_fake::{FakeCluster, FakeConfig, Flavor};
 use serde_json::{Value, json};
 
 use crate::common::{Lines, config, documents};
 
 async fn fake(flavor: Flavor) -> FakeCluster {
-    let fake = FakeCluster::start(FakeConfig { flavor, ..FakeConfig::default() }).await.unwrap();
+    let fake = FakeCluster::start(FakeConfig::default().flavor(flavor)).await.unwrap();
     let settings = json!({"settings": {"index.lifecycle.name": "p"}});
-    let settings = if fake.cluster().flavor.is_elasticsearch() { settings } else { json!({}) };
-    fake.cluster().create_index("docs", &settings).unwrap();
+    let settings = if fake.flavor().is_elasticsearch() { settings } else { json!({}) };
+    fake.call("PUT", "/docs", settings.clone()).unwrap();
     fake
 }
 
 fn can(fake: &FakeCluster, path: &str, status: u16, body: Value) {
-    fake.cluster().canned.insert(path.to_owned(), (status, body));
+    fake.set_reply(path, status, body);
 }
 
 async fn load(config: &LoadConfig) -> Result<Report, String> {

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use inrush::config::{BulkRouting, LoadConfig};
 use inrush::{LoadError, Loader, Status};
 use inrush_core::routing::Routing;
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, RequestLog, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, RequestLog, Rule};
 
 use crate::common::{Lines, config, documents, load};
 
 const SHARDS: u32 = 5;
 
 async fn fake(nodes: usize, faults: impl IntoIterator<Item = Rule>) -> FakeCluster {
-    FakeCluster::start(FakeConfig { nodes, faults: Faults::new(faults), ..FakeConfig::default() }).await.unwrap()
+    FakeCluster::start(FakeConfig::default().nodes(nodes).faults(Faults::new(faults))).await.unwrap()
 }
 
 fn job(urls: Vec<String>, bulk_routing: BulkRouting) -> (LoadConfig, tempfile::TempDir) {

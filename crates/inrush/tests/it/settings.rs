@@ -11,7 +11,7 @@ use inrush::{
     GUARD_INDEX, LoadError, Loader, PushLoad, RecoverOptions, Recovered, RecoveredState, SettingsRestored, Status,
     recover,
 };
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use serde_json::json;
 
 use crate::common::{self, Large, Lines, config, documents};
@@ -24,8 +24,8 @@ fn large(count: u64) -> Large<Lines> {
 }
 
 async fn fake() -> FakeCluster {
-    let fake = FakeCluster::start(FakeConfig { nodes: 2, ..FakeConfig::default() }).await.unwrap();
-    fake.cluster().create_index("docs", &json!({"settings": {"auto_expand_replicas": "0-all"}})).unwrap();
+    let fake = FakeCluster::start(FakeConfig::default().nodes(2)).await.unwrap();
+    fake.call("PUT", "/docs", json!({"settings": {"auto_expand_replicas": "0-all"}})).unwrap();
     fake
 }
 
@@ -215,7 +215,7 @@ async fn what_was_written_down_here_helps_where_the_lease_is_lost() {
     let fake = fake().await;
     let (config, folder) = replicas_off(&fake);
     crash(config).await;
-    fake.cluster().indices.remove(GUARD_INDEX);
+    fake.call("DELETE", &format!("/{GUARD_INDEX}"), serde_json::Value::Null).unwrap();
     assert_eq!(put_back(&fake, &folder.path().join("elsewhere"), Duration::ZERO).await, []);
     // Somebody may mean these settings by now, so the index has to be named.
     let state = folder.path().join("state");
@@ -233,14 +233,14 @@ async fn settings_that_cannot_be_put_back_are_told_and_recovered_later() {
     let fake = fake().await;
     let (config, folder) = replicas_off(&fake);
     let load = begin(config).await;
-    fake.cluster().refused_settings.insert(REPLICAS.to_owned());
+    fake.refuse_settings([REPLICAS]);
     let report = load.finish().await;
     assert_eq!((report.status, report.settings.restored), (Status::CheckFailed, SettingsRestored::No));
     assert_eq!(report.exit_code(), 4);
     assert!(report.settings.detail.contains("inrush recover docs"), "{:?}", report.settings);
     let again = put_back(&fake, &folder.path().join("state"), WATCH).await;
     assert_eq!(again[0].state, RecoveredState::NotRestored);
-    fake.cluster().refused_settings.clear();
+    fake.refuse_settings([""; 0]);
     let again = put_back(&fake, &folder.path().join("state"), WATCH).await;
     assert_eq!(again[0].state, RecoveredState::Restored);
     assert_eq!(settings(&fake), text(BEFORE));
@@ -249,7 +249,7 @@ async fn settings_that_cannot_be_put_back_are_told_and_recovered_later() {
 #[tokio::test(flavor = "multi_thread")]
 async fn replica_counts_that_are_refused_leave_the_rest() {
     let fake = fake().await;
-    fake.cluster().refused_settings.insert(REPLICAS.to_owned());
+    fake.refuse_settings([REPLICAS]);
     let (mut config, folder) = config(fake.urls(), "docs");
     config.guard.state = Some(folder.path().join("state"));
     let report = Loader::new(config).unwrap().run(large(50)).await.unwrap();
@@ -262,7 +262,7 @@ async fn replica_counts_that_are_refused_leave_the_rest() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_place_to_write_it_down_nothing_is_changed() {
     let fake = fake().await;
-    fake.cluster().denied_indices.push(GUARD_INDEX.to_owned());
+    fake.deny_index(GUARD_INDEX);
     let (config, _folder) = replicas_off(&fake);
     let load = begin(config).await;
     assert_eq!(settings(&fake), text(BEFORE));
@@ -286,8 +286,8 @@ async fn what_somebody_sets_during_the_load_stays() {
     let fake = fake().await;
     let (config, _folder) = replicas_off(&fake);
     let load = begin(config).await;
-    fake.cluster().indices.get_mut("docs").unwrap().settings.set(REPLICAS, "3");
-    fake.cluster().indices.get_mut("docs").unwrap().settings.set(REFRESH, "17s");
+    fake.set_setting("docs", REPLICAS, Some("3"));
+    fake.set_setting("docs", REFRESH, Some("17s"));
     let report = load.finish().await;
     assert!(report.settings.detail.contains("somebody else has set index.number_of_replicas"), "{:?}", report.settings);
     assert_eq!(fake.setting("docs", REFRESH).as_deref(), Some("17s"));
@@ -305,7 +305,7 @@ async fn replicas_of_an_index_with_documents_go_only_if_that_is_meant_and_safe()
     config.guard.replicas_off_confirmed = true;
     let report = Loader::new(config.clone()).unwrap().run(large(1)).await.unwrap();
     assert_eq!(report.settings.restored, SettingsRestored::Yes);
-    fake.cluster().indices.get_mut("docs").unwrap().settings.set(REPLICAS, "2");
+    fake.set_setting("docs", REPLICAS, Some("2"));
     let error = Loader::new(config).unwrap().run(large(1)).await.unwrap_err();
     assert!(error.to_string().contains("wants green"), "{error}");
 }
@@ -313,7 +313,7 @@ async fn replicas_of_an_index_with_documents_go_only_if_that_is_meant_and_safe()
 /// A template that makes data streams of the name `stream`.
 fn stream_template(fake: &FakeCluster) {
     let template = json!({"index_patterns": ["stream*"], "data_stream": {}, "template": {"settings": {REFRESH: "3s"}}});
-    fake.cluster().templates.insert("t".to_owned(), template);
+    fake.call("PUT", "/_index_template/t", template).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -322,7 +322,7 @@ async fn the_index_that_a_data_stream_rolls_over_to_is_looked_after_as_well() {
         let fake = fake().await;
         stream_template(&fake);
         if exists {
-            fake.cluster().create_data_stream("stream").unwrap();
+            fake.call("PUT", "/_data_stream/stream", serde_json::Value::Null).unwrap();
         }
         let (mut config, folder) = config(fake.urls(), "stream");
         config.guard.state = Some(folder.path().join("state"));
@@ -330,16 +330,17 @@ async fn the_index_that_a_data_stream_rolls_over_to_is_looked_after_as_well() {
         let lines = (0..1_000).map(|n| format!("{{\"@timestamp\":\"2026-01-01T00:00:00Z\",\"n\":{n}}}"));
         let load = Loader::new(config).unwrap().start(Box::new(Large(Lines::new(lines)))).await.unwrap();
         let mut progress = load.progress();
-        let backing = |n: usize| fake.cluster().data_streams.get("stream").map(|s| s.indices[n].clone());
+        let backing = |n: usize| fake.backing_indices("stream").get(n).cloned();
         let refresh = |n| backing(n).and_then(|index| fake.setting(&index, REFRESH));
         while refresh(0).as_deref() != Some("60s") {
             progress.changed().await.unwrap();
         }
-        let (_, new) = fake.cluster().roll_over("stream").unwrap();
+        let rolled = fake.call("POST", "/stream/_rollover", serde_json::Value::Null).unwrap();
+        let new = rolled["new_index"].as_str().unwrap().to_owned();
         while refresh(1).as_deref() != Some("60s") {
             progress.changed().await.unwrap();
         }
-        let of = |letter: inrush_testbed::StoredDocument| letter.json()["index"].as_str().unwrap().to_owned();
+        let of = |letter: inrush_fake::Document| letter.json()["index"].as_str().unwrap().to_owned();
         let held: Vec<String> = fake.documents(GUARD_INDEX).into_iter().map(of).collect();
         assert!(held.len() == 2 && held.contains(&new), "each has a lease: {held:?}");
         let report = load.finish().await;
@@ -357,10 +358,10 @@ async fn the_index_that_a_data_stream_rolls_over_to_is_looked_after_as_well() {
 async fn a_crash_after_a_rollover_is_recovered_for_both_indices() {
     let fake = fake().await;
     stream_template(&fake);
-    fake.cluster().create_data_stream("stream").unwrap();
+    fake.call("PUT", "/_data_stream/stream", serde_json::Value::Null).unwrap();
     let (mut config, folder) = replicas_off(&fake);
     config.index = "stream".parse().unwrap();
-    let backing = |fake: &FakeCluster| fake.cluster().data_streams["stream"].indices.clone();
+    let backing = |fake: &FakeCluster| fake.backing_indices("stream");
     let replicas = |fake: &FakeCluster| backing(fake).iter().map(|i| fake.setting(i, REPLICAS)).collect::<Vec<_>>();
     let fake = Arc::new(fake);
     let shared = Arc::clone(&fake);
@@ -371,7 +372,7 @@ async fn a_crash_after_a_rollover_is_recovered_for_both_indices() {
             let load = Loader::new(config).unwrap().sender().await.unwrap();
             load.send(document()).await.unwrap();
             load.progress().wait_for(|p| p.docs_settled > 0).await.unwrap();
-            shared.cluster().roll_over("stream").unwrap();
+            shared.call("POST", "/stream/_rollover", serde_json::Value::Null).unwrap();
             load.send(document()).await.unwrap();
             let mut progress = load.progress();
             while shared.setting(&backing(&shared)[1], REPLICAS).as_deref() != Some("0") {

@@ -251,7 +251,7 @@ fn action_lines_that_bulk_does_not_take_are_named() {
         let error = error.unwrap().to_string();
         assert!(error.contains("looks like the body of a bulk request"), "{error}");
         assert!(named.is_none_or(|named| error.contains(named)), "{error}");
-        assert_eq!(named.is_some(), error.contains("does not take"), "{error}");
+        assert_eq!(named.is_some(), error.contains("does not accept"), "{error}");
         let (outcome, _) = load(&path, options(Format::Bulk), 1000);
         assert_eq!(outcome.records[0].kind().is_empty(), named.is_none());
     }

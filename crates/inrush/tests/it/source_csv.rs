@@ -474,7 +474,7 @@ fn contradictions_are_told_before_anything_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = write(&dir, "a.csv", b"a,b\n1,2\n");
     let (outcome, _) = load(&path, csv(schema("a:integer,z:float")), 100);
-    assert!(outcome.error.unwrap().message.contains("column \"z\", which is not there; columns are a, b"));
+    assert!(outcome.error.unwrap().message.contains("column \"z\", which does not exist; columns are a, b"));
     let same = CsvOptions { separator: Some(b'"'), ..CsvOptions::default() };
     assert!(open(&[SourceSpec::new(&path)], csv(same), &Warnings::default()).is_err());
     // The separator that is taken where none is given, and the one that the first line suggests.
@@ -544,7 +544,7 @@ fn rows_that_are_no_utf_8_are_rejects_unless_a_charset_is_given() {
     assert_eq!(outcome.texts(), ["{\"name\":\"x\",\"n\":1}"]);
     assert_eq!(outcome.records[0].at.byte, 10);
     let path = write(&dir, "c.csv", b"pr\xE9nom\nx\n");
-    assert!(load(&path, FormatOptions::default(), 100).0.error.unwrap().message.contains("header is no UTF-8"));
+    assert!(load(&path, FormatOptions::default(), 100).0.error.unwrap().message.contains("header is not UTF-8"));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use inrush::config::{LoadConfig, Rate, StateFolder};
 use inrush::source::index::{IndexAddress, IndexOptions, IndexSource};
 use inrush::source::{Source, Warnings};
 use inrush::{Loader, Report, Status, VerifiedState};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 use inrush_testbed::client::Client;
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Flavor, Rule};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -47,7 +47,7 @@ fn bulk(ids: impl Iterator<Item = u64>, round: u64) -> String {
 impl Bench {
     /// With documents `i0` and so on, of which every third was written again, and every tenth was deleted.
     async fn new(flavor: Flavor, docs: u64) -> Self {
-        let from = FakeCluster::start(FakeConfig { flavor, ..FakeConfig::default() }).await.unwrap();
+        let from = FakeCluster::start(FakeConfig::default().flavor(flavor)).await.unwrap();
         let to = FakeCluster::start(FakeConfig::default()).await.unwrap();
         let client = Client::new(&from.url()).unwrap();
         let (mut config, folder) = config(to.urls(), "copy");
@@ -129,7 +129,7 @@ async fn all_documents_come_over_with_their_ids_and_routings() {
         let requests = bench.from.requests();
         let searches = requests.iter().filter(|request| request.path.starts_with("/_search?")).count();
         assert!(searches > 100, "{searches} pages of a point in time");
-        assert!(bench.from.cluster().points_in_time.is_empty(), "they were closed");
+        assert!(bench.from.points_in_time() == 0, "they were closed");
     }
 }
 
@@ -235,7 +235,7 @@ async fn a_point_in_time_that_is_lost_is_opened_anew() {
         // What changes while none is open has another place in the source afterwards.
         bench.write((0..2_000).filter(|n| n % 11 == 3), settled).await;
         bench.send("POST", "/old/_refresh", Value::Null).await;
-        bench.from.cluster().points_in_time.clear();
+        bench.from.expire_points_in_time();
     }
     let report = load.finish().await;
     assert_eq!((report.status, report.verified.state), (Status::Complete, VerifiedState::Yes), "{report:?}");
@@ -305,7 +305,7 @@ async fn a_source_in_trouble_is_waited_for() {
         // Set before the source is opened, as it reads ahead from then on, and late enough for its points in time.
         bench.from.set_faults(Faults::new([Rule::new(fault).path("/_search").after(20).first(3)]));
         let report = bench.load().await;
-        assert_eq!(bench.from.faults_met(), 3, "{fault:?}");
+        assert_eq!(bench.from.faults_applied(), 3, "{fault:?}");
         assert_eq!(report.status, Status::Complete, "{fault:?}: {report:?}");
         bench.assert_same();
     }

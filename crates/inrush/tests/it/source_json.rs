@@ -131,7 +131,7 @@ fn a_damaged_value_is_named_and_the_next_ones_are_read() {
         ];
         assert_eq!(found, expected, "chunks of {bytes}");
         let reasons: Vec<_> = outcome.records.iter().filter_map(|r| r.reject.as_ref()).map(|r| r.1.as_str()).collect();
-        assert!(reasons[0].contains("byte 10 is a line end inside of a string"), "{reasons:?}");
+        assert!(reasons[0].contains("byte 10 is a line end inside a string"), "{reasons:?}");
         assert!(reasons[1].contains("no value begins with '}'"), "{reasons:?}");
     }
 }
@@ -206,7 +206,7 @@ fn levels_on_the_way_to_records_are_bounded() {
     assert!(outcome.error.is_none() && outcome.texts() == ["{}"], "{:?}", outcome.error);
     let outcome = read(way(1_000_000).as_bytes(), 100, options());
     let error = outcome.error.unwrap().to_string();
-    assert!(error.contains("at byte 1000: more than 1000 arrays and objects stand in each other"), "{error}");
+    assert!(error.contains("at byte 1000: more than 1000 arrays and objects are nested"), "{error}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use inrush::config::{IdFrom, LoadConfig, Rate, StateFolder};
 use inrush::source::{FormatOptions, SourceSpec};
 use inrush::sql::{Database, DatabaseOptions, QueryOptions, SqlSource, TableSpec};
 use inrush::{LoadError, Loader, Report, Status};
-use inrush_testbed::{FakeCluster, Fault, Rule};
+use inrush_fake::{FakeCluster, Fault, Rule};
 
 use crate::common::{config, fake};
 

@@ -10,8 +10,8 @@ use inrush::{
     GUARD_INDEX, LOADS_INDEX, Loader, OldIndex, Phase, PushLoad, RecoverOptions, RecoveredState, Report, Status, Step,
     recover,
 };
+use inrush_fake::{FakeCluster, FakeConfig};
 use inrush_testbed::client::Client;
-use inrush_testbed::{FakeCluster, FakeConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -19,8 +19,8 @@ use crate::common::{self, Lines, config, documents};
 
 /// Two nodes, and the alias `trips` on `trips-1`, which holds two documents.
 async fn fake() -> FakeCluster {
-    let fake = FakeCluster::start(FakeConfig { nodes: 2, ..FakeConfig::default() }).await.unwrap();
-    fake.cluster().create_index("trips-1", &json!({"aliases": {"trips": carried()}})).unwrap();
+    let fake = FakeCluster::start(FakeConfig::default().nodes(2)).await.unwrap();
+    fake.call("PUT", "/trips-1", json!({"aliases": {"trips": carried()}})).unwrap();
     write(&fake, "trips-1", &[("i0", json!({"n": 0})), ("i1", json!({"n": 1}))]).await;
     fake
 }
@@ -63,13 +63,12 @@ async fn write(fake: &FakeCluster, index: &str, documents: &[(&str, Value)]) {
 
 /// The indices that an alias stands for, with what it carries.
 fn stands_for(fake: &FakeCluster, alias: &str) -> Vec<(String, Value)> {
-    let cluster = fake.cluster();
-    let carriers = cluster.indices.iter().filter_map(|(name, index)| Some((name, index.aliases.get(alias)?)));
-    carriers.map(|(name, carried)| (name.clone(), Value::Object(carried.clone()))).collect()
+    let carried = |index: String| Some((index.clone(), fake.aliases(&index).get(alias)?.clone()));
+    fake.indices().into_iter().filter_map(carried).collect()
 }
 
 fn indices(fake: &FakeCluster) -> Vec<String> {
-    fake.cluster().indices.keys().filter(|name| ![GUARD_INDEX, LOADS_INDEX].contains(&name.as_str())).cloned().collect()
+    fake.indices().into_iter().filter(|name| ![GUARD_INDEX, LOADS_INDEX].contains(&name.as_str())).collect()
 }
 
 /// The alias is where it was, its index has what it had, and the new index is kept and named.
@@ -126,7 +125,7 @@ async fn an_alias_that_does_not_exist_is_made() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_index_gives_way_to_the_alias_of_its_name() {
     let fake = FakeCluster::start(FakeConfig::default()).await.unwrap();
-    fake.cluster().create_index("trips", &json!({})).unwrap();
+    fake.call("PUT", "/trips", json!({})).unwrap();
     write(&fake, "trips", &[("old", json!({"n": 0}))]).await;
     let (mut config, _folder) = swap(&fake);
     let why = refusal(config.clone()).await;
@@ -159,7 +158,7 @@ async fn the_old_index_is_deleted_where_that_is_asked_for_and_nothing_else_needs
 #[tokio::test(flavor = "multi_thread")]
 async fn names_that_cannot_be_swapped_are_refused() {
     let fake = fake().await;
-    fake.cluster().create_index("trips-2", &json!({"aliases": {"trips": {}, "trips-all": {}}})).unwrap();
+    fake.call("PUT", "/trips-2", json!({"aliases": {"trips": {}, "trips-all": {}}})).unwrap();
     let (config, _folder) = swap(&fake);
     let why = refusal(config.clone()).await;
     assert!(why.contains("an alias of 2 indices (trips-1, trips-2)"), "{why}");
@@ -223,9 +222,9 @@ async fn whatever_fails_leaves_everything_as_it_was() {
     let (mut config, _d) = swap(&fake);
     config.guard.replicas_off = true;
     let running = begin(config).await;
-    fake.cluster().refused_settings.insert("index.number_of_replicas".into());
+    fake.refuse_settings(["index.number_of_replicas"]);
     let report = running.finish().await;
-    fake.cluster().refused_settings.clear();
+    fake.refuse_settings([""; 0]);
     assert_eq!(report.status, Status::CheckFailed, "{report:?}");
     untouched(&fake, &report);
 
@@ -300,7 +299,7 @@ async fn writes_to_the_old_index_are_copied() {
     assert_eq!(fake.document(&swap.index, "routed").unwrap().routing.as_deref(), Some("r"));
     assert_eq!(fake.document(&swap.index, "i0"), None, "it was there before the load");
     // Visible when the alias was moved.
-    assert_eq!(fake.cluster().indices[&swap.index].searchable_count(), 453);
+    assert_eq!(fake.call("GET", &format!("/{}/_count", swap.index), serde_json::Value::Null).unwrap()["count"], 453);
 }
 
 async fn refused(fake: &FakeCluster) -> bool {
@@ -339,7 +338,7 @@ async fn writes_to_the_old_index_are_blocked_until_the_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_that_cannot_be_set_ends_the_load_before_its_first_document() {
     let fake = fake().await;
-    fake.cluster().refused_settings.insert("index.blocks.write".into());
+    fake.refuse_settings(["index.blocks.write"]);
     let (mut config, _folder) = swap(&fake);
     options(&mut config).old_writes = OldWrites::Block;
     let report = load(&config).await;
@@ -359,7 +358,7 @@ async fn copies_that_come_late_are_waited_for() {
     let mut progress = load.progress();
     let waits = |phase: &Phase| matches!(phase, Phase::Finishing { step: Step::Green, detail } if detail.contains("1 of 2 shard copies"));
     progress.wait_for(|p| waits(&p.phase)).await.unwrap();
-    fake.cluster().nodes = 2;
+    fake.set_data_nodes(2);
     let report = load.finish().await;
     assert_eq!(report.status, Status::Complete, "{report:?}");
     let steps: Vec<Step> = report.finish.steps.iter().map(|step| step.step).collect();

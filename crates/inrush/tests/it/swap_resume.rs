@@ -6,8 +6,8 @@ use std::time::Duration;
 use inrush::config::{LoadConfig, OldWrites, StateFolder, SwapConfig};
 use inrush::source::{Files, FormatOptions, SourceSpec, Warnings, open};
 use inrush::{GUARD_INDEX, LOADS_INDEX, Loader, Report, Status};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_testbed::client::Client;
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -25,10 +25,10 @@ struct Job {
 
 impl Job {
     async fn new(old: Option<Value>) -> Job {
-        let fake = FakeCluster::start(FakeConfig { nodes: 2, ..FakeConfig::default() }).await.unwrap();
+        let fake = FakeCluster::start(FakeConfig::default().nodes(2)).await.unwrap();
         if let Some(body) = old {
             let name = if body.get("aliases").is_some() { "trips-1" } else { "trips" };
-            fake.cluster().create_index(name, &body).unwrap();
+            fake.call("PUT", &format!("/{name}"), body.clone()).unwrap();
         }
         let (mut config, folder) = config(fake.urls(), "trips");
         let path = folder.path().join("documents.ndjson");
@@ -84,13 +84,7 @@ impl Job {
     }
 
     fn indices(&self) -> Vec<String> {
-        self.fake
-            .cluster()
-            .indices
-            .keys()
-            .filter(|name| ![GUARD_INDEX, LOADS_INDEX].contains(&name.as_str()))
-            .cloned()
-            .collect()
+        self.fake.indices().into_iter().filter(|name| ![GUARD_INDEX, LOADS_INDEX].contains(&name.as_str())).collect()
     }
 
     /// The alias stands for one index with all documents, and nothing else is left.

@@ -4,7 +4,7 @@ use inrush::Status;
 use inrush::config::{Gentle, Rate};
 use inrush_core::trace::{Entry, Header};
 use inrush_core::tune::{AutoTuner, GentleTuner, Tuner};
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 
 use crate::common::{config, documents, fake, load};
 
@@ -15,7 +15,7 @@ async fn a_tuned_load_gets_everything_in_and_its_trace_leads_to_the_same_decisio
         // A pause, of which the tuner is told nothing.
         let flood = Rule::new(Fault::ItemFloodStage).after(50_000).first(100);
         let faults = Faults::new([rejected, flood]);
-        let fake = FakeConfig { faults, max_content_length_bytes: 50_000, ..FakeConfig::default() };
+        let fake = FakeConfig::default().faults(faults).max_content_length_bytes(50_000);
         let fake = FakeCluster::start(fake).await.unwrap();
         let (mut config, folder) = config(fake.urls(), "docs");
         (config.limits.batch_bytes, config.limits.in_flight) = (None, None);
@@ -75,7 +75,7 @@ async fn a_tuned_load_gets_everything_in_and_its_trace_leads_to_the_same_decisio
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_knob_can_be_fixed_and_the_servers_limit_is_known_from_the_start() {
-    let fake = FakeCluster::start(FakeConfig { max_content_length_bytes: 100_000, ..FakeConfig::default() }).await;
+    let fake = FakeCluster::start(FakeConfig::default().max_content_length_bytes(100_000)).await;
     let fake = fake.unwrap();
     let (mut config, _folder) = config(fake.urls(), "docs");
     (config.limits.batch_bytes, config.limits.in_flight) = (None, Some(3));

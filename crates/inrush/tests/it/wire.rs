@@ -5,7 +5,8 @@ use std::path::Path;
 
 use inrush::config::{Compression, DeadLetters, Encoding, GzipLevel, LoadConfig};
 use inrush::{Action, Status, VerifiedState};
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Proxy, ProxyConfig, RequestLog, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, RequestLog, Rule};
+use inrush_testbed::{Proxy, ProxyConfig};
 
 use crate::common::{config, documents, fake, load, numbers};
 
@@ -157,7 +158,7 @@ async fn bodies_stay_below_the_servers_limit_in_either_form() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_does_not_take_a_form_gets_json() {
     for (takes_smile, takes_gzip) in [(false, true), (true, false), (false, false)] {
-        let taken = FakeConfig { smile: takes_smile, gzip: takes_gzip, ..FakeConfig::default() };
+        let taken = FakeConfig::default().smile(takes_smile).gzip(takes_gzip);
         let fake = FakeCluster::start(taken).await.unwrap();
         let (mut config, _folder) = config(fake.urls(), "docs");
         (config.encoding, config.compression) = (Some(Encoding::Smile), Some(GZIP));

@@ -204,7 +204,7 @@ impl Target {
         let missing = BakeConfig { data_stream: Some("stream-b".to_owned()), ..config.clone() };
         let error = run(missing).await.unwrap_err().to_string();
         let expected = match (can_attach, has_streams) {
-            (false, _) => "has no request that gives a data stream an index",
+            (false, _) => "cannot attach an index to a data stream",
             (true, false) => "has no data streams",
             (true, true) => "there is no data stream stream-b",
         };

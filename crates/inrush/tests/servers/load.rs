@@ -93,7 +93,7 @@ async fn begin_another_life(server: &mut Server, title: &str) {
     assert_eq!(transport.put_json(&format!("/{index}/_settings"), &zero).await.unwrap().0, 200);
     let before = life::life(&transport, index).await.unwrap();
     assert_eq!(life::flush(&transport, index).await, Flushed::Done(before.clone()), "{title}");
-    server.node().restart().await.unwrap();
+    server.restart().await;
     let after = life::life(&transport, index).await.unwrap();
     assert_eq!((&after.index, &after.uuid), (&before.index, &before.uuid), "{title}");
     assert!(
@@ -136,10 +136,10 @@ async fn a_node_that_crashes_in_the_middle() {
     let source = Lines::new(documents(100_000, 100_000));
     let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
     load.progress().wait_for(|p| p.docs_settled > 10_000).await.unwrap();
-    server.node().kill().unwrap();
+    server.kill();
     let at = load.progress().borrow().docs_settled;
     assert!(at < 100_000, "the load was over before the crash");
-    server.node().restart().await.unwrap();
+    server.restart().await;
     let report = load.finish().await;
     assert_eq!(report.status, Status::Complete, "{report:?}");
     assert_eq!(report.counts.docs_read, 100_000);
@@ -204,10 +204,10 @@ async fn a_crash_on_top_of_all_that() {
         let source = Lines::new(documents(DOCS, DOCS));
         let load = Loader::new(config).unwrap().start(Box::new(source)).await.unwrap();
         load.progress().wait_for(|p| p.docs_settled > 10_000).await.unwrap();
-        server.node().kill().unwrap();
+        server.kill();
         let at = load.progress().borrow().docs_settled;
         assert!(at < DOCS, "the load was over before the crash");
-        server.node().restart().await.unwrap();
+        server.restart().await;
         let report = load.finish().await;
         println!("{name}: killed after {at} documents");
         everything_is_there(&server, name, &report, with_ids).await;

@@ -1,6 +1,7 @@
-//! The engine against real OpenSearch and Elasticsearch, Postgres and MariaDB, which the tests start themselves.
-//! `make servers` installs what they need and runs them; `cargo test -p inrush --test servers swap::` runs those of a
-//! module. They run only when they are named (`test = false` in Cargo.toml).
+//! The engine against real OpenSearch and Elasticsearch, Postgres and MariaDB, which the tests
+//! start themselves. `make servers` installs what they need and runs them; `cargo test -p inrush
+//! --test servers swap::` runs those of a module. They run only when they are named (`test = false`
+//! in Cargo.toml).
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "../common/mod.rs"]

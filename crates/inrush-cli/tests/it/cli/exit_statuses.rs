@@ -1,7 +1,7 @@
 //! Of what was refused before it began the exit status is 2, of what failed 1; for every command,
 //! as README's table has it.
 
-use inrush_testbed::FakeCluster;
+use inrush_fake::FakeCluster;
 use serde_json::json;
 
 use super::{fake, folder_with, inrush, stderr};
@@ -9,8 +9,8 @@ use super::{fake, folder_with, inrush, stderr};
 #[tokio::test]
 async fn refusals_end_with_2_and_failures_with_1() {
     let fake = fake([]).await;
-    fake.cluster().create_index("there", &json!({})).unwrap();
-    fake.cluster().indices.get_mut("there").unwrap().settings.set("index.blocks.write", "true");
+    fake.call("PUT", "/there", json!({})).unwrap();
+    fake.set_setting("there", "index.blocks.write", Some("true"));
     let (folder, _) = folder_with("a.ndjson", "{\"n\":1}\n");
     std::fs::write(folder.path().join("empty.ndjson"), "").unwrap();
     std::fs::create_dir(folder.path().join("shared")).unwrap();
@@ -59,7 +59,7 @@ async fn refusals_end_with_2_and_failures_with_1() {
 #[tokio::test]
 async fn nodes_of_two_clusters_are_refused_by_every_command() {
     let (one, two) = (fake([]).await, fake([]).await);
-    one.cluster().create_index("there", &json!({})).unwrap();
+    one.call("PUT", "/there", json!({})).unwrap();
     let (folder, _) = folder_with("a.ndjson", "{\"n\":1}\n");
     std::fs::create_dir(folder.path().join("shared")).unwrap();
     let to = format!("--to {},{}", one.url(), two.url());

@@ -1,8 +1,8 @@
 //! What can destroy an index: aliases that are swapped, `--recreate`. Nothing is deleted, and no
 //! alias moved, for a load that could not fill the new index.
 
+use inrush_fake::{FakeCluster, Fault, Faults, Rule};
 use inrush_testbed::client::Client;
-use inrush_testbed::{FakeCluster, Fault, Faults, Rule};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -23,9 +23,7 @@ async fn shop(text: &str) -> (FakeCluster, TempDir) {
 }
 
 fn stands_for(fake: &FakeCluster) -> Vec<String> {
-    let cluster = fake.cluster();
-    let carriers = cluster.indices.iter().filter(|(_, index)| index.aliases.contains_key("shop"));
-    carriers.map(|(name, _)| name.clone()).collect()
+    fake.indices().into_iter().filter(|index| !fake.aliases(index)["shop"].is_null()).collect()
 }
 
 #[tokio::test]
@@ -52,7 +50,7 @@ async fn an_alias_is_not_moved_to_an_empty_index() {
 
     check(&run(folder.path(), &[&load[..], &["--allow-empty"]].concat()).await, 0);
     assert_eq!(fake.documents("shop").len(), 0);
-    assert!(!fake.cluster().indices.contains_key("shop-1"));
+    assert!(fake.index_uuid("shop-1").is_none());
 }
 
 #[tokio::test]
@@ -97,7 +95,7 @@ async fn documents_that_are_tolerated_do_not_keep_an_alias_from_being_moved() {
     assert_eq!(fake.documents("shop").len(), 18);
     let merges = fake.requests().iter().filter(|request| request.path.contains("_forcemerge")).count();
     assert_eq!(merges, 1);
-    assert!(!fake.cluster().indices.contains_key("shop-1"));
+    assert!(fake.index_uuid("shop-1").is_none());
 
     // A job file says the same.
     fake.set_faults(bad());
@@ -129,7 +127,7 @@ async fn an_index_is_kept_that_could_not_be_made_anew() {
     file("header.csv", b"a,\xff\xfe\n1,2\n");
     file("empty.ndjson", b"");
     file("blank.ndjson", b"\n\n");
-    let uuid = || fake.cluster().indices["shop-1"].uuid.clone();
+    let uuid = || fake.index_uuid("shop-1").unwrap();
     let before = uuid();
     let load = |flags: &str| -> Vec<String> {
         let all = format!("load {flags} --index shop-1 --recreate --yes --to {to}");
@@ -171,7 +169,7 @@ async fn an_index_is_kept_that_could_not_be_made_anew() {
         assert_ne!(uuid(), before);
         assert_eq!(fake.documents("shop-1").len(), documents);
     }
-    let mut left: Vec<String> = fake.cluster().indices.keys().cloned().collect();
+    let mut left: Vec<String> = fake.indices();
     left.retain(|name| name != inrush::LOADS_INDEX);
     assert_eq!(left, ["shop-1"], "the index of the trial is gone");
 }

@@ -9,8 +9,8 @@ mod unattended;
 
 use std::process::{Output, Stdio};
 
+use inrush_fake::{Auth, FakeCluster, FakeConfig, Fault, Faults, Rule};
 use inrush_testbed::client::Client;
-use inrush_testbed::{Auth, FakeCluster, FakeConfig, Fault, Faults, Rule};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
@@ -164,7 +164,7 @@ async fn a_job_file_says_it_all_and_the_command_line_wins() {
     assert_eq!(counts["docs_created"], 3);
     assert_eq!(counts["indices"].as_object().unwrap().len(), 3, "{counts}");
     let setting = |index, name| fake.setting(index, name);
-    assert!(fake.cluster().indices.contains_key("logs-t0"));
+    assert!(fake.index_uuid("logs-t0").is_some());
     assert_eq!(
         setting("logs-t1", "number_of_shards").or(setting("logs-t1", "index.number_of_shards")).as_deref(),
         Some("3")
@@ -216,7 +216,7 @@ async fn what_is_not_in_is_a_dead_letter_and_can_be_loaded_again() {
 
 #[tokio::test]
 async fn a_file_on_stdin_has_a_size() {
-    let config = FakeConfig { disk_available_bytes: 10_000, ..FakeConfig::default() };
+    let config = FakeConfig::default().disk_available_bytes(10_000);
     let fake = FakeCluster::start(config).await.unwrap();
     let (folder, path) = folder_with("a.ndjson", &lines(5_000));
     let to = fake.url();
@@ -510,9 +510,9 @@ async fn settings_are_put_back_after_a_crash() {
     let others = run(folder.path(), &["recover", "other", "--to", &to, "--state", "state"]).await;
     check(&others, 0);
     assert_eq!(stdout(&others), "nothing is left to be put back\n");
-    fake.cluster().refused_settings.insert("index.number_of_replicas".to_owned());
+    fake.refuse_settings(["index.number_of_replicas"]);
     check(&run(folder.path(), &recover).await, 4);
-    fake.cluster().refused_settings.clear();
+    fake.refuse_settings([""; 0]);
     let output = run(folder.path(), &recover[..5]).await;
     check(&output, 0);
     assert!(stdout(&output).starts_with("docs: put back: the settings are as they were\n"), "{}", stdout(&output));
@@ -520,7 +520,7 @@ async fn settings_are_put_back_after_a_crash() {
     assert_eq!(replicas().as_deref(), Some("1"));
 
     // The index may hold documents by now, and there is nobody to ask.
-    fake.cluster().create_index("full", &serde_json::json!({})).unwrap();
+    fake.call("PUT", "/full", serde_json::json!({})).unwrap();
     check(&run(folder.path(), &["load", "a.ndjson", "--index", "full", "--to", &to]).await, 0);
     let full = ["load", "a.ndjson", "--index", "full", "--to", &to, "--replicas-off"];
     let output = run(folder.path(), &full).await;
@@ -531,7 +531,7 @@ async fn settings_are_put_back_after_a_crash() {
 #[tokio::test]
 async fn secrets_come_from_files_and_the_environment_and_are_never_printed() {
     let auth = Some(Auth::Basic { user: "u".into(), password: "hunter2".into() });
-    let fake = FakeCluster::start(FakeConfig { auth, ..FakeConfig::default() }).await.unwrap();
+    let fake = FakeCluster::start(FakeConfig::default().auth(auth)).await.unwrap();
     let (folder, _) = folder_with("a.ndjson", &lines(1));
     let secret = folder.path().join("secret");
     std::fs::write(&secret, "hunter2\n").unwrap();

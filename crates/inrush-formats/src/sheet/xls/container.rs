@@ -1,9 +1,10 @@
-//! Compound files, which `.xls` is in: a file system of sectors, of which one stream is the workbook.
+//! Compound files, the container of `.xls`: a file system of sectors, one stream of which is the
+//! workbook.
 
-/// What a compound file begins with.
+/// The first bytes of a compound file.
 pub(super) const SIGNATURE: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
 
-/// The numbers of sectors end here; what is above has a meaning of its own.
+/// The end of the sector numbers. Higher values are markers.
 const SECTORS_MAX: u32 = 0xFFFF_FFFA;
 
 /// Streams below this length are in small sectors, bytes.
@@ -14,7 +15,7 @@ const SMALL_SECTOR: usize = 64;
 struct Container<'a> {
     data: &'a [u8],
     sector_len: usize,
-    /// For each sector the one that follows it.
+    /// For each sector the next one in its chain.
     next: Vec<u32>,
 }
 
@@ -24,9 +25,9 @@ struct Entry {
     len: usize,
 }
 
-/// The contents of the stream with the first of these names that there is.
+/// The contents of the first of these streams that exists.
 pub(super) fn stream(data: &[u8], names: &[&str]) -> Result<Vec<u8>, String> {
-    let header = data.get(..512).filter(|header| header.starts_with(SIGNATURE)).ok_or("it has no whole header")?;
+    let header = data.get(..512).filter(|header| header.starts_with(SIGNATURE)).ok_or("its header is incomplete")?;
     let sector_len = match u16_at(header, 30) {
         9 => 512,
         12 => 4096,
@@ -54,7 +55,7 @@ pub(super) fn stream(data: &[u8], names: &[&str]) -> Result<Vec<u8>, String> {
 }
 
 impl Container<'_> {
-    /// The table of all sectors; the header has the places of its first parts.
+    /// The table of all sectors. The header has the positions of its first parts.
     fn table(&self, header: &[u8]) -> Result<Vec<u32>, String> {
         let mut parts: Vec<u32> = numbers(&header[76..]).collect();
         let mut more = u32_at(header, 68);
@@ -67,7 +68,7 @@ impl Container<'_> {
         let mut table = Vec::new();
         for part in parts.into_iter().filter(|part| *part < SECTORS_MAX) {
             table.extend(numbers(self.sector(part, 1)?));
-            // More than sectors there are only in a damaged file.
+            // Only a damaged file has more entries than sectors.
             if table.len() > self.data.len() {
                 return Err("its table of sectors is longer than the file".to_owned());
             }
@@ -75,21 +76,21 @@ impl Container<'_> {
         Ok(table)
     }
 
-    /// A sector, of which the last may be short; `before` sectors are no part of the numbering.
+    /// A sector. The last one may be short. The numbering starts after the first `before` sectors.
     fn sector(&self, number: u32, before: usize) -> Result<&[u8], String> {
         let from = (number as usize + before).saturating_mul(self.sector_len);
         let to = from.saturating_add(self.sector_len).min(self.data.len());
         self.data
             .get(from..to)
             .filter(|sector| !sector.is_empty())
-            .ok_or_else(|| format!("sector {number} is behind its end"))
+            .ok_or_else(|| format!("sector {number} is beyond its end"))
     }
 
     fn chain(&self, start: u32, len: usize) -> Result<Vec<u8>, String> {
         self.follow(start, len, 1)
     }
 
-    /// The sectors from `start` on, up to `len` bytes.
+    /// The sectors of the chain that begins at `start`, up to `len` bytes.
     fn follow(&self, start: u32, len: usize, before: usize) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
         let mut number = start;
@@ -97,7 +98,7 @@ impl Container<'_> {
             let sector = self.sector(number, before)?;
             bytes.extend_from_slice(&sector[..sector.len().min(len - bytes.len())]);
             if bytes.len() > self.data.len() {
-                return Err("a chain of sectors goes in a circle".to_owned());
+                return Err("a chain of sectors is circular".to_owned());
             }
             number = self.next.get(number as usize).copied().unwrap_or(SECTORS_MAX);
         }

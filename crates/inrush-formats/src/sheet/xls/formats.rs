@@ -1,6 +1,6 @@
-//! Which number formats of a workbook show dates, times or durations.
+//! Recognises the number formats of a workbook that show dates, times or durations.
 
-/// What a number stands for by its format.
+/// The meaning of a number by its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     Number,
@@ -8,7 +8,7 @@ pub(super) enum Shown {
     Duration,
 }
 
-/// The formats that every workbook has without saying so.
+/// The built-in formats, which no workbook declares.
 pub(super) fn built_in(number: u16) -> Shown {
     match number {
         14..=22 | 27..=36 | 45 | 47 | 50..=58 => Shown::Moment,
@@ -17,14 +17,15 @@ pub(super) fn built_in(number: u16) -> Shown {
     }
 }
 
-/// Reads a format such as `yyyy-mm-dd`, `[h]:mm` or `0.00 "days"`, of which the part for positive numbers counts.
+/// Parses a format such as `yyyy-mm-dd`, `[h]:mm` or `0.00 "days"`. The part for positive numbers
+/// counts.
 pub(super) fn custom(format: &str) -> Shown {
     let mut letters = format.chars();
     let mut shown = Shown::Number;
     while let Some(letter) = letters.next() {
         match letter {
             ';' => break,
-            // What follows is shown as it is, is as wide as it, or fills the cell.
+            // The next character is shown literally, gives a width, or fills the cell.
             '\\' | '_' | '*' => {
                 letters.next();
             }
@@ -34,7 +35,7 @@ pub(super) fn custom(format: &str) -> Shown {
             '[' => {
                 let inner: String = letters.by_ref().take_while(|letter| *letter != ']').collect();
                 let hours = inner.to_ascii_lowercase();
-                // Others are colours, conditions and currencies.
+                // Other brackets are colours, conditions and currencies.
                 if !hours.is_empty() && ['h', 'm', 's'].iter().any(|unit| hours.chars().all(|letter| letter == *unit)) {
                     return Shown::Duration;
                 }
@@ -43,7 +44,7 @@ pub(super) fn custom(format: &str) -> Shown {
             _ => {}
         }
     }
-    // "General" has no letters of these.
+    // "General" has none of these letters.
     shown
 }
 

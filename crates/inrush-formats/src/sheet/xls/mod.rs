@@ -1,7 +1,8 @@
 //! Workbooks of Excel 5 to 2003, `.xls`: a stream of records in a compound file.
 //!
-//! calamine reads them, too, but makes a table of all cells up to the farthest one, takes text of Excel 97 that is said to be of a code page
-//! for something else, and passes over formulas that are marked as those of Excel 4.
+//! calamine reads them, too. But it makes a table of all cells up to the farthest one, misreads
+//! text of Excel 97 that declares a code page, and skips formulas that are marked as those of Excel
+//! 4.
 
 mod container;
 mod formats;
@@ -22,7 +23,8 @@ use super::cell::{Cell, Row, Rows};
 const BOF: u16 = 0x0809;
 const EOF: u16 = 0x000A;
 
-/// What all formulas are: the kind of Excel 97, and those of Excel 3 and 4, which some writers use although the rest is newer.
+/// The kinds of formula records: that of Excel 97, and those of Excel 3 and 4, which some writers
+/// use in newer files.
 const FORMULAS: [u16; 3] = [0x0006, 0x0206, 0x0406];
 
 /// Whether `data` is a compound file.
@@ -37,17 +39,17 @@ pub(super) struct Xls {
     letters: Letters,
     code_page: u16,
     strings: Vec<Arc<str>>,
-    /// What numbers are, by the number of a cell's style.
+    /// The meaning of numbers, by the number of a cell's style.
     shown: Vec<Shown>,
     is_1904: bool,
-    /// Letters of a code page that is not known.
+    /// Number of letters of an unknown code page.
     unknown: Counter<u64>,
 }
 
 struct Sheet {
     name: String,
     visible: bool,
-    /// Where in the stream it begins.
+    /// The position in the stream at which the sheet begins.
     at: usize,
 }
 
@@ -70,7 +72,7 @@ impl Xls {
             match record.kind {
                 BOF => book.begin(&record)?,
                 EOF => break,
-                // Encrypted.
+                // The workbook is encrypted.
                 0x002F => return Err("it has a password".to_owned()),
                 0x0042 => book.set_code_page(&record),
                 0x0022 => book.is_1904 = record.reader().u16() == Some(1),
@@ -92,7 +94,7 @@ impl Xls {
         self.sheets.iter().map(|sheet| (sheet.name.as_str(), sheet.visible))
     }
 
-    /// How many letters were of a code page that is not known.
+    /// Number of letters of an unknown code page.
     pub(super) fn unknown_letters(&self) -> u64 {
         self.unknown.get()
     }
@@ -101,7 +103,8 @@ impl Xls {
         self.code_page
     }
 
-    /// The version: text since Excel 97 is Unicode, whatever is said of a code page.
+    /// Reads the version. Text since Excel 97 is Unicode, even if the workbook declares a code
+    /// page.
     fn begin(&mut self, record: &Record<'_>) -> Result<(), String> {
         match word(record.data(), 0) {
             Some(0x0500) => self.letters = Letters::Page(Some(WINDOWS_1252)),
@@ -116,7 +119,7 @@ impl Xls {
     fn set_code_page(&mut self, record: &Record<'_>) {
         if let (Letters::Page(_), Some(page)) = (self.letters, record.reader().u16()) {
             self.code_page = page;
-            // Two numbers of their own for those of Macintosh and of Windows.
+            // The code pages of Macintosh and of Windows have special numbers.
             let page = match page {
                 0x8000 => 10000,
                 0x8001 => 1252,
@@ -126,7 +129,7 @@ impl Xls {
         }
     }
 
-    /// Some text with its length before it, in 8 or 16 bits.
+    /// Text with its length before it, in 8 or 16 bits.
     fn text(&self, reader: &mut records::Pieces<'_>, short: bool) -> Option<String> {
         let len = if short { usize::from(reader.byte()?) } else { usize::from(reader.u16()?) };
         let mut unknown = self.unknown.get();
@@ -145,7 +148,7 @@ impl Xls {
         (kind == 0).then_some(Sheet { name, visible: hidden == 0, at })
     }
 
-    /// A format and what it shows. Its length is short before Excel 97.
+    /// A format and what it shows. The length is 8 bits before Excel 97.
     fn format(&self, record: &Record<'_>) -> Option<(u16, Shown)> {
         let mut reader = record.reader();
         let number = reader.u16()?;
@@ -159,15 +162,15 @@ impl Xls {
         let said = reader.u32().unwrap_or(0);
         while !reader.is_empty() && self.strings.len() < said as usize {
             let text = self.text(&mut reader, false);
-            self.strings.push(text.ok_or("its reading text is damaged")?.into());
+            self.strings.push(text.ok_or("its shared text is damaged")?.into());
         }
         Ok(())
     }
 
     /// The rows of a sheet.
     pub(super) fn rows(&self, sheet: &str) -> Result<Vec<Row>, String> {
-        let sheet = self.sheets.iter().find(|found| found.name == sheet).ok_or("it is not there")?;
-        let stream = self.stream.get(sheet.at..).ok_or("it begins behind the end of the workbook")?;
+        let sheet = self.sheets.iter().find(|found| found.name == sheet).ok_or("it does not exist")?;
+        let stream = self.stream.get(sheet.at..).ok_or("it begins beyond the end of the workbook")?;
         let mut rows = Rows::default();
         // Charts in the sheet have cells of their own.
         let mut depth = 0;
@@ -189,11 +192,11 @@ impl Xls {
                 _ => self.cells(&record, &mut rows)?,
             }
         }
-        // Some writers leave the end out.
+        // Some writers omit the end record.
         Ok(rows.finish())
     }
 
-    /// Takes the cells of a record that has some.
+    /// Reads the cells of a record that has some.
     fn cells(&self, record: &Record<'_>, rows: &mut Rows) -> Result<(), String> {
         let data = record.data();
         let (Some(row), Some(column)) = (word(data, 0), word(data, 2)) else { return Ok(()) };
@@ -204,7 +207,7 @@ impl Xls {
             0x0203 => add(self.number(word(data, 4), f64_at(data, 6).ok_or_else(short)?)),
             0x027E => add(self.packed(word(data, 4), data.get(6..10).ok_or_else(short)?)),
             0x00BD => {
-                // The last column stands at the end.
+                // The last column is at the end.
                 let cells = data.get(4..data.len().saturating_sub(2)).unwrap_or_default();
                 for (column, cell) in (column..).zip(cells.chunks_exact(6)) {
                     rows.add(row, column, self.packed(word(cell, 0), &cell[2..]));
@@ -214,11 +217,11 @@ impl Xls {
                 let number = data.get(6..10).ok_or_else(short)?;
                 let number = u32::from_le_bytes([number[0], number[1], number[2], number[3]]);
                 let text = self.strings.get(number as usize).ok_or_else(|| {
-                    format!("row {} refers to text {number}, and there are {}", row + 1, self.strings.len())
+                    format!("row {} refers to text {number}, but there are only {}", row + 1, self.strings.len())
                 })?;
                 add(Cell::Text(Arc::clone(text)));
             }
-            // Text of its own, and the same with looks.
+            // Text of its own, with or without formatting.
             0x0204 | 0x00D6 => {
                 let mut reader = record.reader();
                 reader.skip(6);
@@ -233,7 +236,8 @@ impl Xls {
         Ok(())
     }
 
-    /// Takes the value of a formula. Where it is text, that follows: then its row and column.
+    /// Reads the value of a formula. If it is text, that follows later, and the row and column are
+    /// returned.
     fn formula(&self, record: &Record<'_>, rows: &mut Rows) -> Result<Option<(u32, u32)>, String> {
         let data = record.data();
         let (Some(row), Some(column), Some(value)) = (word(data, 0), word(data, 2), data.get(6..14)) else {
@@ -265,7 +269,8 @@ impl Xls {
         Cell::Moment(ExcelDateTime::new(number, kind, self.is_1904))
     }
 
-    /// A number in 32 bits: the upper ones of a float, or a whole number, or one of them in hundredths.
+    /// A number in 32 bits: the upper bits of a float, or a whole number, or one of them in
+    /// hundredths.
     fn packed(&self, style: Option<u16>, bits: &[u8]) -> Cell {
         let bits = u32::from_le_bytes([bits[0], bits[1], bits[2], bits[3]]);
         let number = match bits & 2 {

@@ -2,17 +2,17 @@
 
 use encoding_rs::{Encoding, UTF_16LE, WINDOWS_1252};
 
-/// A record goes on in those of this kind.
+/// The kind of records that continue another one.
 const CONTINUE: u16 = 0x3C;
 
-/// Records from a place in a stream on.
+/// The records of a stream.
 pub(super) struct Records<'a> {
     stream: &'a [u8],
 }
 
 pub(super) struct Record<'a> {
     pub(super) kind: u16,
-    /// What it holds: its own bytes, and those of each record in which it goes on.
+    /// The contents: the record's own bytes, and those of each record that continues it.
     pub(super) pieces: Vec<&'a [u8]>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Records<'a> {
     fn next_one(&mut self) -> Option<(u16, &'a [u8])> {
         let (head, rest) = self.stream.split_first_chunk::<4>()?;
         let len = usize::from(u16::from_le_bytes([head[2], head[3]]));
-        // The last record of a file that is cut off is as long as it is.
+        // The last record of a truncated file is as long as the file allows.
         let (data, rest) = rest.split_at(len.min(rest.len()));
         self.stream = rest;
         Some((u16::from_le_bytes([head[0], head[1]]), data))
@@ -46,7 +46,7 @@ impl<'a> Iterator for Records<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Its own bytes, which is all of it for most kinds.
+    /// The record's own bytes. Most kinds have no others.
     pub(super) fn data(&self) -> &'a [u8] {
         self.pieces[0]
     }
@@ -56,23 +56,23 @@ impl<'a> Record<'a> {
     }
 }
 
-/// How a workbook writes text.
+/// The encoding of text in a workbook.
 #[derive(Clone, Copy)]
 pub(super) enum Letters {
     /// Since Excel 97: 16 bits, or the low 8 bits of them.
     Unicode,
-    /// Before: bytes of a code page; none where it is not known.
+    /// Before Excel 97: bytes of a code page. `None` if it is unknown.
     Page(Option<&'static Encoding>),
 }
 
-/// Reads a record through its pieces.
+/// Reads a record across its pieces.
 pub(super) struct Pieces<'a> {
     pieces: &'a [&'a [u8]],
     at: usize,
 }
 
 impl<'a> Pieces<'a> {
-    /// What is left of the piece; the next one where nothing is.
+    /// The rest of the piece, or the next piece if nothing is left.
     fn here(&mut self) -> Option<&'a [u8]> {
         while let [first, rest @ ..] = self.pieces {
             if self.at < first.len() {
@@ -88,7 +88,7 @@ impl<'a> Pieces<'a> {
         self.here().is_none()
     }
 
-    /// Leaves out up to `count` bytes.
+    /// Skips up to `count` bytes.
     pub(super) fn skip(&mut self, mut count: usize) {
         while count > 0 {
             let Some(here) = self.here() else { return };
@@ -112,7 +112,7 @@ impl<'a> Pieces<'a> {
         Some(u32::from(self.u16()?) | u32::from(self.u16()?) << 16)
     }
 
-    /// `count` letters. Counts those that are of no known code page.
+    /// `count` letters. Counts the letters of an unknown code page.
     pub(super) fn text(&mut self, count: usize, letters: Letters, unknown: &mut u64) -> Option<String> {
         match letters {
             Letters::Unicode => self.unicode(count),
@@ -123,7 +123,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Text with its kind before it, and marks of its parts' looks and sounds around it, which are passed over.
+    /// Text with its flags before it. The formatting runs and phonetic data around it are skipped.
     fn unicode(&mut self, count: usize) -> Option<String> {
         let flags = self.byte()?;
         let runs = if flags & 8 != 0 { self.u16()? } else { 0 };
@@ -136,7 +136,7 @@ impl<'a> Pieces<'a> {
             if wide {
                 let taken = (here.len() / 2).min(wanted);
                 units.extend(here.chunks_exact(2).take(taken).map(|unit| u16::from_le_bytes([unit[0], unit[1]])));
-                // Half a letter at the end of a piece is a damaged one.
+                // Half a letter at the end of a piece is a damaged letter.
                 self.at += if taken == 0 { here.len() } else { taken * 2 };
             } else {
                 let taken = here.len().min(wanted);
@@ -148,7 +148,8 @@ impl<'a> Pieces<'a> {
         Some(String::from_utf16_lossy(&units))
     }
 
-    /// What is left of the piece. Where text goes on in the next one, that says again how wide letters are.
+    /// The rest of the piece. If text continues in the next piece, that begins with the width of
+    /// its letters.
     fn rest_or_next(&mut self, wide: &mut bool) -> Option<&'a [u8]> {
         let [first, ..] = self.pieces else { return None };
         if self.at < first.len() {
@@ -160,10 +161,11 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// Bytes of a code page. Where it is not known, what is not ASCII becomes U+FFFD and is counted.
+/// Decodes bytes of a code page. If it is unknown, bytes beyond ASCII become U+FFFD and are
+/// counted.
 fn decode(bytes: &[u8], page: Option<&'static Encoding>, unknown: &mut u64) -> String {
     match page {
-        // Bytes are counted, so half a letter means that they are none of 16 bits.
+        // The length counts bytes, so half a letter means that the text is not 16 bits wide.
         Some(page) if page == UTF_16LE && !bytes.len().is_multiple_of(2) => {
             WINDOWS_1252.decode_without_bom_handling(bytes).0.into()
         }

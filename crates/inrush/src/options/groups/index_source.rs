@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::LoginOptions;
 use crate::options::LoaderBuilder;
 use crate::options::SearchQuery;
-use crate::transport::sigv4::Service;
+use crate::transport::aws::Service;
 
 options! {
     /// What is read of another cluster's index, and what the target takes over of it.
@@ -56,8 +56,8 @@ options! {
         /// Sign requests for an Amazon service
         from_aws_sigv4: Option<Service> = "SERVICE";
         /// AWS region
-        from_aws_region: Option<String> = "REGION", default("AWS_REGION, AWS_DEFAULT_REGION, then the profile's");
-        /// Profile in the AWS configuration files
+        from_aws_region: Option<String> = "REGION", default("AWS_REGION, AWS_DEFAULT_REGION, the profile's, then the host name's");
+        /// Profile in the AWS configuration files; no other place is asked for credentials
         from_aws_profile: Option<String> = "NAME", default("the AWS_* variables, then AWS_PROFILE, then `default`");
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::options::LoaderBuilder;
 use crate::options::Scope;
 use crate::transport::Secret;
-use crate::transport::sigv4::Service;
+use crate::transport::aws::Service;
 
 options! {
     /// How to log in to the cluster, and which certificates to trust. No secret is ever an argument of a
@@ -35,11 +35,12 @@ options! {
         key: Option<PathBuf> = "FILE";
         /// Take any certificate of the cluster: anyone on the way can read and change everything
         insecure: bool;
-        /// Sign requests for an Amazon service; credentials come from the environment or the profile
+        /// Sign requests for an Amazon service. Credentials come from the environment, the profile, a web
+        /// identity, or the role of the container or the EC2 instance
         aws_sigv4: Option<Service> = "SERVICE";
         /// AWS region
-        aws_region: Option<String> = "REGION", default("AWS_REGION, AWS_DEFAULT_REGION, then the profile's");
-        /// Profile in the AWS configuration files
+        aws_region: Option<String> = "REGION", default("AWS_REGION, AWS_DEFAULT_REGION, the profile's, then the host name's");
+        /// Profile in the AWS configuration files; no other place is asked for credentials
         aws_profile: Option<String> = "NAME", default("the AWS_* variables, then AWS_PROFILE, then `default`");
         /// The password of option `user`
         password: Option<Secret> = "SECRET", scope(Scope::Program);

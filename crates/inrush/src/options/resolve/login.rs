@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use super::Environment;
 use crate::options::{LoginOptions, OptionError, OptionErrorKind, SourceLoginOptions};
-use crate::transport::aws::AwsOptions;
-use crate::transport::sigv4::{Service, Signer};
+use crate::transport::aws::{AwsOptions, Service, Signer};
 use crate::transport::{Credentials, NodeUrl, Secret, SetupError, TlsOptions};
 
 const PASSWORD_ENV: &str = "INRUSH_PASSWORD";
@@ -132,7 +131,7 @@ fn find(
                 profile: login.aws_profile.clone(),
             };
             let host = urls.first().map_or("", NodeUrl::host);
-            Ok(Credentials::SigV4(Arc::new(Signer::find(&options, host).map_err(setup)?)))
+            Ok(Credentials::SigV4(Arc::new(Signer::find(&options, host))))
         }
     }
 }

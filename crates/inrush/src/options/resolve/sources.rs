@@ -140,7 +140,13 @@ impl ReadingOptions {
             return Err(OptionError::conflict(message).hint("for the other commands, export what is meant to a file"));
         }
         let options = self.stores()?;
-        Ok(sources.iter().map(|source| SourceSpec::with_options(source, &options)).collect())
+        let specs: Vec<SourceSpec> = sources.iter().map(|source| SourceSpec::with_options(source, &options)).collect();
+        if !self.store_option.is_empty() && !specs.iter().any(|spec| matches!(spec, SourceSpec::Url(_))) {
+            return Err(OptionError::conflict("option `store_option` is for object stores, and no source is in one")
+                .of("store_option")
+                .hint("leave it out, or name the source with its address, as in s3://bucket/logs/*.parquet"));
+        }
+        Ok(specs)
     }
 }
 

@@ -2,7 +2,7 @@
 //! off and go on.
 
 use inrush::source::{CsvOptions, FixedColumn, Format, FormatOptions, Parse};
-use inrush_testbed::FakeCluster;
+use inrush_fake::FakeCluster;
 
 use super::*;
 

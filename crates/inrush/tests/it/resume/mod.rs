@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use inrush::config::{DeadLetters, IdFrom, LoadConfig, StateFolder};
 use inrush::{Action, Loader, Status, VerifiedState};
+use inrush_fake::{Fault, Rule};
 use inrush_testbed::client::Client;
-use inrush_testbed::{Fault, Rule};
 
 use crate::common::{config, expected, fake, numbers};
 use crate::cut_off::{DOCS, Job, documents};
@@ -40,14 +40,12 @@ async fn an_alias_that_was_moved_before_the_load_went_on() {
     let fake = fake([]).await;
     let mut job = Job::new(fake.urls(), "docs", &documents(DOCS, DOCS));
     job.config.id = Some("id".parse().unwrap());
-    fake.cluster().create_index("one", &serde_json::json!({"aliases": {"docs": {}}})).unwrap();
-    fake.cluster().create_index("two", &serde_json::json!({})).unwrap();
+    fake.call("PUT", "/one", serde_json::json!({"aliases": {"docs": {}}})).unwrap();
+    fake.call("PUT", "/two", serde_json::json!({})).unwrap();
     job.crash(job.config.clone(), 400).await;
-    {
-        let mut cluster = fake.cluster();
-        let options = cluster.indices.get_mut("one").unwrap().aliases.remove("docs").unwrap();
-        cluster.indices.get_mut("two").unwrap().aliases.insert("docs".to_owned(), options);
-    }
+    let (from, to) =
+        (serde_json::json!({"index": "one", "alias": "docs"}), serde_json::json!({"index": "two", "alias": "docs"}));
+    fake.call("POST", "/_aliases", serde_json::json!({"actions": [{"remove": from}, {"add": to}]})).unwrap();
     let report = job.load(job.resumed()).await;
     assert_eq!((report.status, report.verified.state), (Status::CheckFailed, VerifiedState::No), "{report:?}");
     for words in ["the alias docs was moved", "it stands for two", " in one)"] {

@@ -290,7 +290,7 @@ fn what_cannot_be_parquet_says_so() {
     for (name, data, expected) in [
         ("cut.parquet", data[..data.len() / 2].to_vec(), "is the file complete"),
         ("empty.parquet", Vec::new(), "is the file complete"),
-        ("packed.parquet", compress("gzip", &data), "has to be an uncompressed file and no pipe"),
+        ("packed.parquet", compress("gzip", &data), "must be an uncompressed file and not a pipe"),
     ] {
         let (outcome, _) = load(&write(&dir, name, &data), FormatOptions::default(), 100);
         let error = outcome.error.unwrap().to_string();

@@ -223,7 +223,7 @@ fn timestamps_of_96_bits_that_cannot_all_be_looked_at_are_no_other_dates() {
     let (outcome, _) = load(&path, FormatOptions::default(), 1 << 20);
     assert!(outcome.records.is_empty(), "{:?}", outcome.texts());
     let error = outcome.error.unwrap().to_string();
-    assert!(error.contains("timestamps of 96 bits") && error.contains("row group 2 of 2"), "{error}");
+    assert!(error.contains("its 96-bit timestamps") && error.contains("row group 2 of 2"), "{error}");
 }
 
 /// A stream of Arrow that is one message with this body.

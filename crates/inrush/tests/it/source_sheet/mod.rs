@@ -140,7 +140,8 @@ fn sheets_and_header_rows_can_be_chosen() {
         outcome.error.unwrap().to_string()
     };
     assert!(
-        problem(Some("None"), None).contains("has no sheet \"None\", by name or number; there are Hidden, Data, More")
+        problem(Some("None"), None)
+            .contains("has no sheet \"None\", by name or number; its sheets are Hidden, Data, More")
     );
     assert!(problem(Some("Data"), Some(9)).contains("row 9, which should have the names of the columns, is empty"));
 }
@@ -209,7 +210,7 @@ fn days_for_which_there_is_no_date_are_numbers_and_counted() {
         ]
     );
     let warning = &warnings.iter().find(|w| w.contains("column day")).unwrap();
-    assert!(warning.contains("holds 2958466, for which there is none") && warning.contains("(4 times)"), "{warning}");
+    assert!(warning.contains("holds 2958466, for which no date exists") && warning.contains("(4 times)"), "{warning}");
 }
 
 #[test]
@@ -246,7 +247,8 @@ fn a_workbook_that_unpacks_to_more_than_is_allowed_is_refused() {
     let (outcome, _) = read(&data, options(1 << 20), 1 << 20);
     let error = outcome.error.unwrap().to_string();
     assert!(
-        error.contains("unpacks to 4 MiB or more, and 1 MiB are allowed") && error.contains("option `workbook_bytes`"),
+        error.contains("unpacks to 4 MiB or more, but only 1 MiB are allowed")
+            && error.contains("option `workbook_bytes`"),
         "{error}"
     );
     assert!(read(&data, options(4 << 20), 1 << 20).0.error.is_none());

@@ -115,70 +115,70 @@ async fn whole_numbers_without_room_are_an_error() {
         (
             "SELECT big * 2 AS x FROM input",
             "big * 2",
-            "9223372036854775807 * 2 has no room in BIGINT: column big in big.csv, line 2",
+            "9223372036854775807 * 2 does not fit BIGINT: column big in big.csv, line 2",
             "CAST(… AS DECIMAL(38, 0)) of one side has more digits",
         ),
         (
             "SELECT id FROM input WHERE 1 + big > id",
             "1 + big",
-            "1 + 9223372036854775807 has no room",
+            "1 + 9223372036854775807 does not fit",
             "big.csv, line 2",
         ),
         (
             "SELECT big - least AS x FROM input",
             "big - least",
-            "9223372036854775807 - -9223372036854775808 has no room in BIGINT: column big in big.csv, line 2",
+            "9223372036854775807 - -9223372036854775808 does not fit BIGINT: column big in big.csv, line 2",
             "",
         ),
         (
             "SELECT -least AS x FROM input",
             "least",
-            "0 - -9223372036854775808 has no room in BIGINT: column least in big.csv, line 2",
+            "0 - -9223372036854775808 does not fit BIGINT: column least in big.csv, line 2",
             "",
         ),
-        ("SELECT sum(big * 2) AS x FROM input", "big * 2", "9223372036854775807 * 2 has no room", "line 2"),
-        ("SELECT (SELECT max(big + 1) FROM input) AS x FROM input", "big + 1", "+ 1 has no room in BIGINT", "line 2"),
+        ("SELECT sum(big * 2) AS x FROM input", "big * 2", "9223372036854775807 * 2 does not fit", "line 2"),
+        ("SELECT (SELECT max(big + 1) FROM input) AS x FROM input", "big + 1", "+ 1 does not fit BIGINT", "line 2"),
         (
             "SELECT abs(least) AS x FROM input",
             "abs(",
-            "abs(-9223372036854775808) has no room in its type: column least in big.csv, line 2",
+            "abs(-9223372036854775808) does not fit its type: column least in big.csv, line 2",
             "abs(CAST(… AS DECIMAL(38, 0)))",
         ),
         (
             "SELECT tiny + tiny AS x FROM small",
             "tiny + tiny",
-            "127 + 127 has no room in TINYINT: column tiny in small.parquet, row 1",
+            "127 + 127 does not fit TINYINT: column tiny in small.parquet, row 1",
             "",
         ),
         (
             "SELECT min(large) - max(large) AS x FROM small",
             "min(large) -",
-            "0 - 18446744073709551615 has no room in BIGINT UNSIGNED",
+            "0 - 18446744073709551615 does not fit BIGINT UNSIGNED",
             "",
         ),
         (
             "SELECT sum(big) AS s, sum(n) AS n FROM (SELECT big, n FROM input UNION ALL SELECT 9, n FROM input)",
             "sum(big)",
-            "sum(big) is 9223372036854775830, which has no room in BIGINT",
+            "sum(big) is 9223372036854775830, which does not fit BIGINT",
             "sum(CAST(big AS DECIMAL(38, 0))) has more digits, sum(CAST(big AS DOUBLE)) rounds",
         ),
         (
             "SELECT n % 1 AS k, sum(DISTINCT i.big) AS s FROM (SELECT big + 9 - 9 AS big, 1 AS n FROM input WHERE id > 1 \
              UNION ALL SELECT 9223372036854775800, 1 UNION ALL SELECT 9, 1 UNION ALL SELECT 10, 1) i GROUP BY n % 1",
             "sum(DISTINCT",
-            "sum(i.big) is 9223372036854775815, which has no room in BIGINT",
+            "sum(i.big) is 9223372036854775815, which does not fit BIGINT",
             "DECIMAL(38, 0)",
         ),
         (
             "SELECT sum(large) AS s FROM small",
             "sum(large)",
-            "sum(large) is 18446744073709551616, which has no room in BIGINT UNSIGNED",
+            "sum(large) is 18446744073709551616, which does not fit BIGINT UNSIGNED",
             "DECIMAL(38, 0)",
         ),
         (
             "SELECT sum(least) OVER (ORDER BY id DESC ROWS 1 PRECEDING) AS s FROM input",
             "sum(least)",
-            "sum(least) is -9223372036854775813, which has no room in BIGINT",
+            "sum(least) is -9223372036854775813, which does not fit BIGINT",
             "DECIMAL(38, 0)",
         ),
     ] {
@@ -188,7 +188,7 @@ async fn whole_numbers_without_room_are_an_error() {
     }
     // What no row is needed for is found before any is read.
     let problem = problem("SELECT 9223372036854775807 + 1 AS x FROM input", tables()).await;
-    assert!(problem.starts_with("line 1, column 8: 9223372036854775807 + 1 has no room in BIGINT\n"), "{problem}");
+    assert!(problem.starts_with("line 1, column 8: 9223372036854775807 + 1 does not fit BIGINT\n"), "{problem}");
     let wide = "SELECT sum(CAST(big AS DECIMAL(38, 0))) AS s, CAST(big AS DECIMAL(38, 0)) * 2 AS t FROM input \
                 WHERE id = 1 GROUP BY big";
     assert_eq!(texts(wide, tables()).await, [r#"{"s":9223372036854775807,"t":18446744073709551614}"#]);
@@ -298,7 +298,7 @@ async fn sums_of_decimals_without_room_are_an_error() {
     for (sql, says) in [
         (
             "SELECT sum(d) AS s FROM input",
-            "sum(d) is 2999999999999999999999999999999999999.97, which has no room in DECIMAL(38, 2); \
+            "sum(d) is 2999999999999999999999999999999999999.97, which does not fit DECIMAL(38, 2); \
              sum(CAST(d AS DECIMAL(66, 2))) has more digits, sum(CAST(d AS DOUBLE)) rounds",
         ),
         ("SELECT avg(d) AS a FROM input", "an average has more digits than its type; avg(CAST(… AS DOUBLE)) rounds"),

@@ -10,7 +10,7 @@ use inrush::cluster::{
     ClusterError, Needs, Preflight, Product, Retries, TargetKind, Version, preflight, product, stats, tasks,
 };
 use inrush::transport::{Credentials, HttpErrorKind, HttpOptions, Request, Secret, Transport};
-use inrush_testbed::{Auth, FakeCluster, FakeConfig, Fault, Flavor, Rule};
+use inrush_fake::{Auth, FakeCluster, FakeConfig, Fault, Flavor, Rule};
 use serde_json::{Value, json};
 
 use super::server::{Act, Server, nobody};
@@ -54,15 +54,11 @@ async fn refusal(transport: &Transport, needs: Needs) -> String {
 async fn product_and_version_are_told_also_where_the_root_is_not_answered() {
     for (flavor, product, version) in [
         (Flavor::opensearch_3(), Product::OpenSearch, Version::new(3, 6, 0)),
-        (
-            Flavor::new(inrush_testbed::Product::Elasticsearch, "8.19.21"),
-            Product::Elasticsearch,
-            Version::new(8, 19, 21),
-        ),
+        (Flavor::new(inrush_fake::Product::Elasticsearch, "8.19.21"), Product::Elasticsearch, Version::new(8, 19, 21)),
     ] {
         for root_status in [200, 405, 403] {
             let (_cluster, transport) =
-                fake(FakeConfig { flavor: flavor.clone(), root_status, ..FakeConfig::default() }).await;
+                fake(FakeConfig::default().flavor(flavor.clone()).root_status(root_status)).await;
             let info = product::detect(&transport).await.unwrap();
             assert_eq!((info.product, info.version), (product, Some(version)), "{root_status}");
         }
@@ -214,7 +210,7 @@ async fn a_cluster_that_can_take_a_load_passes_the_preflight() {
 
 #[tokio::test]
 async fn what_would_spoil_the_load_is_found_before_it() {
-    let (_cluster, transport) = fake(FakeConfig { disk_available_bytes: 1 << 30, ..FakeConfig::default() }).await;
+    let (_cluster, transport) = fake(FakeConfig::default().disk_available_bytes(1 << 30)).await;
     put(&transport, "/blocked", json!({"settings": {"blocks.write": true}})).await;
     put(&transport, "/closed", json!({})).await;
     transport.post_json("/closed/_close", None).await.unwrap();
@@ -261,7 +257,7 @@ async fn what_would_spoil_the_load_is_found_before_it() {
 #[tokio::test]
 async fn wrong_credentials_and_nobody_there_are_told() {
     let auth = Auth::Basic { user: "u".into(), password: "p".into() };
-    let cluster = FakeCluster::start(FakeConfig { auth: Some(auth), ..FakeConfig::default() }).await.unwrap();
+    let cluster = FakeCluster::start(FakeConfig::default().auth(auth)).await.unwrap();
     let with = |password: &str| transport_to(&cluster.urls(), Credentials::basic("u", Secret::new(password)).unwrap());
     preflight(&with("p"), &needs("t")).await.unwrap();
     let error = preflight(&with("wrong"), &needs("t")).await.unwrap_err();

@@ -11,10 +11,9 @@ use hmac::{Hmac, KeyInit, Mac};
 use http::Method;
 use http::request::Parts;
 use inrush::cluster::{CreateIndex, Retries, index, stats};
-use inrush::transport::aws::AwsCredentials;
-use inrush::transport::sigv4::{Service, Signer};
+use inrush::transport::aws::{AwsCredentials, Service, Signer};
 use inrush::transport::{Credentials, HttpOptions, Request, Secret, Transport};
-use inrush_testbed::{FakeCluster, FakeConfig, Fault, Faults, Rule};
+use inrush_fake::{FakeCluster, FakeConfig, Fault, Faults, Rule};
 use sha2::{Digest, Sha256};
 
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
@@ -27,15 +26,13 @@ async fn cluster(
 ) -> (FakeCluster, Arc<Mutex<Vec<String>>>) {
     let dates = Arc::new(Mutex::new(Vec::new()));
     let seen = dates.clone();
-    let config = FakeConfig {
-        verify: Some(Arc::new(move |head: &Parts, body: &[u8]| {
+    let config = FakeConfig::default()
+        .verify(move |head: &Parts, body: &[u8]| {
             let date = verify(head, body, SECRET, service, token)?;
             seen.lock().unwrap().push(date);
             Ok(())
-        })),
-        faults,
-        ..FakeConfig::default()
-    };
+        })
+        .faults(faults);
     (FakeCluster::start(config).await.unwrap(), dates)
 }
 

@@ -1,4 +1,5 @@
-//! Real servers for tests. A test takes one with a single call at its beginning, which waits for the test's turn:
+//! Real servers for tests. A test takes one with a single call at its beginning, which waits for
+//! the test's turn:
 //!
 //! | call | node | beside others |
 //! |---|---|---|
@@ -11,6 +12,7 @@
 // Each executable uses a part of it.
 #![allow(dead_code)]
 
+mod guardian;
 mod shared;
 pub mod turn;
 
@@ -18,10 +20,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use guardian::Guardian;
 use inrush::config::{DeadLetters, LoadConfig};
 use inrush::node::{Distribution, NodeError, NodeSpec, OwnedNode};
 use inrush::transport::{Credentials, HttpOptions, Transport};
-use inrush_testbed::Flavor;
+use inrush_fake::Flavor;
 use inrush_testbed::client::Client;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -70,11 +73,17 @@ macro_rules! on_servers {
 }
 pub(crate) use on_servers;
 
+/// A node of a test's own. Killed when it is dropped.
+struct Own {
+    node: OwnedNode,
+    folder: PathBuf,
+    guardian: Guardian,
+}
+
 /// A node that answers, until the test gives it back with [`Server::stop`].
 pub struct Server {
     url: String,
-    /// The node, where it is the test's own.
-    own: Option<(OwnedNode, PathBuf)>,
+    own: Option<Own>,
     pub client: Client,
     pub transport: Arc<Transport>,
     /// Product and version, for messages.
@@ -109,8 +118,8 @@ impl Server {
         Server::own_with(version, 1, |_| {}).await
     }
 
-    /// A node of the test's own that is configured first. `nodes`: how many nodes the test runs at once, this one
-    /// among them.
+    /// A node of the test's own that is configured first. `nodes`: how many nodes the test runs at
+    /// once, this one among them.
     pub async fn own_with(version: Version, nodes: usize, configure: impl FnOnce(&mut NodeSpec)) -> Server {
         let turn = Turn::take(Needs::nodes(nodes)).await;
         let (distribution, folder) = (version.distribution(), folder());
@@ -118,14 +127,16 @@ impl Server {
         let mut spec = NodeSpec { heap_mib: HEAP_MIB, ..NodeSpec::new(distribution, "test", folder.join("node")) };
         configure(&mut spec);
         let node = start(spec).await.unwrap();
-        Server::new(node.url(), Some((node, folder)), title, turn)
+        let mut guardian = Guardian::new(None);
+        guardian.watch(node.pid());
+        Server::new(node.url(), Some(Own { node, folder, guardian }), title, turn)
     }
 
     async fn join(version: Version, turn: Arc<Turn>) -> Server {
         Server::new(shared::url(version).await, None, version.distribution().title(), turn)
     }
 
-    fn new(url: String, own: Option<(OwnedNode, PathBuf)>, title: String, turn: Arc<Turn>) -> Server {
+    fn new(url: String, own: Option<Own>, title: String, turn: Arc<Turn>) -> Server {
         let client = Client::new(&url).unwrap();
         let transport = Arc::new(Transport::new(&[&url], Credentials::None, &HttpOptions::default()).unwrap());
         Server { url, own, client, transport, title, _turn: turn }
@@ -135,9 +146,21 @@ impl Server {
         self.url.clone()
     }
 
-    /// The node, to kill and restart. Panics for a shared one.
-    pub fn node(&mut self) -> &mut OwnedNode {
-        &mut self.own.as_mut().expect("a test that kills its node has a node of its own").0
+    fn own_mut(&mut self) -> &mut Own {
+        self.own.as_mut().expect("a test that kills its node has a node of its own")
+    }
+
+    /// Kills the node, as a crash does. Panics for a shared one.
+    pub fn kill(&mut self) {
+        self.own_mut().node.kill().unwrap();
+    }
+
+    /// Starts the node again on its port and data; one that runs is killed first. Panics for a
+    /// shared one.
+    pub async fn restart(&mut self) {
+        let own = self.own_mut();
+        own.node.restart().await.unwrap();
+        own.guardian.watch(own.node.pid());
     }
 
     /// The answer to a request; fails where the server refuses it.
@@ -162,7 +185,8 @@ impl Server {
         leases.filter(|lease| lease["_source"]["index"].as_str().unwrap().starts_with(names)).count()
     }
 
-    /// A load into an index of this server, with its files in a folder that is deleted with the second value.
+    /// A load into an index of this server, with its files in a folder that is deleted with the
+    /// second value.
     pub fn config(&self, index: &str) -> (LoadConfig, TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let mut config = LoadConfig::new(vec![self.url()], index.parse().unwrap());
@@ -171,18 +195,19 @@ impl Server {
         (config, folder)
     }
 
-    /// Stops a node of the test's own, in order, and deletes its folder; a shared one goes on for other tests. Where a
-    /// test fails before, its node is killed and the folder is left, with the node's log.
+    /// Stops a node of the test's own, in order, and deletes its folder; a shared one goes on for
+    /// other tests. Where a test fails before, its node is killed and the folder is left, with the
+    /// node's log.
     pub async fn stop(self) {
-        if let Some((node, folder)) = self.own {
-            node.stop().await.unwrap();
-            std::fs::remove_dir_all(folder).unwrap();
+        if let Some(own) = self.own {
+            own.node.stop().await.unwrap();
+            std::fs::remove_dir_all(own.folder).unwrap();
         }
     }
 }
 
-/// Starts a node. Where its server has to be fetched, no other test fetches one meanwhile: Maven's repository takes one
-/// writer at a time.
+/// Starts a node. Where its server has to be fetched, no other test fetches one meanwhile: Maven's
+/// repository takes one writer at a time.
 pub async fn start(spec: NodeSpec) -> Result<OwnedNode, NodeError> {
     let _fetching = fetching(&spec.distribution).await;
     OwnedNode::start(spec).await
@@ -199,7 +224,8 @@ pub async fn fetching(distribution: &Distribution) -> Option<MutexGuard<'static,
     (!is_here()).then_some(fetching)
 }
 
-/// A path for a folder that nothing else uses and the node's user can reach: root's temporary folder often cannot be.
+/// A path for a folder that nothing else uses and the node's user can reach: root's temporary
+/// folder often cannot be.
 pub fn folder() -> PathBuf {
     static FOLDERS: AtomicU32 = AtomicU32::new(0);
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,8 @@
-//! Whose turn it is: tests run side by side as far as memory and processors allow, whatever `--test-threads` says.
+//! Whose turn it is: tests run side by side as far as memory and processors allow, whatever
+//! `--test-threads` says.
 //!
-//! A test asks once for all that it needs and gets all of it at once, so tests never wait for each other in a circle.
+//! A test asks once for all that it needs and gets all of it at once, so tests never wait for each
+//! other in a circle.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -100,7 +102,8 @@ impl Taken {
 pub struct Turn(Needs);
 
 impl Turn {
-    /// Waits until there is room for a test with these needs. One that needs more than there ever is runs alone.
+    /// Waits until there is room for a test with these needs. One that needs more than there ever
+    /// is runs alone.
     pub async fn take(needs: Needs) -> Arc<Turn> {
         loop {
             // Before the look, so that nothing given back after it is missed.

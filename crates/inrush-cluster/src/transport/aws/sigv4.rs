@@ -1,8 +1,9 @@
 //! AWS Signature Version 4 for Amazon OpenSearch Service (`es`) and OpenSearch Serverless (`aoss`).
 //!
-//! The signature is aws-sigv4's; ours is what goes into it: the exact address, the headers, the hash over the slices of the
-//! body, which both services take in `x-amz-content-sha256` (Serverless insists on it), and the moment. Signatures
-//! are valid for about five minutes, so each attempt is signed anew.
+//! The crate aws-sigv4 makes the signature. This file gives it the exact address, the headers, the
+//! moment, and the hash over the slices of the body, which both services take in
+//! `x-amz-content-sha256` (Serverless insists on it). Signatures are valid for about five minutes,
+//! so each attempt is signed anew.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,9 +18,11 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use reqwest::Url;
 use sha2::{Digest, Sha256};
+use tokio::sync::OnceCell;
 
-use super::aws::{self, AwsCredentials, AwsOptions, Surroundings};
-use super::error::{BoxError, SetupError};
+use super::chain::{self, Found};
+use super::{AwsCredentials, AwsOptions};
+use crate::transport::error::{BoxError, SetupError};
 
 /// What is signed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,17 +61,32 @@ pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 /// Signs requests for one service in one region.
 pub struct Signer {
     service: Service,
-    region: String,
-    credentials: AwsCredentials,
+    identity: Identity,
     clock: WallClock,
+}
+
+/// Region and credentials.
+enum Identity {
+    Given(Found),
+    /// Looked for once, before the first signature.
+    Sought {
+        options: AwsOptions,
+        host: String,
+        found: OnceCell<Found>,
+    },
 }
 
 impl fmt::Debug for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (options, found) = match &self.identity {
+            Identity::Given(found) => (None, Some(found)),
+            Identity::Sought { options, found, .. } => (Some(options), found.get()),
+        };
         f.debug_struct("Signer")
             .field("service", &self.service)
-            .field("region", &self.region)
-            .field("credentials", &self.credentials)
+            .field("options", &options)
+            .field("region", &found.map(|found| &found.region))
+            .field("credentials", &found.map(|found| &found.credentials))
             .finish_non_exhaustive()
     }
 }
@@ -86,29 +104,45 @@ impl Signer {
         credentials: AwsCredentials,
         clock: WallClock,
     ) -> Self {
-        Signer { service, region: region.into(), credentials, clock }
+        Signer { service, identity: Identity::Given(Found { region: region.into(), credentials }), clock }
     }
 
-    /// A signer with what is found for `host`: see [`AwsOptions`].
+    /// A signer for requests to `host` that looks for what `options` leave out, as [`AwsOptions`]
+    /// says. Nothing is read before [`Signer::ready`] or the first request.
+    pub fn find(options: &AwsOptions, host: &str) -> Self {
+        let by_host = chain::service_and_region(host).map(|(service, _)| service);
+        Signer {
+            service: options.service.or(by_host).unwrap_or(Service::Es),
+            identity: Identity::Sought { options: options.clone(), host: host.to_owned(), found: OnceCell::new() },
+            clock: Arc::new(SystemTime::now),
+        }
+    }
+
+    /// Finds region and credentials now, so that what is wrong with them is known before the first
+    /// request.
     ///
     /// # Errors
-    /// [`SetupError::Credentials`] that says where was looked and what to set.
-    pub fn find(options: &AwsOptions, host: &str) -> Result<Self, SetupError> {
-        let (service, region, credentials) = aws::find(options, host, &Surroundings::of_process())?;
-        Ok(Signer::new(service, region, credentials))
+    /// [`SetupError::Credentials`]: where they were looked for, what was found there and what to
+    /// do.
+    pub async fn ready(&self) -> Result<(), SetupError> {
+        let found = self.found().await?;
+        let keys = found.credentials.current((self.clock)()).await;
+        keys.map(drop).map_err(|error| SetupError::Credentials(error.to_string()))
     }
 
-    /// The region that is signed for.
-    pub fn region(&self) -> &str {
-        &self.region
+    async fn found(&self) -> Result<&Found, SetupError> {
+        match &self.identity {
+            Identity::Given(found) => Ok(found),
+            Identity::Sought { options, host, found } => found.get_or_try_init(|| chain::find(options, host)).await,
+        }
     }
 
-    /// The headers to add: `authorization`, `x-amz-date`, `x-amz-content-sha256` and, for temporary credentials,
-    /// `x-amz-security-token`. Hashing costs about a millisecond a megabyte.
+    /// The headers to add: `authorization`, `x-amz-date`, `x-amz-content-sha256` and, for temporary
+    /// credentials, `x-amz-security-token`. Hashing costs about a millisecond a megabyte.
     ///
     /// # Errors
     /// Where the credentials cannot be had (again), or the request cannot be signed.
-    pub(super) async fn sign(
+    pub(in crate::transport) async fn sign(
         &self,
         method: &Method,
         url: &Url,
@@ -116,8 +150,9 @@ impl Signer {
         body: &[Bytes],
     ) -> Result<HeaderMap, BoxError> {
         let now = (self.clock)();
-        let credentials = self.credentials.current(now).await?;
-        let scope = Scope { service: self.service.name(), region: &self.region, credentials, now };
+        let Found { region, credentials } = self.found().await?;
+        let credentials = credentials.current(now).await?;
+        let scope = Scope { service: self.service.name(), region, credentials, now };
         signed_headers(&scope, method, url, headers, body, PayloadChecksumKind::XAmzSha256)
     }
 }
@@ -242,7 +277,8 @@ mod tests {
     fn sign_vector(folder: &Path) -> (String, String) {
         let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
         let context: Value = if folder.ends_with("double-url-encode") {
-            // Published without its context, which is in its `Authorization`; the keys are those of all the others.
+            // Published without its context, which is in its `Authorization`; the keys are those of
+            // all the others.
             json!({
                 "credentials": {
                     "access_key_id": "AKIDEXAMPLE",
@@ -279,7 +315,7 @@ mod tests {
                 text("/credentials/secret_access_key").unwrap(),
                 text("/credentials/token").map(str::to_owned),
             ),
-            now: aws::parse_rfc3339(text("/timestamp").unwrap()).unwrap(),
+            now: moment(text("/timestamp").unwrap()),
         };
         let checksum = match context["sign_body"].as_bool() {
             Some(true) => PayloadChecksumKind::XAmzSha256,
@@ -295,6 +331,14 @@ mod tests {
         let ours = &signed["authorization"];
         assert!(ours.is_sensitive());
         (ours.to_str().unwrap().to_owned(), published)
+    }
+
+    /// The moment of a vector, as `2021-05-11T15:40:45Z`.
+    fn moment(text: &str) -> SystemTime {
+        let at = |range: std::ops::Range<usize>| text[range].parse::<u8>().unwrap();
+        let month = at(5..7).try_into().unwrap();
+        let date = time::Date::from_calendar_date(text[..4].parse().unwrap(), month, at(8..10)).unwrap();
+        date.with_hms(at(11..13), at(14..16), at(17..19)).unwrap().assume_utc().into()
     }
 
     /// The test suite in the sources of aws-sigv4, wherever cargo keeps them.

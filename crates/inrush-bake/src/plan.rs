@@ -1,4 +1,5 @@
-//! What fits a target: which server may build for it, and which of the index's settings the builder gets.
+//! What is compatible with a target: the servers that may build for it, and the settings of the
+//! index that the builder gets.
 
 use inrush_cluster::api::templates::{Given, flat, merge};
 use inrush_cluster::api::{CreateIndex, Version};
@@ -7,18 +8,18 @@ use inrush_node::Product;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// How the index is made on a builder, and what becomes of it on the target.
+/// How the index is created on a builder, and what changes on the target.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Plan {
     /// The body of `settings` on the builder, flat.
     pub(super) building: Map<String, Value>,
     /// The body of `mappings`.
     pub(super) mappings: Value,
-    /// What the restored index has besides or instead.
+    /// Settings that the restored index gets in addition or instead.
     pub(super) restored: Map<String, Value>,
-    /// What it loses: settings that were for the building only.
+    /// Settings that it loses, because they were for building only.
     pub(super) ignored: Vec<String>,
-    /// Aliases that the target's templates give it.
+    /// Aliases from the target's templates.
     pub(super) aliases: Map<String, Value>,
 }
 
@@ -27,7 +28,8 @@ const REFRESH: &str = "index.refresh_interval";
 const SHARDS: &str = "index.number_of_shards";
 const ROUTING_SHARDS: &str = "index.number_of_routing_shards";
 
-/// Settings that speak of the target's nodes, policies and searches: a builder cannot have them, or would be slowed down by them.
+/// Settings about the target's nodes, policies and searches. A builder cannot have them, or they
+/// would slow it down.
 const TARGET_ONLY: [&str; 10] = [
     REPLICAS,
     REFRESH,
@@ -42,7 +44,7 @@ const TARGET_ONLY: [&str; 10] = [
 ];
 
 impl Plan {
-    /// The index that a load with `create` would make on a cluster that gives it `given`.
+    /// The index that a load with `create` would create on a cluster that applies `given`.
     pub(super) fn new(given: Given, create: &CreateIndex) -> Plan {
         let mut settings = flat(&given.settings);
         settings.extend(flat(create.settings.as_ref().unwrap_or(&Value::Null)));
@@ -53,7 +55,7 @@ impl Plan {
         };
         number(SHARDS, create.shards, given.shards);
         number(REPLICAS, create.replicas, Some(given.replicas.unwrap_or(1)));
-        // A null takes back what a template has set.
+        // A null removes a setting of a template.
         let (restored, mut building): (Map<_, _>, Map<_, _>) = settings
             .into_iter()
             .filter(|(_, value)| !value.is_null())
@@ -71,10 +73,10 @@ impl Plan {
         Plan { building, mappings, restored, ignored, aliases: given.aliases }
     }
 
-    /// How documents find their shard.
+    /// The function from documents to shards.
     ///
     /// # Errors
-    /// Numbers that servers would not take, or a rule that is not the plain one.
+    /// Numbers that servers reject, or routing by partitions.
     pub(super) fn routing(&self) -> Result<Routing, String> {
         let number = |name: &str| {
             let value = self.building.get(name)?;
@@ -86,18 +88,18 @@ impl Plan {
         let shards = number(SHARDS).unwrap_or(1);
         let routing_shards = number(ROUTING_SHARDS);
         Routing::new(shards, routing_shards, 1).ok_or_else(|| match routing_shards {
-            Some(n) => format!("number_of_routing_shards {n} is no multiple of {shards} shards"),
+            Some(n) => format!("number_of_routing_shards {n} is not a multiple of {shards} shards"),
             None => format!("no index has {shards} shards"),
         })
     }
 
-    /// The same with this number of shards, whatever was said or given.
+    /// The same plan with this number of shards.
     pub(super) fn with_shards(mut self, shards: u32) -> Plan {
         self.building.insert(SHARDS.to_owned(), json!(shards));
         self
     }
 
-    /// An index of one shard, of the same kind.
+    /// The plan of an index of the same kind with one shard.
     pub(super) fn one_shard(&self) -> Plan {
         let mut part = self.clone().with_shards(1);
         part.building.remove(ROUTING_SHARDS);
@@ -112,10 +114,11 @@ impl Plan {
     }
 }
 
-/// The mapping of an index whose parts were built apart. `found`: the mapping of each part.
+/// The mapping of an index whose parts were built separately. `found`: the mapping of each part.
 ///
 /// # Errors
-/// A field that is not the same in all of them: where nothing says what it is, each server decides by the first value that it sees.
+/// A field that differs between the parts. Without a mapping, each server decides a field's type by
+/// the first value that it sees.
 pub(super) fn union(found: &[Value]) -> Result<Value, String> {
     fn add(path: &str, all: &mut Value, one: &Value) -> Result<(), String> {
         match (all, one) {
@@ -142,14 +145,14 @@ pub(super) fn union(found: &[Value]) -> Result<Value, String> {
     Ok(all)
 }
 
-/// Copies of each shard besides the first that the target makes at least.
+/// Number of replicas that the target creates at least.
 pub(super) fn replicas(plan: &Plan) -> u64 {
     let value = plan.restored.get(REPLICAS);
     value.and_then(|value| value.as_u64().or_else(|| value.as_str()?.parse().ok())).unwrap_or(0)
 }
 
-/// The major version of Lucene in a server, which has to be the same on both sides: the files of a newer one cannot be read, and those of an older
-/// one are read with less.
+/// The major version of Lucene in a server. It has to be the same on both sides: the files of a
+/// newer version cannot be read, and those of an older one are read with restrictions.
 fn lucene(product: Product, version: Version) -> Option<u32> {
     match (product, version.major) {
         (Product::OpenSearch, 1) | (Product::Elasticsearch, 7) => Some(8),
@@ -159,19 +162,19 @@ fn lucene(product: Product, version: Version) -> Option<u32> {
     }
 }
 
-/// Whether indices of a builder can be restored on a target.
+/// Checks that indices of a builder can be restored on a target.
 ///
 /// # Errors
-/// Why not, and what would do.
+/// Why not, and which version would be compatible.
 pub(super) fn check(product: Product, builder: Version, target: Version) -> Result<(), String> {
     let Some(lucene_target) = lucene(product, target) else {
         return Err(format!(
-            "the target's version {target} is not known here, so neither is what can build for it; load into it with `inrush load`"
+            "the target's version {target} is unknown here, so no builder can be chosen for it; load into it with `inrush load`"
         ));
     };
     if builder > target {
         return Err(format!(
-            "the builder's version {builder} is newer than the target's oldest node, {target}, which cannot read what it writes; name {target} or an older one"
+            "the builder's version {builder} is newer than the target's oldest node, {target}, which cannot read the files that it writes; name {target} or an older one"
         ));
     }
     match lucene(product, builder) {
@@ -184,7 +187,8 @@ pub(super) fn check(product: Product, builder: Version, target: Version) -> Resu
     }
 }
 
-/// The versions to try, the best one first: the target's own, then the newest of those on this machine (`here`) that fit.
+/// The versions to try, the best one first: the target's own, then the newest compatible ones on
+/// this machine (`here`).
 pub(super) fn candidates(product: Product, target: Version, here: &[String]) -> Vec<String> {
     let mut others: Vec<Version> = here.iter().filter_map(|text| text.parse().ok()).collect();
     others.retain(|version| *version != target && check(product, *version, target).is_ok());
@@ -261,7 +265,7 @@ mod tests {
         let routing = |settings: Value| plan(json!({}), settings).routing();
         assert_eq!(Some(routing(json!({})).unwrap()), Routing::new(3, None, 1));
         assert_eq!(Some(routing(json!({"number_of_routing_shards": "12"})).unwrap()), Routing::new(3, Some(12), 1));
-        assert!(routing(json!({"number_of_routing_shards": 10})).unwrap_err().contains("no multiple"));
+        assert!(routing(json!({"number_of_routing_shards": 10})).unwrap_err().contains("not a multiple"));
         assert!(routing(json!({"routing_partition_size": 2})).unwrap_err().contains("routing_partition_size"));
         let part = plan(json!({}), json!({"number_of_routing_shards": 12})).one_shard();
         assert_eq!((part.building[SHARDS].as_u64(), part.building.contains_key(ROUTING_SHARDS)), (Some(1), false));
@@ -275,7 +279,7 @@ mod tests {
         fits("3.1.0", "3.6.0").unwrap();
         assert!(fits("3.6.1", "3.6.0").unwrap_err().contains("newer"));
         assert!(fits("2.19.6", "3.6.0").unwrap_err().contains("Lucene 9, and the target's 3.6.0 has Lucene 10"));
-        assert!(fits("3.6.0", "4.0.0").unwrap_err().contains("not known"));
+        assert!(fits("3.6.0", "4.0.0").unwrap_err().contains("unknown here"));
         let here = ["2.19.6", "3.6.0", "3.2.0", "3.10.0", "3.9.0", "x"].map(str::to_owned);
         let target = "3.9.5".parse().unwrap();
         assert_eq!(candidates(Product::OpenSearch, target, &here), ["3.9.5", "3.9.0", "3.6.0", "3.2.0"]);
